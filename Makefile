@@ -1,0 +1,40 @@
+# Every target sets up what it needs in .venv; Python >= 3.11 and make are enough (no Java, no Docker, no root).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench bench-kafka clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Exacta needs Python >= 3.11; name one: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# One stamp per extra: installing again only when pyproject.toml changed.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
+	$(BIN)/exacta demo $(ARGS)
+
+test: $(VENV)/.installed-test  ## the tests (a few minutes)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(VENV)/.installed-check  ## style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-test  ## the benchmark on Exacta alone
+	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-kafka: $(VENV)/.installed-test  ## the benchmark beside Apache Kafka (needs Java and Maven)
+	$(BIN)/python -m benchmarks --beside-kafka $(ARGS)
+
+clean:  ## remove the virtual environments and caches
+	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+"""Adapters that keep everything in memory: verified fakes, for tests, simulation and brokers that may forget."""
+
+from exacta.adapters.memory.journal import MemoryJournal, MemoryStorage
+
+__all__ = ["MemoryJournal", "MemoryStorage"]

@@ -1,0 +1,223 @@
+"""A journal in memory: the same contract as the local one, held to it by the same test suite.
+
+Owns the fake and its faults. Owns no trick of speed: look-ups are written as plainly as the contract reads, so that
+comparing the local journal with this one means something.
+
+Theory of operation. `MemoryStorage` plays the disk: it outlives the journals opened on it, one after another. An
+append puts its group beside the durable ones and asks the loop for a turn; in that turn the group becomes durable and
+`done` is called. A test that abandons a journal before that turn has crashed it with an append in flight, and chooses
+by `keep_in_flight` what the disk makes of it. A journal left behind is fenced like any other: its position is
+outdated, so that its appends conflict.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from exacta.ports.journal import (
+    Appended,
+    AppendResult,
+    Buffer,
+    Conflict,
+    Entry,
+    Extent,
+    Failed,
+    IndexEntry,
+    TimeEntry,
+)
+
+GROUP_OVERHEAD_BYTES = 44  # any positive number would do: a group must move the position, however empty it is
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    position: int
+    end: int
+    events: tuple[bytes, ...]
+    batches: tuple[tuple[IndexEntry, bytes], ...]
+
+
+@dataclass(slots=True)
+class MemoryStorage:
+    """What a disk would keep, and the faults to come: a reason in `append_fault` or `read_fault` makes `Failed`."""
+
+    groups: list[_Group] = field(default_factory=list)
+    in_flight: _Group | None = None
+    snapshots: dict[int, bytes] = field(default_factory=dict)
+    append_fault: str | None = None
+    read_fault: str | None = None
+
+    @property
+    def position(self) -> int:
+        """The end of the last durable group."""
+        return self.groups[-1].end if self.groups else 0
+
+    def keep_in_flight(self) -> None:
+        """Decide that the group in flight reached the disk, though nobody was told."""
+        if self.in_flight is not None:
+            self.groups.append(self.in_flight)
+            self.in_flight = None
+
+
+class MemoryJournal:
+    """Implement `exacta.ports.journal.Journal` over a `MemoryStorage`."""
+
+    def __init__(
+        self,
+        storage: MemoryStorage,
+        call_soon: Callable[..., object],
+        *,
+        segment_bytes: int = 128 << 20,
+    ) -> None:
+        """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
+        storage.in_flight = None
+        self.wants_snapshot = False
+        self._storage = storage
+        self._call_soon = call_soon
+        self._segment_bytes = segment_bytes
+        self._segment_base = storage.position
+        self._position = storage.position
+        self._failure: Failed | None = None
+        self._waiting_snapshots: list[tuple[int, bytes, Callable[[Failed | None], None] | None]] = []
+        self._batches: dict[int, list[tuple[IndexEntry, bytes]]] = {}
+        for group in storage.groups:
+            self._publish(group)
+
+    @property
+    def position(self) -> int:
+        """The end of what is durable."""
+        return self._position
+
+    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+        """See `Journal.append`."""
+        storage = self._storage
+        if self._failure is not None:
+            self._call_soon(done, self._failure)
+            return self._position
+        if not expected_position == self._position == storage.position:
+            self._call_soon(done, Conflict(storage.position))
+            return self._position
+        assert storage.in_flight is None, "one append at a time"
+        group = self._make_group(entries)
+        if self._position - self._segment_base >= self._segment_bytes:
+            self._segment_base = self._position
+            self.wants_snapshot = True
+        storage.in_flight = group
+        self._call_soon(self._finish_append, group, done)
+        return group.end
+
+    def _make_group(self, entries: Sequence[Entry]) -> _Group:
+        if not entries:
+            raise ValueError("an append needs entries")
+        size = GROUP_OVERHEAD_BYTES
+        batches: list[tuple[IndexEntry, bytes]] = []
+        last_offsets: dict[int, int] = {}
+        for entry in entries:
+            payload = b"".join(entry.payload)
+            size += len(entry.event) + len(payload)
+            for row in entry.index:
+                if not 0 <= row.start <= row.start + row.size <= len(payload):
+                    raise ValueError(f"{row} points outside its payload of {len(payload)} bytes")
+                before = last_offsets.get(row.stream)
+                if before is None:
+                    stored = self._batches.get(row.stream)
+                    before = stored[-1][0].last_offset if stored else -1
+                if not before < row.first_offset <= row.last_offset:
+                    raise ValueError(f"{row} goes back in its stream")
+                last_offsets[row.stream] = row.last_offset
+                batches.append((row, payload[row.start : row.start + row.size]))
+        events = tuple(bytes(entry.event) for entry in entries)
+        return _Group(self._position, self._position + size, events, tuple(batches))
+
+    def _finish_append(self, group: _Group, done: Callable[[AppendResult], None]) -> None:
+        storage = self._storage
+        if storage.in_flight is group:
+            self._settle(group)
+        if self._failure is not None:
+            done(self._failure)
+        elif storage.groups and storage.groups[-1] is group:
+            done(Appended(group.end))
+        # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
+
+    def _settle(self, group: _Group) -> None:
+        storage = self._storage
+        if storage.append_fault is not None:
+            self._failure = Failed(storage.append_fault)
+            for _, _, snapshot_done in self._waiting_snapshots:
+                if snapshot_done is not None:
+                    self._call_soon(snapshot_done, self._failure)
+            self._waiting_snapshots.clear()
+            return
+        storage.keep_in_flight()
+        self._position = group.end
+        self._publish(group)
+        for position, blob, snapshot_done in self._waiting_snapshots:
+            self._store_snapshot(blob, position, snapshot_done)
+        self._waiting_snapshots.clear()
+
+    def _publish(self, group: _Group) -> None:
+        for row, batch in group.batches:
+            self._batches.setdefault(row.stream, []).append((row, batch))
+
+    def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
+        """See `Journal.replay`."""
+        snapshots = self._storage.snapshots
+        position = max(snapshots, default=0)
+        groups = [group for group in self._storage.groups if group.position >= position]
+        return snapshots.get(position), (event for group in groups for event in group.events)
+
+    def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
+        """See `Journal.save_snapshot`."""
+        in_flight = self._storage.in_flight
+        if position == self._position:
+            self._store_snapshot(blob, position, done)
+        elif in_flight is not None and position == in_flight.end and self._failure is None:
+            self._waiting_snapshots.append((position, blob, done))
+        else:
+            raise ValueError(f"position {position} is neither the journal's nor that of the append in flight")
+        self.wants_snapshot = False
+
+    def _store_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None) -> None:
+        self._storage.snapshots[position] = bytes(blob)
+        if done is not None:
+            self._call_soon(done, None)
+
+    def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
+        """See `Journal.find`."""
+        batches = self._batches.get(stream, [])
+        extents: list[Extent] = []
+        room_bytes = max_bytes
+        first = bisect_left(batches, offset, key=lambda batch: batch[0].last_offset)
+        for row, data in map(batches.__getitem__, range(first, len(batches))):
+            if row.last_offset >= end_offset or (extents and row.size > room_bytes):
+                break
+            room_bytes -= row.size
+            extents.append(Extent(row.first_offset, row.last_offset, row.size, data))
+        return extents
+
+    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+        """See `Journal.find_by_time`."""
+        for row, _ in self._batches.get(stream, []):
+            if row.last_offset >= end_offset:
+                break
+            if row.max_timestamp_ms >= timestamp_ms:
+                return TimeEntry(row.first_offset, row.last_offset, row.max_timestamp_ms)
+        return None
+
+    def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
+        """See `Journal.read_cached`; a pending `read_fault` makes the reader ask `read`, which then tells of it."""
+        if self._storage.read_fault is not None:
+            return None
+        return [extent.place for extent in extents if isinstance(extent.place, bytes)]
+
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+        """See `Journal.read`."""
+        if self._storage.read_fault is not None:
+            self._call_soon(done, Failed(self._storage.read_fault))
+        else:
+            self._call_soon(done, [extent.place for extent in extents if isinstance(extent.place, bytes)])
+
+    def close(self) -> None:
+        """See `Journal.close`; a group in flight becomes durable, as closing the local journal waits for its disk."""
+        if self._storage.in_flight is not None and self._failure is None:
+            self._settle(self._storage.in_flight)

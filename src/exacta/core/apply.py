@@ -1,0 +1,205 @@
+"""The fold: how each event changes the state. Nothing here can refuse or fail; `decide` has looked before."""
+
+from collections.abc import Callable
+from typing import Any
+
+from exacta.core.commands import OffsetToCommit
+from exacta.core.events import (
+    BatchAppended,
+    Event,
+    MemberSeen,
+    MembershipChanged,
+    OffsetsCommitted,
+    ProducerBound,
+    ProducerIdAllocated,
+    TopicCreated,
+    TopicDeleted,
+    TransactionalOffsetsCommitted,
+    TransactionEnded,
+    TransactionExtended,
+    TransactionRefused,
+)
+from exacta.core.ids import Offset, PartitionId, ProducerId
+from exacta.core.membership import NOBODY
+from exacta.core.sequence import last_sequence
+from exacta.core.state import (
+    AbortedTransaction,
+    CommittedOffset,
+    Group,
+    OffsetMap,
+    Partition,
+    Phase,
+    ProducerState,
+    RetainedBatch,
+    State,
+    Topic,
+    Transactional,
+)
+
+
+def apply(state: State, event: Event) -> None:
+    """Change the state by one event."""
+    _APPLY[type(event)](state, event)
+
+
+def _topic_created(state: State, event: TopicCreated) -> None:
+    state.topics[event.topic] = Topic(
+        event.topic, event.topic_id, event.first_partition_id, event.partition_count, event.configs
+    )
+    for index in range(event.partition_count):
+        partition_id = PartitionId(event.first_partition_id + index)
+        state.partitions[partition_id] = Partition(partition_id, event.topic, index)
+    state.next_partition_id = PartitionId(event.first_partition_id + event.partition_count)
+
+
+def _topic_deleted(state: State, event: TopicDeleted) -> None:
+    topic = state.topics.pop(event.topic)
+    gone = {PartitionId(topic.first_partition_id + index) for index in range(topic.partition_count)}
+    for partition_id in gone:
+        del state.partitions[partition_id]
+    for held in state.transactionals.values():
+        if held.partitions:
+            held.partitions -= gone
+    for group in state.groups.values():
+        group.offsets.pop(event.topic, None)
+        for pending in group.pending.values():
+            pending.pop(event.topic, None)
+
+
+def _producer_id_allocated(state: State, event: ProducerIdAllocated) -> None:
+    state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
+
+
+def _producer_bound(state: State, event: ProducerBound) -> None:
+    held = state.transactionals.get(event.transactional_id)
+    if held is None:
+        held = Transactional(
+            event.transactional_id, event.producer_id, event.producer_epoch, event.transaction_timeout_ms
+        )
+        state.transactionals[event.transactional_id] = held
+    else:
+        state.volatile.transactional_by_producer.pop(held.producer_id, None)
+    held.producer_id = event.producer_id
+    held.producer_epoch = event.producer_epoch
+    held.transaction_timeout_ms = event.transaction_timeout_ms
+    held.previous_producer_id = event.previous_producer_id
+    held.previous_producer_epoch = event.previous_producer_epoch
+    held.last_update_ms = event.at_ms
+    held.phase = Phase.EMPTY
+    state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
+    state.volatile.transactional_by_producer[event.producer_id] = held
+    state.volatile.may_have_begun.discard(event.transactional_id)
+
+
+def _transaction_extended(state: State, event: TransactionExtended) -> None:
+    held = state.transactionals[event.transactional_id]
+    if held.phase is not Phase.ONGOING:
+        held.phase = Phase.ONGOING
+        held.start_ms = event.at_ms
+        state.volatile.may_have_begun.discard(event.transactional_id)
+    held.last_update_ms = event.at_ms
+    held.partitions.update(event.partitions)
+    held.groups.update(event.groups)
+
+
+def _batch_appended(state: State, event: BatchAppended) -> None:
+    partition = state.partitions[event.partition_id]
+    partition.next_offset = Offset(event.base_offset + event.record_count)
+    if event.producer_id < 0:
+        return
+    producer = partition.producers.get(event.producer_id)
+    if producer is None or producer.producer_epoch != event.producer_epoch:
+        producer = ProducerState(event.producer_epoch, [])
+        partition.producers[event.producer_id] = producer
+    last = last_sequence(event.base_sequence, event.record_count, state.limits)
+    producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset))
+    if len(producer.batches) > state.limits.retained_batches:
+        del producer.batches[0]
+    if event.transactional:
+        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
+
+
+def _transaction_ended(state: State, event: TransactionEnded) -> None:
+    held = state.transactionals[event.transactional_id]
+    for partition_id, offset in event.markers:
+        partition = state.partitions[partition_id]
+        first_offset = partition.open_transactions.pop(event.producer_id)
+        partition.next_offset = Offset(offset + 1)
+        if not event.committed:
+            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset))
+    for group_id in held.groups:
+        group = state.groups.get(group_id)
+        pending = group.pending.pop(event.producer_id, None) if group is not None else None
+        if group is not None and pending is not None and event.committed:
+            _merge(group.offsets, pending)
+    held.phase = Phase.COMPLETE_COMMIT if event.committed else Phase.COMPLETE_ABORT
+    held.last_update_ms = event.at_ms
+    held.partitions = set()
+    held.groups = set()
+
+
+def _merge(offsets: OffsetMap, pending: OffsetMap) -> None:
+    """Let the pending offsets take effect, but for those that a later plain commit has overtaken."""
+    for topic, by_partition in pending.items():
+        target = offsets.setdefault(topic, {})
+        for index, offset in by_partition.items():
+            present = target.get(index)
+            if present is None or present.order < offset.order:
+                target[index] = offset
+
+
+def _group(state: State, group_id: str) -> Group:
+    group = state.groups.get(group_id)
+    if group is None:
+        group = state.groups[group_id] = Group(group_id)
+    return group
+
+
+def _store(state: State, target: OffsetMap, offsets: tuple[OffsetToCommit, ...], at_ms: int) -> None:
+    order = state.next_commit_order
+    state.next_commit_order = order + 1
+    for offset in offsets:
+        if offset.topic in state.topics:
+            target.setdefault(offset.topic, {})[offset.partition] = CommittedOffset(
+                offset.offset, offset.leader_epoch, offset.metadata, at_ms, order
+            )
+
+
+def _offsets_committed(state: State, event: OffsetsCommitted) -> None:
+    _store(state, _group(state, event.group_id).offsets, event.offsets, event.at_ms)
+
+
+def _transactional_offsets_committed(state: State, event: TransactionalOffsetsCommitted) -> None:
+    pending = _group(state, event.group_id).pending.setdefault(event.producer_id, {})
+    _store(state, pending, event.offsets, event.at_ms)
+
+
+def _membership_changed(state: State, event: MembershipChanged) -> None:
+    before = state.volatile.memberships.get(event.group_id, NOBODY)
+    for member_id in before.members.keys() - event.membership.members.keys():
+        state.volatile.member_deadlines_ms.pop((event.group_id, member_id), None)
+    state.volatile.memberships[event.group_id] = event.membership
+
+
+def _member_seen(state: State, event: MemberSeen) -> None:
+    state.volatile.member_deadlines_ms[event.group_id, event.member_id] = event.deadline_ms
+
+
+def _transaction_refused(state: State, event: TransactionRefused) -> None:
+    state.volatile.may_have_begun.add(event.transactional_id)
+
+
+_APPLY: dict[type[Event], Callable[[State, Any], None]] = {
+    TopicCreated: _topic_created,
+    TopicDeleted: _topic_deleted,
+    ProducerIdAllocated: _producer_id_allocated,
+    ProducerBound: _producer_bound,
+    TransactionExtended: _transaction_extended,
+    BatchAppended: _batch_appended,
+    TransactionalOffsetsCommitted: _transactional_offsets_committed,
+    TransactionEnded: _transaction_ended,
+    OffsetsCommitted: _offsets_committed,
+    MembershipChanged: _membership_changed,
+    MemberSeen: _member_seen,
+    TransactionRefused: _transaction_refused,
+}

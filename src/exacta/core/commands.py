@@ -1,0 +1,192 @@
+"""What can be asked of the core: one struct per command, complete with whatever entropy it needs.
+
+Timers are commands too: the core asks for them in `Outcome.timers`, the engine sends them back when they are due, and
+`decide` looks again whether they still apply.
+"""
+
+from msgspec import Struct
+
+from exacta.core.ids import NO_GENERATION, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId, Ticket
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """Base of all commands."""
+
+
+# --- topics -----------------------------------------------------------------------------------------------------------
+
+
+class CreateTopic(Command, frozen=True, kw_only=True):
+    """Create a topic. `topic_id` is 16 random bytes from the caller."""
+
+    topic: str
+    topic_id: bytes
+    partition_count: int
+    configs: dict[str, str] = {}
+    validate_only: bool = False
+
+
+class DeleteTopic(Command, frozen=True, kw_only=True):
+    """Delete a topic with its records; its committed offsets go too."""
+
+    topic: str
+
+
+# --- producers and transactions ---------------------------------------------------------------------------------------
+
+
+class InitProducerId(Command, frozen=True, kw_only=True):
+    """Bind a producer id and epoch (KIP-98, KIP-360); with a transactional id fences and aborts the predecessor.
+
+    `producer_id` and `producer_epoch` are what the client holds already (KIP-360), else -1.
+    """
+
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+
+
+class AppendBatch(Command, frozen=True, kw_only=True):
+    """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command."""
+
+    topic: str
+    partition: int
+    record_count: int
+    size: int
+    max_timestamp_ms: int
+    transactional: bool = False
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    base_sequence: int = -1
+
+
+class AddPartitions(Command, frozen=True, kw_only=True):
+    """Register partitions with the open transaction, beginning one if none is (AddPartitionsToTxn, version 1)."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    partitions: tuple[tuple[str, int], ...]
+
+
+class AddGroup(Command, frozen=True, kw_only=True):
+    """Register a consumer group's offsets with the open transaction (AddOffsetsToTxn, version 1)."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    group_id: str
+
+
+class EndTransaction(Command, frozen=True, kw_only=True):
+    """Commit or abort the transaction that this producer id and epoch name (EndTxn, version 1)."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    commit: bool
+
+
+class ExpireTransaction(Command, frozen=True, kw_only=True):
+    """Timer: abort a transaction whose time is up."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    start_ms: int
+
+
+# --- offsets ----------------------------------------------------------------------------------------------------------
+
+
+class OffsetToCommit(Struct, frozen=True, kw_only=True, array_like=True):
+    """One partition's position in a group, as its client gave it."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class CommitOffsets(Command, frozen=True, kw_only=True):
+    """Commit offsets outside any transaction. A caller outside the group's membership gives generation -1."""
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = ""
+    generation: int = NO_GENERATION
+
+
+class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
+    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447)."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = ""
+    generation: int = NO_GENERATION
+
+
+# --- groups, classic protocol -----------------------------------------------------------------------------------------
+
+
+class JoinGroup(Command, frozen=True, kw_only=True):
+    """Join a group or rejoin it; the answer waits for the other members.
+
+    `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
+    told to join again under that id (KIP-394, JoinGroup v4).
+    """
+
+    ticket: Ticket
+    group_id: str
+    member_id: str
+    new_member_id: str
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[tuple[str, bytes], ...]
+    knows_member_id_required: bool
+
+
+class SyncGroup(Command, frozen=True, kw_only=True):
+    """Fetch the own assignment; the leader brings everybody's."""
+
+    ticket: Ticket
+    group_id: str
+    member_id: str
+    generation: int
+    assignments: tuple[tuple[str, bytes], ...] = ()
+
+
+class Heartbeat(Command, frozen=True, kw_only=True):
+    """Say that the member lives."""
+
+    group_id: str
+    member_id: str
+    generation: int
+
+
+class LeaveGroup(Command, frozen=True, kw_only=True):
+    """Leave at once instead of by time-out."""
+
+    group_id: str
+    member_id: str
+
+
+class ExpireMember(Command, frozen=True, kw_only=True):
+    """Timer: remove a member that has not been heard of in its session time-out."""
+
+    group_id: str
+    member_id: str
+
+
+class ExpireRebalance(Command, frozen=True, kw_only=True):
+    """Timer: go on without the members that did not join, or sync, in time."""
+
+    group_id: str

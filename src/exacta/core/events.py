@@ -1,0 +1,158 @@
+"""What has happened: one struct per event. Durable state is a fold of the durable ones, in journal order.
+
+Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
+default, a tag is never used again. Volatile events (group membership: DESIGN D4) change the state in memory only.
+"""
+
+from typing import ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from exacta.core.commands import OffsetToCommit
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.membership import Membership
+
+
+class Event(Struct, frozen=True, kw_only=True, array_like=True):
+    """Base of all events. Times are milliseconds since 1970, from the journal's own clock."""
+
+    durable: ClassVar[bool] = True
+
+
+class TopicCreated(Event, frozen=True, kw_only=True, array_like=True, tag=1):
+    """Partition ids of the topic are `first_partition_id` and the following ones."""
+
+    topic: str
+    topic_id: bytes
+    first_partition_id: PartitionId
+    partition_count: int
+    configs: dict[str, str]
+    at_ms: int
+
+
+class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=2):
+    """Its partition ids are never used again."""
+
+    topic: str
+
+
+class ProducerIdAllocated(Event, frozen=True, kw_only=True, array_like=True, tag=3):
+    """An idempotent producer without transactional id was given a producer id, at epoch 0."""
+
+    producer_id: ProducerId
+
+
+class ProducerBound(Event, frozen=True, kw_only=True, array_like=True, tag=4):
+    """A transactional id has this producer id and epoch from now on; lower ones are fenced.
+
+    The previous pair is what the same client may still present to learn the new one (KIP-360); -1 after a takeover.
+    """
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    transaction_timeout_ms: int
+    at_ms: int
+    previous_producer_id: ProducerId = NO_PRODUCER_ID
+    previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+
+
+class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True, tag=5):
+    """Partitions or a group were registered; begins the transaction where none was open."""
+
+    transactional_id: str
+    partitions: tuple[PartitionId, ...] = ()
+    groups: tuple[str, ...] = ()
+    at_ms: int = 0
+
+
+class BatchAppended(Event, frozen=True, kw_only=True, array_like=True, tag=6):
+    """A record batch lies in the partition; its bytes are this event's payload in the journal."""
+
+    partition_id: PartitionId
+    base_offset: Offset
+    record_count: int
+    size: int
+    max_timestamp_ms: int
+    transactional: bool = False
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    base_sequence: int = -1
+
+
+class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=7):
+    """Offsets wait in the group until the producer's transaction ends."""
+
+    group_id: str
+    producer_id: ProducerId
+    offsets: tuple[OffsetToCommit, ...]
+    at_ms: int
+
+
+class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8):
+    """The transaction ended in all partitions and groups at once (DESIGN D2).
+
+    `markers` are the control batches' offsets, one for each partition written to; their bytes are the event's payload.
+    """
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    committed: bool
+    markers: tuple[tuple[PartitionId, Offset], ...]
+    at_ms: int
+
+
+class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=9):
+    """Offsets of a group, outside any transaction."""
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    at_ms: int
+
+
+class MembershipChanged(Event, frozen=True, kw_only=True, array_like=True, tag=10):
+    """Volatile: the group's membership is this now."""
+
+    durable: ClassVar[bool] = False
+    group_id: str
+    membership: Membership
+
+
+class MemberSeen(Event, frozen=True, kw_only=True, array_like=True, tag=11):
+    """Volatile: the member's session lasts until `deadline_ms`."""
+
+    durable: ClassVar[bool] = False
+    group_id: str
+    member_id: str
+    deadline_ms: int
+
+
+class TransactionRefused(Event, frozen=True, kw_only=True, array_like=True, tag=12):
+    """Volatile: a write was refused because its transaction is unknown here; an abort will follow and must succeed."""
+
+    durable: ClassVar[bool] = False
+    transactional_id: str
+
+
+DurableEvent = (
+    TopicCreated
+    | TopicDeleted
+    | ProducerIdAllocated
+    | ProducerBound
+    | TransactionExtended
+    | BatchAppended
+    | TransactionalOffsetsCommitted
+    | TransactionEnded
+    | OffsetsCommitted
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[DurableEvent] = msgspec.msgpack.Decoder(DurableEvent)
+
+encode_event = _encoder.encode
+"""Encode a durable event for the journal."""
+
+decode_event = _decoder.decode
+"""Decode what `encode_event` made. Raises `msgspec.DecodeError` for anything else."""

@@ -1,0 +1,260 @@
+"""What must always hold (DESIGN section 6), as functions over the state and the journal's events that led to it.
+
+Each yields one sentence per violation, and derives its expectation from the events alone, the long way round, so that
+it does not repeat what `decide` and `apply` believe. `violations` is all of them. For tests and simulation, not for the
+hot path: each call reads the whole log.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from exacta.core.apply import apply
+from exacta.core.events import (
+    BatchAppended,
+    Event,
+    ProducerBound,
+    TransactionalOffsetsCommitted,
+    TransactionEnded,
+    TransactionExtended,
+)
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.snapshot import snapshot
+from exacta.core.state import Partition, Phase, State
+from exacta.core.views import aborted_between
+
+Log = Sequence[Event]
+
+
+class Acknowledged(Struct, frozen=True):
+    """A client was told that this batch is in the log at this offset."""
+
+    partition_id: PartitionId
+    base_offset: Offset
+    record_count: int
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: int
+
+
+def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()) -> list[str]:
+    """Return every violated invariant in a sentence."""
+    return [
+        *sequences_are_contiguous(state, log),
+        *acknowledged_once(log, acknowledged),
+        *ends_are_whole(state),
+        *writes_belong_to_a_transaction(log),
+        *last_stable_offsets(state, log),
+        *read_committed_is_exact(state, log),
+        *epochs_only_grow(state, log),
+        *open_transactions_can_end(state, log),
+        *state_is_the_fold(state, log),
+    ]
+
+
+def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
+    """Invariant 1: per producer, epoch and partition, sequences follow each other; a new epoch begins at 0."""
+    last: dict[tuple[PartitionId, ProducerId], tuple[ProducerEpoch, int]] = {}
+    for event in log:
+        if not isinstance(event, BatchAppended) or event.producer_id < 0:
+            continue
+        key = (event.partition_id, event.producer_id)
+        before = last.get(key)
+        if before is not None:
+            epoch, sequence = before
+            expected = 0 if event.producer_epoch > epoch else (sequence + 1) % state.limits.sequence_modulus
+            if event.producer_epoch < epoch:
+                yield f"1: {event} is of an epoch below {epoch}"
+            elif event.base_sequence != expected:
+                yield f"1: {event} begins at sequence {event.base_sequence}, not {expected}"
+        sequence = (event.base_sequence + event.record_count - 1) % state.limits.sequence_modulus
+        last[key] = (event.producer_epoch, sequence)
+
+
+def acknowledged_once(log: Log, acknowledged: Sequence[Acknowledged]) -> Iterator[str]:
+    """Invariant 2: an acknowledged batch is in the log once, at the acknowledged offset."""
+    appended = {(event.partition_id, event.base_offset): event for event in log if isinstance(event, BatchAppended)}
+    for answer in acknowledged:
+        event = appended.get((answer.partition_id, answer.base_offset))
+        if event is None:
+            yield f"2: {answer} is not in the log"
+        elif (event.producer_id, event.producer_epoch, event.base_sequence, event.record_count) != (
+            answer.producer_id,
+            answer.producer_epoch,
+            answer.base_sequence,
+            answer.record_count,
+        ):
+            yield f"2: at the place of {answer} lies {event}"
+
+
+def ends_are_whole(state: State) -> Iterator[str]:
+    """Invariant 3: whatever is open or pending belongs to a transaction that is open; nothing survives its end."""
+    ongoing = {held.producer_id: held for held in state.transactionals.values() if held.phase is Phase.ONGOING}
+    for partition in state.partitions.values():
+        for producer_id in partition.open_transactions:
+            held = ongoing.get(producer_id)
+            if held is None or partition.partition_id not in held.partitions:
+                yield f"3: producer {producer_id} holds {partition.topic}-{partition.index} open outside a transaction"
+    for group in state.groups.values():
+        for producer_id in group.pending:
+            held = ongoing.get(producer_id)
+            if held is None or group.group_id not in held.groups:
+                yield f"3: producer {producer_id} has offsets pending in {group.group_id} outside a transaction"
+
+
+def writes_belong_to_a_transaction(log: Log) -> Iterator[str]:
+    """Invariant 3, by the log: what is written in a transaction was registered with it, and so ends with it."""
+    registered: dict[str, set[object]] = {}
+    holder: dict[ProducerId, str] = {}
+    for event in log:
+        match event:
+            case ProducerBound():
+                holder[event.producer_id] = event.transactional_id
+            case TransactionExtended():
+                registered.setdefault(event.transactional_id, set()).update(event.partitions, event.groups)
+            case BatchAppended(transactional=True):
+                if event.partition_id not in registered.get(holder[event.producer_id], set()):
+                    yield f"3: {event} is not part of a transaction"
+            case TransactionalOffsetsCommitted():
+                if event.group_id not in registered.get(holder[event.producer_id], set()):
+                    yield f"3: {event} is not part of a transaction"
+            case TransactionEnded():
+                registered.pop(event.transactional_id, None)
+            case _:
+                pass
+
+
+def _open_at_end(log: Log) -> dict[PartitionId, dict[ProducerId, Offset]]:
+    open_transactions: dict[PartitionId, dict[ProducerId, Offset]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.transactional:
+            open_transactions.setdefault(event.partition_id, {}).setdefault(event.producer_id, event.base_offset)
+        elif isinstance(event, TransactionEnded):
+            for producers in open_transactions.values():
+                producers.pop(event.producer_id, None)
+    return open_transactions
+
+
+def _next_offsets(log: Log) -> dict[PartitionId, int]:
+    next_offsets: dict[PartitionId, int] = {}
+    for event in log:
+        if isinstance(event, BatchAppended):
+            next_offsets[event.partition_id] = event.base_offset + event.record_count
+        elif isinstance(event, TransactionEnded):
+            for partition_id, offset in event.markers:
+                next_offsets[partition_id] = offset + 1
+    return next_offsets
+
+
+def last_stable_offsets(state: State, log: Log) -> Iterator[str]:
+    """Invariant 4: LSO = min(next offset, first offset of the oldest open transaction). Offsets have no holes."""
+    open_transactions, next_offsets = _open_at_end(log), _next_offsets(log)
+    for partition_id, partition in state.partitions.items():
+        next_offset = next_offsets.get(partition_id, 0)
+        if partition.next_offset != next_offset:
+            yield f"4: {partition.topic}-{partition.index} ends at {partition.next_offset}, its log at {next_offset}"
+        expected = min([next_offset, *open_transactions.get(partition_id, {}).values()])
+        if partition.last_stable_offset != expected:
+            yield f"4: LSO of {partition.topic}-{partition.index} is {partition.last_stable_offset}, not {expected}"
+
+
+def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
+    """Invariant 5: a reader with the aborted index sees what was committed, from wherever it begins to read."""
+    for partition in state.partitions.values():
+        expected = _committed_batches(log, partition)
+        for from_offset in {0, *(offset for offset, _ in expected), partition.last_stable_offset}:
+            seen = _read_committed(log, partition, Offset(from_offset))
+            wanted = [batch for batch in expected if batch[0] >= from_offset]
+            if seen != wanted:
+                yield f"5: from {from_offset} a reader of {partition.topic}-{partition.index} sees {seen}, not {wanted}"
+
+
+def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, ProducerId]]:
+    committed: list[tuple[Offset, ProducerId]] = []
+    waiting: dict[ProducerId, list[tuple[Offset, ProducerId]]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id:
+            batch = (event.base_offset, event.producer_id)
+            if event.transactional:
+                waiting.setdefault(event.producer_id, []).append(batch)
+            else:
+                committed.append(batch)
+        elif isinstance(event, TransactionEnded):
+            batches = waiting.pop(event.producer_id, [])
+            if event.committed:
+                committed.extend(batches)
+    return sorted(batch for batch in committed if batch[0] < partition.last_stable_offset)
+
+
+def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list[tuple[Offset, ProducerId]]:
+    """Do what Kafka's consumer does with an aborted list (KIP-98)."""
+    end_offset = partition.last_stable_offset
+    to_come = sorted(aborted_between(partition, from_offset, end_offset), key=lambda entry: entry.first_offset)
+    aborting: set[ProducerId] = set()
+    seen: list[tuple[Offset, ProducerId]] = []
+    for event in log:
+        if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id:
+            if not from_offset <= event.base_offset < end_offset:
+                continue
+            while to_come and to_come[0].first_offset <= event.base_offset:
+                aborting.add(to_come.pop(0).producer_id)
+            if not (event.transactional and event.producer_id in aborting):
+                seen.append((event.base_offset, event.producer_id))
+        elif isinstance(event, TransactionEnded) and partition.partition_id in dict(event.markers):
+            marker = dict(event.markers)[partition.partition_id]
+            if from_offset <= marker < end_offset and not event.committed:
+                while to_come and to_come[0].first_offset <= marker:
+                    aborting.add(to_come.pop(0).producer_id)
+                aborting.discard(event.producer_id)
+    return seen
+
+
+def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
+    """Invariant 6: epochs only grow, up to the limit; ids have one owner; and old epochs write nothing."""
+    bound: dict[str, ProducerBound] = {}
+    owner: dict[ProducerId, str] = {}
+    for event in log:
+        if isinstance(event, ProducerBound):
+            before = bound.get(event.transactional_id)
+            if event.producer_epoch > state.limits.highest_epoch:
+                yield f"6: {event} passes the highest epoch"
+            if owner.setdefault(event.producer_id, event.transactional_id) != event.transactional_id:
+                yield f"6: producer id {event.producer_id} has two owners"
+            pair = (event.producer_id, event.producer_epoch)
+            if before is not None and pair <= (before.producer_id, before.producer_epoch):
+                yield f"6: {event} does not fence {before}"
+            bound[event.transactional_id] = event
+        elif isinstance(event, BatchAppended | TransactionEnded) and event.producer_id in owner:
+            current = bound[owner[event.producer_id]]
+            if (event.producer_id, event.producer_epoch) != (current.producer_id, current.producer_epoch):
+                yield f"6: {event} was accepted although {current} is current"
+
+
+def open_transactions_can_end(state: State, log: Log) -> Iterator[str]:
+    """Invariant 7: every open transaction has a deadline, and an end names exactly the transaction it ends."""
+    for held in state.transactionals.values():
+        if held.phase is Phase.ONGOING:
+            if not 0 < held.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms or held.start_ms < 0:
+                yield f"7: {held.transactional_id} is open without a deadline"
+        elif held.partitions or held.groups:
+            yield f"7: {held.transactional_id} is not open but holds {held.partitions} and {held.groups}"
+        if state.volatile.transactional_by_producer.get(held.producer_id) is not held:
+            yield f"7: nobody finds {held.transactional_id} by its producer id"
+    written: dict[ProducerId, set[PartitionId]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.transactional:
+            written.setdefault(event.producer_id, set()).add(event.partition_id)
+        elif isinstance(event, TransactionEnded):
+            markers = {partition_id for partition_id, _ in event.markers}
+            alive = {key for key in written.pop(event.producer_id, set()) if key in state.partitions}
+            if not alive <= markers:
+                yield f"7: {event} left {alive - markers} open"
+
+
+def state_is_the_fold(state: State, log: Log) -> Iterator[str]:
+    """Invariant 8: the durable state is the fold of the durable events, and nothing else."""
+    again = State(limits=state.limits)
+    for event in log:
+        apply(again, event)
+    if snapshot(again) != snapshot(state):
+        yield "8: the state is not the fold of its events"

@@ -1,0 +1,53 @@
+"""Who is in a group (classic protocol): plain frozen data. The rules are in `group.py`.
+
+Membership is not durable: after a restart members join again. A change makes a new `Membership`.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from exacta.core.ids import Ticket
+
+
+class Phase(Enum):
+    """Where a group stands, by Kafka's names."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    """One member. A ticket is there while its JoinGroup or SyncGroup waits."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    assignment: bytes = b""
+    join_ticket: Ticket | None = None
+    sync_ticket: Ticket | None = None
+    synced: bool = False
+
+
+class Membership(Struct, frozen=True, kw_only=True):
+    """A group's members and generation; `pending` are ids given out by KIP-394 that have not joined yet.
+
+    `deadline_ms` is when a rebalance goes on without those who are late.
+    """
+
+    phase: Phase = Phase.EMPTY
+    generation: int = 0
+    protocol_type: str = ""
+    protocol: str = ""
+    leader: str = ""
+    members: dict[str, Member] = {}
+    pending: frozenset[str] = frozenset()
+    deadline_ms: int = 0
+
+
+NOBODY = Membership()

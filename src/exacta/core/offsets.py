@@ -1,0 +1,52 @@
+"""Consumer groups' offsets: committed at once, or pending until a transaction ends (KIP-98, KIP-447)."""
+
+from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets, OffsetToCommit
+from exacta.core.events import OffsetsCommitted, TransactionalOffsetsCommitted, TransactionRefused
+from exacta.core.group import check_committer, session_extended
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.state import Phase, State
+from exacta.core.transaction import authorize
+
+
+def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
+    """Commit offsets outside a transaction; a member's commit is also a sign of life."""
+    rejection = _check_offsets(state, command.group_id, command.offsets) or check_committer(
+        state, command.group_id, command.member_id, command.generation, transactional=False
+    )
+    if rejection is not None:
+        return Outcome(reply=rejection)
+    committed = OffsetsCommitted(group_id=command.group_id, offsets=command.offsets, at_ms=now_ms)
+    seen = session_extended(state, command.group_id, command.member_id, now_ms)
+    return Outcome(events=(committed, *seen), reply=DONE)
+
+
+def commit_transactional_offsets(state: State, command: CommitTransactionalOffsets, now_ms: int) -> Outcome:
+    """Put offsets into the open transaction, if both the producer and the group's member are current (KIP-447)."""
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return Outcome(reply=held)
+    rejection = _check_offsets(state, command.group_id, command.offsets) or check_committer(
+        state, command.group_id, command.member_id, command.generation, transactional=True
+    )
+    if rejection is not None:
+        return Outcome(reply=rejection)
+    if held.phase is not Phase.ONGOING or command.group_id not in held.groups:
+        refused = TransactionRefused(transactional_id=held.transactional_id)
+        return Outcome(events=(refused,), reply=Rejection.TRANSACTION_NOT_BEGUN)
+    committed = TransactionalOffsetsCommitted(
+        group_id=command.group_id, producer_id=held.producer_id, offsets=command.offsets, at_ms=now_ms
+    )
+    return Outcome(events=(committed,), reply=DONE)
+
+
+def _check_offsets(state: State, group_id: str, offsets: tuple[OffsetToCommit, ...]) -> Rejection | None:
+    if not group_id:
+        return Rejection.INVALID_GROUP_ID
+    for offset in offsets:
+        if state.partition(offset.topic, offset.partition) is None:
+            return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+        if len(offset.metadata.encode()) > state.limits.offset_metadata_max_bytes:
+            return Rejection.OFFSET_METADATA_TOO_LARGE
+    return None

@@ -1,0 +1,43 @@
+"""Why a command is refused: one closed enum, which each wire protocol maps to its own codes in one total table."""
+
+from enum import Enum, auto, unique
+
+
+@unique
+class Rejection(Enum):
+    """A refusal that changed nothing. Names follow Kafka's errors where Kafka has one."""
+
+    # topics and partitions
+    UNKNOWN_TOPIC_OR_PARTITION = auto()
+    TOPIC_ALREADY_EXISTS = auto()
+    INVALID_TOPIC = auto()
+    INVALID_PARTITIONS = auto()
+    INVALID_REPLICATION_FACTOR = auto()
+    INVALID_CONFIG = auto()
+    # idempotence (KIP-98, KIP-360)
+    OUT_OF_ORDER_SEQUENCE = auto()
+    INVALID_PRODUCER_EPOCH = auto()
+    UNKNOWN_PRODUCER_ID = auto()
+    """This producer id was never handed out here: initialise again."""
+    # transactions
+    PRODUCER_FENCED = auto()
+    INVALID_PRODUCER_ID_MAPPING = auto()
+    INVALID_TRANSACTION_STATE = auto()
+    INVALID_TRANSACTION_TIMEOUT = auto()
+    TRANSACTION_NOT_BEGUN = auto()
+    """The partition or group is not part of an open transaction of this producer: abort and begin again."""
+    TRANSACTIONAL_ID_NOT_FOUND = auto()
+    INVALID_TRANSACTIONAL_ID = auto()
+    # groups (classic protocol) and offsets
+    UNKNOWN_MEMBER_ID = auto()
+    ILLEGAL_GENERATION = auto()
+    REBALANCE_IN_PROGRESS = auto()
+    INCONSISTENT_GROUP_PROTOCOL = auto()
+    INVALID_SESSION_TIMEOUT = auto()
+    INVALID_GROUP_ID = auto()
+    GROUP_MAX_SIZE_REACHED = auto()
+    OFFSET_METADATA_TOO_LARGE = auto()
+    OFFSET_OUT_OF_RANGE = auto()
+    # storage
+    STORAGE_ERROR = auto()
+    """What is stored could not be read."""

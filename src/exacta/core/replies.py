@@ -1,0 +1,69 @@
+"""What an accepted command answers. A wire protocol turns these into its own responses."""
+
+from msgspec import Struct
+
+from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """Base of all replies."""
+
+
+class Done(Reply, frozen=True, kw_only=True):
+    """The command took effect, or had already; there is nothing more to say."""
+
+
+DONE = Done()
+
+
+class Appended(Reply, frozen=True, kw_only=True):
+    """A batch is in the log, now or since an earlier try, from `base_offset` on."""
+
+    base_offset: Offset
+    repeated: bool = False
+
+
+class ProducerBound(Reply, frozen=True, kw_only=True):
+    """The producer id and epoch that the client uses from now on."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+
+
+class TransactionEnded(Reply, frozen=True, kw_only=True):
+    """The transaction ended as asked; the pair is what the client uses next (changes under KIP-890)."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+
+
+class TopicCreated(Reply, frozen=True, kw_only=True):
+    """A topic exists now."""
+
+    topic_id: bytes
+    partition_count: int
+
+
+class MemberIdRequired(Reply, frozen=True, kw_only=True):
+    """Join again under this member id (KIP-394)."""
+
+    member_id: str
+
+
+class Joined(Reply, frozen=True, kw_only=True):
+    """A rebalance is complete; only the leader is told the members' metadata."""
+
+    generation: int
+    protocol_type: str
+    protocol: str
+    leader: str
+    member_id: str
+    members: tuple[tuple[str, bytes], ...] = ()
+
+
+class Synced(Reply, frozen=True, kw_only=True):
+    """The member's assignment in this generation."""
+
+    protocol_type: str
+    protocol: str
+    assignment: bytes

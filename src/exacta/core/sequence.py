@@ -1,0 +1,45 @@
+"""Idempotence within one partition (KIP-98): which batch of a producer may come next, and which is a repeat.
+
+Owns the arithmetic of sequences, which wrap at `sequence_modulus`, and the window of retained batches. Whether the
+producer itself is current is the business of `transaction.py`.
+"""
+
+from exacta.core.ids import Offset, ProducerEpoch
+from exacta.core.rejections import Rejection
+from exacta.core.state import Limits, ProducerState
+
+
+def last_sequence(first_sequence: int, record_count: int, limits: Limits) -> int:
+    """Return the sequence of the last of `record_count` records."""
+    return (first_sequence + record_count - 1) % limits.sequence_modulus
+
+
+def find_repeat(
+    known: ProducerState | None, epoch: ProducerEpoch, first_sequence: int, record_count: int, limits: Limits
+) -> Offset | None:
+    """Return the offset at which this very batch is in the log already, if it is one of the retained ones."""
+    if known is None or known.producer_epoch != epoch:
+        return None
+    last = last_sequence(first_sequence, record_count, limits)
+    for batch in reversed(known.batches):
+        if batch.first_sequence == first_sequence and batch.last_sequence == last:
+            return batch.base_offset
+    return None
+
+
+def check_sequence(
+    known: ProducerState | None, epoch: ProducerEpoch, first_sequence: int, limits: Limits
+) -> Rejection | None:
+    """Return why a batch that is no repeat may not come next, or None.
+
+    Without state (a new producer, or one whose state is gone) a version 1 producer may begin anywhere (invariant 1).
+    """
+    if known is None:
+        return None
+    if epoch < known.producer_epoch:
+        return Rejection.INVALID_PRODUCER_EPOCH
+    if epoch > known.producer_epoch:
+        expected = 0
+    else:
+        expected = (known.batches[-1].last_sequence + 1) % limits.sequence_modulus
+    return None if first_sequence == expected else Rejection.OUT_OF_ORDER_SEQUENCE

@@ -1,0 +1,65 @@
+"""The durable part of the state as bytes: a cached fold of the journal up to some position, nothing more."""
+
+import msgspec
+from msgspec import Struct
+
+from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.state import Group, Limits, Partition, Phase, State, Topic, Transactional
+
+
+class _Snapshot(Struct, frozen=True, array_like=True):
+    """Fields may be added only at the end and with a default."""
+
+    topics: list[Topic]
+    partitions: list[Partition]
+    transactionals: list[Transactional]
+    groups: list[Group]
+    next_producer_id: ProducerId
+    next_partition_id: PartitionId
+    next_commit_order: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Snapshot)
+
+
+def snapshot(state: State) -> bytes:
+    """Encode what is durable of the state."""
+    return _encoder.encode(
+        _Snapshot(
+            topics=list(state.topics.values()),
+            partitions=list(state.partitions.values()),
+            transactionals=list(state.transactionals.values()),
+            groups=list(state.groups.values()),
+            next_producer_id=state.next_producer_id,
+            next_partition_id=state.next_partition_id,
+            next_commit_order=state.next_commit_order,
+        )
+    )
+
+
+def restore(blob: bytes | None, limits: Limits) -> State:
+    """Decode a snapshot, or begin with nothing. Raises `msgspec.DecodeError` if the bytes are no snapshot."""
+    if blob is None:
+        return State(limits=limits)
+    held = _decoder.decode(blob)
+    state = State(
+        limits=limits,
+        topics={topic.topic: topic for topic in held.topics},
+        partitions={partition.partition_id: partition for partition in held.partitions},
+        transactionals={entry.transactional_id: entry for entry in held.transactionals},
+        groups={group.group_id: group for group in held.groups},
+        next_producer_id=held.next_producer_id,
+        next_partition_id=held.next_partition_id,
+        next_commit_order=held.next_commit_order,
+    )
+    for entry in held.transactionals:
+        state.volatile.transactional_by_producer[entry.producer_id] = entry
+    return state
+
+
+def after_recovery(state: State) -> None:
+    """Note which clients may hold a begin that the crash forgot (see `transaction.py`)."""
+    state.volatile.may_have_begun = {
+        entry.transactional_id for entry in state.transactionals.values() if entry.phase is not Phase.ONGOING
+    }

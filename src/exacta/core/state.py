@@ -1,0 +1,171 @@
+"""The state: a fold of events, as plain mutable structs. Only `apply` changes it; everybody may read it.
+
+What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`); group membership and what is
+derived (indexes over the rest) lies beside it in `Volatile` and is empty or rebuilt after recovery.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct, field
+
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.membership import Membership
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Numbers that bound the semantics; parameters, so that tests reach them in a few steps."""
+
+    highest_epoch: int = 32766
+    """The highest producer epoch that a client is given (Kafka's Short.MAX_VALUE - 1); then the producer id rotates."""
+    sequence_modulus: int = 2**31
+    """Sequences go from 0 to this, exclusive, and begin again at 0."""
+    retained_batches: int = 5
+    """Batches remembered per producer and partition to recognise repeats (KIP-98); clients have at most 5 in flight."""
+    transaction_max_timeout_ms: int = 900_000
+    offset_metadata_max_bytes: int = 4096
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2**31 - 1
+    group_initial_rebalance_delay_ms: int = 0
+    max_partitions_per_topic: int = 100_000
+
+
+class RetainedBatch(Struct, array_like=True):
+    """A batch as far as a repeat of it must be recognised. `last` is inclusive."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: Offset
+
+
+class ProducerState(Struct, array_like=True):
+    """What a partition knows of one producer."""
+
+    producer_epoch: ProducerEpoch
+    batches: list[RetainedBatch]
+
+
+class AbortedTransaction(Struct, frozen=True, array_like=True):
+    """One producer's aborted records in one partition: from its first to its marker, inclusive."""
+
+    producer_id: ProducerId
+    first_offset: Offset
+    last_offset: Offset
+
+
+class Partition(Struct, array_like=True):
+    """One partition. `open_transactions` maps producer id to first offset, in offset order (offsets only grow)."""
+
+    partition_id: PartitionId
+    topic: str
+    index: int
+    log_start_offset: Offset = Offset(0)
+    next_offset: Offset = Offset(0)
+    producers: dict[ProducerId, ProducerState] = field(default_factory=dict)
+    open_transactions: dict[ProducerId, Offset] = field(default_factory=dict)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Return the first offset of the oldest open transaction, or the next offset (invariant 4)."""
+        for first_offset in self.open_transactions.values():
+            return first_offset
+        return self.next_offset
+
+
+class Topic(Struct, array_like=True):
+    """A topic; partition `i` has the id `first_partition_id + i`."""
+
+    topic: str
+    topic_id: bytes
+    first_partition_id: PartitionId
+    partition_count: int
+    configs: dict[str, str]
+
+
+class Phase(Enum):
+    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (DESIGN D2)."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+
+class Transactional(Struct, array_like=True):
+    """A transactional id: who holds it, and its open or last transaction.
+
+    The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
+    """
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    transaction_timeout_ms: int
+    phase: Phase = Phase.EMPTY
+    previous_producer_id: ProducerId = NO_PRODUCER_ID
+    previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    start_ms: int = -1
+    last_update_ms: int = -1
+    partitions: set[PartitionId] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+
+    @property
+    def deadline_ms(self) -> int:
+        """Return when the open transaction is aborted."""
+        return self.start_ms + self.transaction_timeout_ms
+
+
+class CommittedOffset(Struct, frozen=True, array_like=True):
+    """A group's position in a partition; `order` tells which of two commits came later."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    at_ms: int
+    order: int
+
+
+OffsetMap = dict[str, dict[int, CommittedOffset]]
+"""Topic -> partition index -> offset."""
+
+
+class Group(Struct, array_like=True):
+    """A group's offsets: committed ones, and those that wait for their transaction, by producer id."""
+
+    group_id: str
+    offsets: OffsetMap = field(default_factory=dict)
+    pending: dict[ProducerId, OffsetMap] = field(default_factory=dict)
+
+
+class Volatile(Struct):
+    """What a restart forgets or rebuilds."""
+
+    memberships: dict[str, Membership] = field(default_factory=dict)
+    member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
+    may_have_begun: set[str] = field(default_factory=set)
+    """Transactional ids whose client may hold a begin that a crash forgot (D4): an abort of nothing is no error."""
+
+
+class State(Struct):
+    """Everything that the core knows."""
+
+    limits: Limits = field(default_factory=Limits)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    partitions: dict[PartitionId, Partition] = field(default_factory=dict)
+    transactionals: dict[str, Transactional] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    next_producer_id: ProducerId = ProducerId(0)
+    next_partition_id: PartitionId = PartitionId(0)
+    next_commit_order: int = 0
+    volatile: Volatile = field(default_factory=Volatile)
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """Look up a partition by name and index."""
+        entry = self.topics.get(topic)
+        if entry is None or not 0 <= index < entry.partition_count:
+            return None
+        return self.partitions[PartitionId(entry.first_partition_id + index)]

@@ -1,0 +1,210 @@
+"""The transaction coordinator: who holds a transactional id, and the life of its transaction (version 1 clients).
+
+    phase \\ input    InitProducerId   AddPartitions,   EndTxn(commit)   EndTxn(abort)     time-out
+                                      AddGroup
+    EMPTY            bump             begin            INVALID_STATE    done              -
+    ONGOING          abort, bump      extend           commit           abort             abort, bump
+    COMPLETE_COMMIT  bump             begin            done             INVALID_STATE *   -
+    COMPLETE_ABORT   bump             begin            INVALID_STATE    done              -
+
+Before the table every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
+and groups (DESIGN D2), so that no phase lies between, and nobody is ever told to wait for one.
+
+* An acknowledged begin is not durable by itself (D4). A client whose begin a crash forgot, or whose write was refused
+for that reason, aborts: that abort of nothing must succeed, and `may_have_begun` remembers whose it may be.
+"""
+
+from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction, InitProducerId
+from exacta.core.events import Event, ProducerBound, ProducerIdAllocated, TransactionEnded, TransactionExtended
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.outcome import Outcome, Timer
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.replies import ProducerBound as ProducerBoundReply
+from exacta.core.replies import TransactionEnded as TransactionEndedReply
+from exacta.core.state import Phase, State, Transactional
+
+
+def authorize(
+    state: State, transactional_id: str, producer_id: ProducerId, producer_epoch: ProducerEpoch
+) -> Transactional | Rejection:
+    """Return the transactional id's entry if this producer holds it now (KIP-98 zombie fencing)."""
+    held = state.transactionals.get(transactional_id)
+    if held is None or held.producer_id != producer_id:
+        return Rejection.INVALID_PRODUCER_ID_MAPPING
+    if held.producer_epoch != producer_epoch:
+        return Rejection.PRODUCER_FENCED
+    return held
+
+
+def next_pair(state: State, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> tuple[ProducerId, ProducerEpoch]:
+    """Return the pair that fences this one: the next epoch, or a new producer id where the epochs are used up."""
+    if producer_epoch >= state.limits.highest_epoch:
+        return state.next_producer_id, ProducerEpoch(0)
+    return producer_id, ProducerEpoch(producer_epoch + 1)
+
+
+def ending(state: State, held: Transactional, *, commit: bool, now_ms: int) -> TransactionEnded:
+    """Make the one event that ends the open transaction.
+
+    Only partitions that were written to get a marker: a lone abort marker confuses readers.
+    """
+    markers: list[tuple[PartitionId, Offset]] = []
+    for partition_id in sorted(held.partitions):
+        partition = state.partitions[partition_id]
+        if held.producer_id in partition.open_transactions:
+            markers.append((partition_id, partition.next_offset))
+    return TransactionEnded(
+        transactional_id=held.transactional_id,
+        producer_id=held.producer_id,
+        producer_epoch=held.producer_epoch,
+        committed=commit,
+        markers=tuple(markers),
+        at_ms=now_ms,
+    )
+
+
+def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:
+    """Bind a producer id (KIP-98, KIP-360); fence and abort what a predecessor left open, in the same step."""
+    if command.transactional_id is None:
+        producer_id = state.next_producer_id
+        reply = ProducerBoundReply(producer_id=producer_id, producer_epoch=ProducerEpoch(0))
+        return Outcome(events=(ProducerIdAllocated(producer_id=producer_id),), reply=reply)
+    if not command.transactional_id:
+        return Outcome(reply=Rejection.INVALID_TRANSACTIONAL_ID)
+    if not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
+    held = state.transactionals.get(command.transactional_id)
+    if held is None:
+        if command.producer_id != NO_PRODUCER_ID:
+            return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+        pair = (state.next_producer_id, ProducerEpoch(0))
+        return _bind(command, pair, (NO_PRODUCER_ID, NO_PRODUCER_EPOCH), (), now_ms)
+
+    current = (held.producer_id, held.producer_epoch)
+    previous = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+    if command.producer_id != NO_PRODUCER_ID:
+        expected = (command.producer_id, command.producer_epoch)
+        if expected == (held.previous_producer_id, held.previous_producer_epoch) and held.phase is not Phase.ONGOING:
+            # KIP-360: a repeat of the request that made the present pair, or the first word of a client whose
+            # transaction timed out. Nobody else has been given the present pair.
+            return Outcome(reply=ProducerBoundReply(producer_id=current[0], producer_epoch=current[1]))
+        if expected != current:
+            return Outcome(reply=Rejection.PRODUCER_FENCED)
+        previous = current
+    events: tuple[Event, ...] = ()
+    if held.phase is Phase.ONGOING:
+        events = (ending(state, held, commit=False, now_ms=now_ms),)
+    return _bind(command, next_pair(state, *current), previous, events, now_ms)
+
+
+def _bind(
+    command: InitProducerId,
+    pair: tuple[ProducerId, ProducerEpoch],
+    previous: tuple[ProducerId, ProducerEpoch],
+    events: tuple[Event, ...],
+    now_ms: int,
+) -> Outcome:
+    assert command.transactional_id is not None
+    bound = ProducerBound(
+        transactional_id=command.transactional_id,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        transaction_timeout_ms=command.transaction_timeout_ms,
+        at_ms=now_ms,
+        previous_producer_id=previous[0],
+        previous_producer_epoch=previous[1],
+    )
+    reply = ProducerBoundReply(producer_id=pair[0], producer_epoch=pair[1])
+    return Outcome(events=(*events, bound), reply=reply)
+
+
+def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome:
+    """Register partitions, all or none."""
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return Outcome(reply=held)
+    added: list[PartitionId] = []
+    for topic, index in command.partitions:
+        partition = state.partition(topic, index)
+        if partition is None:
+            return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.partition_id not in held.partitions:
+            added.append(partition.partition_id)
+    return _extend(held, tuple(added), (), now_ms)
+
+
+def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
+    """Register a group, whose offsets then may join the transaction."""
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return Outcome(reply=held)
+    if not command.group_id:
+        return Outcome(reply=Rejection.INVALID_GROUP_ID)
+    added = () if command.group_id in held.groups else (command.group_id,)
+    return _extend(held, (), added, now_ms)
+
+
+def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tuple[str, ...], now_ms: int) -> Outcome:
+    if not partitions and not groups:
+        return Outcome(reply=DONE)
+    extended = TransactionExtended(
+        transactional_id=held.transactional_id, partitions=partitions, groups=groups, at_ms=now_ms
+    )
+    timers: tuple[Timer, ...] = ()
+    if held.phase is not Phase.ONGOING:
+        timers = (expiry(held, now_ms),)
+    return Outcome(events=(extended,), reply=DONE, timers=timers)
+
+
+def expiry(held: Transactional, start_ms: int) -> Timer:
+    """Return the timer that aborts the transaction which began, or begins, at `start_ms`."""
+    command = ExpireTransaction(
+        transactional_id=held.transactional_id,
+        producer_id=held.producer_id,
+        producer_epoch=held.producer_epoch,
+        start_ms=start_ms,
+    )
+    return Timer(start_ms + held.transaction_timeout_ms, command)
+
+
+def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
+    """Commit or abort; a repeat gets the same answer (see the table above)."""
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return Outcome(reply=held)
+    reply = TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
+    match held.phase:
+        case Phase.ONGOING:
+            return Outcome(events=(ending(state, held, commit=command.commit, now_ms=now_ms),), reply=reply)
+        case Phase.EMPTY:
+            already = not command.commit
+        case Phase.COMPLETE_COMMIT:
+            already = command.commit or held.transactional_id in state.volatile.may_have_begun
+        case Phase.COMPLETE_ABORT:
+            already = not command.commit
+    return Outcome(reply=reply if already else Rejection.INVALID_TRANSACTION_STATE)
+
+
+def expire(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:
+    """Abort a transaction whose time is up, and fence its producer by a bumped epoch.
+
+    The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588); after a takeover it may
+    not.
+    """
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection) or held.phase is not Phase.ONGOING or held.start_ms != command.start_ms:
+        return Outcome(reply=DONE)
+    if now_ms < held.deadline_ms:  # the clock went back
+        return Outcome(reply=DONE, timers=(Timer(held.deadline_ms, command),))
+    producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
+    bound = ProducerBound(
+        transactional_id=held.transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transaction_timeout_ms=held.transaction_timeout_ms,
+        at_ms=now_ms,
+        previous_producer_id=held.producer_id,
+        previous_producer_epoch=held.producer_epoch,
+    )
+    return Outcome(events=(ending(state, held, commit=False, now_ms=now_ms), bound), reply=DONE)

@@ -1,0 +1,50 @@
+"""Which answers wait until the state they were taken from is durable: DESIGN D4's table, and nothing else.
+
+Events of commands that do not wait are written all the same, with the next group that somebody waits for: an
+acknowledged begin of a transaction is worth no sync of its own, since only the write that follows can rest on it.
+"""
+
+from exacta.core.commands import (
+    AddGroup,
+    AddPartitions,
+    AppendBatch,
+    Command,
+    CommitOffsets,
+    CommitTransactionalOffsets,
+    CreateTopic,
+    DeleteTopic,
+    EndTransaction,
+    ExpireMember,
+    ExpireRebalance,
+    ExpireTransaction,
+    Heartbeat,
+    InitProducerId,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
+
+WAITS: dict[type[Command], bool] = {
+    # promises the data
+    AppendBatch: True,
+    CommitOffsets: True,
+    CommitTransactionalOffsets: True,
+    # promises the epoch, and the fence
+    InitProducerId: True,
+    # promises the outcome
+    EndTransaction: True,
+    ExpireTransaction: True,
+    # promises existence
+    CreateTopic: True,
+    DeleteTopic: True,
+    # promises only that the next request is accepted; that one is refused if a crash forgets this one
+    AddPartitions: False,
+    AddGroup: False,
+    # promises nothing durable: members join again
+    JoinGroup: False,
+    SyncGroup: False,
+    Heartbeat: False,
+    LeaveGroup: False,
+    ExpireMember: False,
+    ExpireRebalance: False,
+}

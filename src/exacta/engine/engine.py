@@ -1,0 +1,280 @@
+"""The single writer (DESIGN D4).
+
+Owns the one state, the order of commands, group commit, the release of answers, deadlines, and recovery. Knows no rule
+of the semantics (`core/`), no wire format, no file.
+
+Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
+are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
+the group is handed to the journal at the end of the loop's present turn, so that whatever else has arrived goes along;
+while one group is being synced, the next one gathers. The state in memory is therefore ahead of what is durable by at
+most two groups, and every answer is held back until the group that holds the state it was taken from is durable. What
+readers see (`Visible`) is taken down when a group is sealed, and shown when it is durable.
+
+A failed or conflicting append makes the state in memory worthless: the engine answers nobody any more and says so once
+through `on_failure`; the process must stop, and recovery reads what is really there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from exacta.core.apply import apply
+from exacta.core.commands import Command, JoinGroup, SyncGroup
+from exacta.core.decide import decide, timers_after_recovery
+from exacta.core.events import Event, TopicDeleted, decode_event
+from exacta.core.ids import PartitionId, Ticket
+from exacta.core.outcome import Timer
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Reply
+from exacta.core.snapshot import after_recovery, restore, snapshot
+from exacta.core.state import Limits, State
+from exacta.engine.deadlines import Deadlines
+from exacta.engine.durability import WAITS
+from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
+from exacta.engine.group import CommitGroup
+from exacta.engine.visible import Changes, Visible, visible_changes
+from exacta.ports.journal import Appended, AppendResult, Journal, TimeEntry
+from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.scheduler import Scheduler
+
+T = TypeVar("T")
+Answer = Reply | Rejection
+Done = Callable[[list[Answer]], None]
+
+
+class EngineFailed(Exception):
+    """The journal did not take a group: nothing in memory can be trusted, the process must end and recover."""
+
+
+class Engine:
+    """One log. Every method must be called on the event-loop thread; none blocks but `recover` and `close`."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        records: RecordFormat,
+        *,
+        scheduler: Scheduler,
+        clock: Callable[[], int],
+        limits: Limits,
+        on_failure: Callable[[EngineFailed], None],
+    ) -> None:
+        """Recover from the journal. Blocks. `clock` gives milliseconds since 1970.
+
+        Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
+        """
+        self.failed: EngineFailed | None = None
+        self._journal = journal
+        self._records = records
+        self._scheduler = scheduler
+        self._clock = clock
+        self._on_failure = on_failure
+        self._gathering = CommitGroup()
+        self._in_flight: CommitGroup | None = None
+        self._changes: Changes = []
+        self._flush_scheduled = False
+        self._parked: dict[Ticket, Done] = {}
+        self._last_ticket = 0
+        self._timers: dict[Command, int] = {}
+        self._closing: Callable[[], None] | None = None
+
+        blob, events = journal.replay()
+        self._state = restore(blob, limits)
+        for encoded in events:
+            apply(self._state, decode_event(encoded))
+        after_recovery(self._state)
+        self._visible: dict[PartitionId, Visible] = {}
+        self._show(visible_changes(self._state, self._state.partitions))
+        self._deadlines = Deadlines(scheduler, clock)
+        self._fetcher = Fetcher(self._state, journal, self._visible, self._deadlines)
+        for timer in timers_after_recovery(self._state):
+            self._set(timer)
+
+    # --- what the fronts ask ------------------------------------------------------------------------------------------
+
+    def submit(self, commands: Sequence[Command], done: Done, payloads: Sequence[Buffer | None] | None = None) -> None:
+        """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
+
+        `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
+        JoinGroup and SyncGroup come alone, with a ticket from `new_ticket`. `done` may be called before this returns.
+        """
+        if self.failed is not None:
+            return
+        now_ms = self._clock()
+        answers: list[Answer] = []
+        waits = False
+        for number, command in enumerate(commands):
+            outcome = decide(self._state, command, now_ms)
+            command_waits = WAITS[type(command)]
+            waits = waits or command_waits
+            for event in outcome.events:
+                self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
+            for timer in outcome.timers:
+                self._set(timer)
+            if outcome.reply is None:
+                assert isinstance(command, JoinGroup | SyncGroup)
+                assert len(commands) == 1
+                self._parked[command.ticket] = done
+            else:
+                answers.append(outcome.reply)
+            for ticket, answer in outcome.wakes:
+                self._parked.pop(ticket)([answer])
+        if len(answers) == len(commands):
+            if waits:
+                self._release(lambda: done(answers))
+            else:
+                done(answers)
+
+    def new_ticket(self) -> Ticket:
+        """Return a ticket for one JoinGroup or SyncGroup."""
+        self._last_ticket += 1
+        return Ticket(self._last_ticket)
+
+    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+        """Take a view of the state (and the time, in ms) now, and hand it out once that state is durable.
+
+        The view must copy what it returns: the state goes on changing.
+        """
+        if self.failed is not None:
+            return
+        seen = view(self._state, self._clock())
+        self._release(lambda: done(seen))
+
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
+        """Read records; see `fetch.py`."""
+        if self.failed is None:
+            self._fetcher.fetch(request, done, self._clock())
+
+    def visible(self, topic: str, partition: int) -> Visible | None:
+        """Return what readers may know of a partition now; None if there is none, or not durably yet."""
+        entry = self._state.partition(topic, partition)
+        return None if entry is None else self._visible.get(entry.partition_id)
+
+    def offset_for_time(
+        self, topic: str, partition: int, timestamp_ms: int, *, read_committed: bool
+    ) -> TimeEntry | None:
+        """Return the first batch that readers may see with a timestamp of `timestamp_ms` or later."""
+        entry = self._state.partition(topic, partition)
+        seen = self.visible(topic, partition)
+        if entry is None or seen is None:
+            return None
+        end_offset = seen.last_stable_offset if read_committed else seen.high_watermark
+        return self._journal.find_by_time(entry.partition_id, timestamp_ms, end_offset)
+
+    def close(self, done: Callable[[], None]) -> None:
+        """Stop cleanly: answer who waits for records, write what has gathered, save a snapshot; then call `done`.
+
+        The journal is still open then; no command may be submitted any more.
+        """
+        self._deadlines.close()
+        self._fetcher.finish()
+        self._closing = done
+        if self._in_flight is None:
+            self._flush()
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
+        if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
+            topic = self._state.topics[event.topic]
+            first = topic.first_partition_id
+            self._gathering.touched.update(PartitionId(first + index) for index in range(topic.partition_count))
+        apply(self._state, event)
+        if event.durable:
+            self._gathering.add(event, payload, self._records)
+            if urgent and not self._gathering.urgent:
+                self._gathering.urgent = True
+                self._schedule_flush()
+
+    def _set(self, timer: Timer) -> None:
+        """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
+        command, at_ms = timer.command, timer.at_ms
+        if self._timers.get(command, at_ms + 1) <= at_ms:
+            return
+        self._timers[command] = at_ms
+        self._deadlines.add(at_ms, lambda: self._due(command, at_ms))
+
+    def _due(self, command: Command, at_ms: int) -> None:
+        if self._timers.get(command) == at_ms:
+            del self._timers[command]
+            self.submit((command,), _nobody)
+
+    def _release(self, release: Callable[[], None]) -> None:
+        """Call back once the present state is durable, but for what nobody's answer rests on."""
+        if self._gathering.urgent:
+            self._gathering.releases.append(release)
+        elif self._in_flight is not None:
+            self._in_flight.releases.append(release)
+        else:
+            release()
+
+    # --- group commit -------------------------------------------------------------------------------------------------
+
+    def _schedule_flush(self) -> None:
+        if self._in_flight is None and not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._scheduler.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        if self._in_flight is not None or self.failed is not None:
+            return
+        group = self._gathering
+        if not group.entries:
+            self._finish_closing()
+            return
+        self._gathering = CommitGroup()
+        self._in_flight = group
+        self._changes = visible_changes(self._state, group.touched)
+        end_position = self._journal.append(self._journal.position, group.entries, self._appended)
+        if self._journal.wants_snapshot:
+            # Nothing has gathered since: the state is exactly the one at the end of this group.
+            self._journal.save_snapshot(snapshot(self._state), end_position)
+
+    def _appended(self, result: AppendResult) -> None:
+        group = self._in_flight
+        assert group is not None
+        if not isinstance(result, Appended):
+            self._fail(result)
+            return
+        self._in_flight = None
+        changes = self._changes
+        self._show(changes)
+        if self._gathering.urgent or self._closing is not None:
+            self._flush()
+        try:
+            _call_all(group.releases)
+        finally:
+            self._fetcher.advance([partition_id for partition_id, _ in changes])
+
+    def _show(self, changes: Changes) -> None:
+        for partition_id, seen in changes:
+            if seen is None:
+                self._visible.pop(partition_id, None)
+            else:
+                self._visible[partition_id] = seen
+
+    def _fail(self, result: object) -> None:
+        self.failed = EngineFailed(f"the journal did not take a group: {result}")
+        self._deadlines.close()
+        self._on_failure(self.failed)
+
+    def _finish_closing(self) -> None:
+        if self._closing is None:
+            return
+        done, self._closing = self._closing, None
+        self._journal.save_snapshot(snapshot(self._state), self._journal.position)
+        done()
+
+
+def _call_all(releases: list[Callable[[], None]]) -> None:
+    """Call all, even if one fails: a defect in one front's callback must not keep another client waiting for ever."""
+    for number, release in enumerate(releases):
+        try:
+            release()
+        except BaseException:
+            _call_all(releases[number + 1 :])
+            raise
+
+
+def _nobody(answers: list[Answer]) -> None:
+    """Timers wait for no answer."""

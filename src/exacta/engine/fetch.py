@@ -1,0 +1,188 @@
+"""Fetches: what a reader gets now, and readers that wait for more (min bytes, max wait).
+
+Everything in one answer comes from one durable state: high watermarks, last stable offsets, aborted lists and the
+extents to read are taken in one step; bytes below those offsets never change, so reading may take as long as it needs.
+"""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, field
+
+from exacta.core.ids import Offset, PartitionId
+from exacta.core.rejections import Rejection
+from exacta.core.state import AbortedTransaction, Partition, State
+from exacta.core.views import aborted_between
+from exacta.engine.deadlines import Deadlines
+from exacta.engine.visible import Visible
+from exacta.ports.journal import Buffer, Extent, Failed, Journal
+
+
+class FetchPartition(Struct):
+    """Where one partition is read from: at most `max_bytes`, but one batch at least if the answer were empty else."""
+
+    topic: str
+    partition: int
+    fetch_offset: int
+    max_bytes: int
+
+
+class FetchRequest(Struct):
+    """Answered when `min_bytes` are there or `max_wait_ms` are over.
+
+    At most `max_bytes` in all, given to the partitions in their order (KIP-74).
+    """
+
+    partitions: list[FetchPartition]
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    read_committed: bool
+
+
+class FetchResult(Struct):
+    """One partition's share, in the order asked. `records` are whole batches, one after another."""
+
+    visible: Visible | None = None
+    rejection: Rejection | None = None
+    records: list[Buffer] = field(default_factory=list)
+    aborted: Sequence[AbortedTransaction] = ()
+
+
+class _Plan(Struct):
+    results: list[FetchResult]
+    extents: list[Extent]
+    owners: list[FetchResult]
+    """The result that each extent belongs to."""
+    size: int
+    final: bool
+    """Waiting would not change it: something was refused."""
+
+
+class _Waiting(Struct, eq=False):
+    request: FetchRequest
+    done: Callable[[list[FetchResult]], None]
+    partition_ids: set[PartitionId]
+    answered: bool = False
+
+
+class Fetcher:
+    """Answers fetches. The engine tells it which partitions show more, after each durable group."""
+
+    def __init__(
+        self, state: State, journal: Journal, visible: dict[PartitionId, Visible], deadlines: Deadlines
+    ) -> None:
+        self._state = state
+        self._journal = journal
+        self._visible = visible
+        self._deadlines = deadlines
+        self._waiting: dict[PartitionId, dict[int, _Waiting]] = {}
+
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
+        """Answer now, or when there is enough, or when the time is over."""
+        plan = self._plan(request)
+        if plan.final or plan.size >= request.min_bytes or request.max_wait_ms <= 0:
+            self._read(plan, done)
+            return
+        partition_ids = {
+            partition.partition_id
+            for wanted in request.partitions
+            if (partition := self._state.partition(wanted.topic, wanted.partition)) is not None
+        }
+        waiting = _Waiting(request, done, partition_ids)
+        for partition_id in partition_ids:
+            self._waiting.setdefault(partition_id, {})[id(waiting)] = waiting
+        self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(waiting))
+
+    def advance(self, partition_ids: Sequence[PartitionId]) -> None:
+        """Look again at those who wait for one of these partitions."""
+        if not self._waiting:
+            return
+        concerned: dict[int, _Waiting] = {}
+        for partition_id in partition_ids:
+            concerned.update(self._waiting.get(partition_id, ()))
+        for waiting in concerned.values():
+            plan = self._plan(waiting.request)
+            if plan.final or plan.size >= waiting.request.min_bytes:
+                self._answer(waiting, plan)
+
+    def finish(self) -> None:
+        """Answer everybody who waits with what there is: the engine stops."""
+        for waiting in {key: w for by_id in self._waiting.values() for key, w in by_id.items()}.values():
+            self._over(waiting)
+
+    def _over(self, waiting: _Waiting) -> None:
+        if not waiting.answered:
+            self._answer(waiting, self._plan(waiting.request))
+
+    def _answer(self, waiting: _Waiting, plan: _Plan) -> None:
+        waiting.answered = True
+        for partition_id in waiting.partition_ids:
+            by_id = self._waiting[partition_id]
+            by_id.pop(id(waiting), None)
+            if not by_id:
+                del self._waiting[partition_id]
+        self._read(plan, waiting.done)
+
+    def _plan(self, request: FetchRequest) -> _Plan:
+        plan = _Plan([], [], [], 0, False)
+        for wanted in request.partitions:
+            result = FetchResult()
+            plan.results.append(result)
+            partition = self._state.partition(wanted.topic, wanted.partition)
+            visible = self._visible.get(partition.partition_id) if partition is not None else None
+            if partition is None or visible is None:
+                result.rejection = Rejection.UNKNOWN_TOPIC_OR_PARTITION
+                plan.final = True
+                continue
+            result.visible = visible
+            if not visible.log_start_offset <= wanted.fetch_offset <= visible.high_watermark:
+                result.rejection = Rejection.OFFSET_OUT_OF_RANGE
+                plan.final = True
+                continue
+            self._plan_partition(plan, result, request, wanted, partition, visible)
+        return plan
+
+    def _plan_partition(
+        self,
+        plan: _Plan,
+        result: FetchResult,
+        request: FetchRequest,
+        wanted: FetchPartition,
+        partition: Partition,
+        visible: Visible,
+    ) -> None:
+        end_offset = visible.last_stable_offset if request.read_committed else visible.high_watermark
+        room = min(wanted.max_bytes, request.max_bytes - plan.size)
+        if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
+            return
+        extents = self._journal.find(partition.partition_id, wanted.fetch_offset, end_offset, room)
+        size = sum(extent.size for extent in extents)
+        if not extents or (size > room and plan.size > 0):
+            return  # the next answer begins with it, and then it may be as large as it is
+        plan.extents.extend(extents)
+        plan.owners.extend([result] * len(extents))
+        plan.size += size
+        if request.read_committed:
+            upto = Offset(extents[-1].last_offset + 1)
+            result.aborted = aborted_between(partition, Offset(wanted.fetch_offset), upto)
+
+    def _read(self, plan: _Plan, done: Callable[[list[FetchResult]], None]) -> None:
+        if not plan.extents:
+            done(plan.results)
+            return
+        buffers = self._journal.read_cached(plan.extents)
+        if buffers is not None:
+            self._hand_out(plan, buffers, done)
+        else:
+            self._journal.read(plan.extents, lambda read: self._hand_out(plan, read, done))
+
+    def _hand_out(self, plan: _Plan, buffers: list[Buffer] | Failed, done: Callable[[list[FetchResult]], None]) -> None:
+        if isinstance(buffers, Failed):
+            for result in plan.owners:
+                result.rejection = Rejection.STORAGE_ERROR
+                result.records.clear()
+                result.aborted = ()
+        else:
+            for result, buffer in zip(plan.owners, buffers, strict=True):
+                result.records.append(buffer)
+        done(plan.results)

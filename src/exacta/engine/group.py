@@ -1,0 +1,61 @@
+"""One group commit in the making: what will be written in one journal append, and who waits for it."""
+
+from collections.abc import Callable
+
+from exacta.core.events import (
+    BatchAppended,
+    Event,
+    TopicCreated,
+    TransactionEnded,
+    encode_event,
+)
+from exacta.core.ids import PartitionId
+from exacta.ports.journal import Entry, IndexEntry
+from exacta.ports.record_format import Buffer, RecordFormat
+
+
+class CommitGroup:
+    """Entries in order, the answers to release once they are durable, and the partitions whose readers will see more.
+
+    `urgent`: somebody waits for what is in here; else it may wait for the next one who does.
+    """
+
+    __slots__ = ("entries", "releases", "touched", "urgent")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.releases: list[Callable[[], None]] = []
+        self.touched: set[PartitionId] = set()
+        self.urgent = False
+
+    def add(self, event: Event, payload: Buffer | None, records: RecordFormat) -> None:
+        """Turn an event into its journal entry; a batch's bytes and markers become its payload."""
+        encoded = encode_event(event)
+        if isinstance(event, BatchAppended):
+            assert payload is not None
+            last_offset = event.base_offset + event.record_count - 1
+            row = IndexEntry(event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, 0, event.size)
+            self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
+            self.touched.add(event.partition_id)
+        elif isinstance(event, TransactionEnded):
+            self.entries.append(_ended(event, encoded, records))
+            self.touched.update(partition_id for partition_id, _ in event.markers)
+        else:
+            self.entries.append(Entry(encoded))
+            if isinstance(event, TopicCreated):
+                first = event.first_partition_id
+                self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
+
+
+def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat) -> Entry:
+    markers: list[bytes] = []
+    rows: list[IndexEntry] = []
+    start = 0
+    for partition_id, offset in event.markers:
+        marker = records.marker(
+            offset, event.producer_id, event.producer_epoch, commit=event.committed, timestamp_ms=event.at_ms
+        )
+        markers.append(marker)
+        rows.append(IndexEntry(partition_id, offset, offset, event.at_ms, start, len(marker)))
+        start += len(marker)
+    return Entry(encoded, markers, rows)

@@ -1,0 +1,32 @@
+"""What readers may see: offsets of durable state only, advanced in one step for all partitions of a group (D2, D4)."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from exacta.core.ids import Offset, PartitionId
+from exacta.core.state import State
+
+
+class Visible(Struct, frozen=True):
+    """One partition's offsets as of the last durable group."""
+
+    log_start_offset: Offset
+    high_watermark: Offset
+    last_stable_offset: Offset
+
+
+Changes = list[tuple[PartitionId, Visible | None]]
+
+
+def visible_changes(state: State, partition_ids: Iterable[PartitionId]) -> Changes:
+    """Take down what these partitions will show once the state as of now is durable; None for one that is gone."""
+    changes: Changes = []
+    for partition_id in partition_ids:
+        partition = state.partitions.get(partition_id)
+        if partition is None:
+            changes.append((partition_id, None))
+        else:
+            seen = Visible(partition.log_start_offset, partition.next_offset, partition.last_stable_offset)
+            changes.append((partition_id, seen))
+    return changes

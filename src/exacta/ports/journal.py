@@ -1,0 +1,160 @@
+"""The journal: where the engine makes its events durable, and the log in which record batches lie.
+
+Owns the contract between the engine and whatever stores its events: the types that cross it and what each call
+promises. Owns no storage (see `exacta.adapters`) and no meaning: an adapter knows neither records nor transactions.
+
+Theory of operation. The journal is one sequence of *groups*. A group is what one `append` wrote: entries, each an
+opaque event with an opaque payload. A group becomes durable whole or not at all. *Positions* are byte positions in
+that sequence; they only grow, and only the boundaries between groups are positions that a caller can hold.
+
+A payload is made of record batches that belong to *streams* (the engine's dense partition ids; never used a second
+time). The entry's index says which offsets of which stream lie where in the payload; the journal keeps these rows and
+finds batches by stream and offset, without understanding either events or batches.
+
+Threads. Every method is called on the event-loop thread, and every callback runs there, through the
+`call_soon_threadsafe`-like callable that the adapter was opened with, never from inside the call that asked for it.
+Opening, `replay` and `close` may block; nothing else may.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+
+class JournalError(Exception):
+    """The journal cannot be opened or read; the message is meant for the operator."""
+
+
+class JournalDamaged(JournalError):
+    """What is stored contradicts itself where no crash can explain it: acknowledged data is lost or altered."""
+
+
+class IndexEntry(NamedTuple):
+    """Say where a run of offsets of one stream lies in its entry's payload.
+
+    `first_offset` and `last_offset` are inclusive and grow within a stream; `start` and `size` are bytes within the
+    payload. One row is what `find` returns or leaves out as a whole: one record batch.
+    """
+
+    stream: int
+    first_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    start: int
+    size: int
+
+
+class Entry(NamedTuple):
+    """One event and the bytes that belong to it, both opaque; the payload's buffers are written one after another.
+
+    The buffers must stay unchanged until the append's `done`. A memoryview must be contiguous, of single bytes.
+    """
+
+    event: bytes
+    payload: Sequence[bytes | bytearray | memoryview] = ()
+    index: Sequence[IndexEntry] = ()  # type: ignore[assignment]  # hides tuple.index, which nobody asks an entry for
+
+
+class Extent(NamedTuple):
+    """A run of whole batches of one stream that `find` found; `size` is the sum of their sizes in bytes.
+
+    Valid until the journal is closed. `place` belongs to the adapter.
+    """
+
+    first_offset: int
+    last_offset: int
+    size: int
+    place: object
+
+
+class TimeEntry(NamedTuple):
+    """The batch that `find_by_time` found."""
+
+    first_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+class Appended(NamedTuple):
+    """The group is durable; the journal now ends at `position`."""
+
+    position: int
+
+
+class Conflict(NamedTuple):
+    """Nothing was written: the journal ends at `position`, not where the caller believed."""
+
+    position: int
+
+
+class Failed(NamedTuple):
+    """The call failed and `reason` says why, for a log line.
+
+    After a failed append nobody knows what is stored: the journal accepts no further append until it is opened anew.
+    """
+
+    reason: str
+
+
+AppendResult = Appended | Conflict | Failed
+Buffer = bytes | bytearray | memoryview
+
+
+class Journal(Protocol):
+    """Store groups of entries durably and find batches in them; the module's docstring is the contract's first half."""
+
+    @property
+    def position(self) -> int:
+        """The end of what is durable: the `expected_position` of the next append."""
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether a replay would be long by now: a snapshot should be saved. False again once one is offered."""
+
+    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+        """Write the entries as one group and make it durable; return the position at which the group will end.
+
+        `done` gets `Appended` with that position once the group is durable, and `find` sees it from then on;
+        `Conflict` when the journal does not end at `expected_position`; `Failed` when the write or the sync failed,
+        and from then on always. At most one append may be in flight. Raises ValueError for no entries, or an index
+        that points outside its payload or goes back in a stream; nothing is written then.
+        """
+
+    def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
+        """Return the latest sound snapshot (None: there is none) and the events after it, oldest first.
+
+        To be called and exhausted before the first append. The iterator raises JournalDamaged where what is stored is
+        not what was written.
+        """
+
+    def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
+        """Store the state as of `position`, so that a later replay starts there.
+
+        `position` is that of the journal, or the end of the group in flight; in the latter case nothing is stored
+        before that group is durable, and nothing at all if it fails. A snapshot that fails loses nothing: the one
+        before stays in force, and `done` gets `Failed`.
+        """
+
+    def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
+        """Find durable batches of `stream`, beginning with the first whose last offset is `offset` or later.
+
+        Only batches that lie wholly below `end_offset` count. The extents are in order of offset and hold at most
+        `max_bytes` together, but always at least one batch if there is one. Empty if there is none.
+        """
+
+    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+        """Find the first durable batch of `stream` that has a timestamp of `timestamp_ms` or later.
+
+        Only batches that lie wholly below `end_offset` count.
+        """
+
+    def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
+        """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked."""
+
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+        """Read from wherever it lies; `done` gets one buffer for each extent, in their order."""
+
+    def close(self) -> None:
+        """Finish what is in flight, snapshots included, and release everything. No call is allowed afterwards.
+
+        Callbacks of finished work are still handed to the loop; reads that have not begun get `Failed`.
+        """

@@ -1,0 +1,22 @@
+"""Record batches as bytes, for an engine that does not know their format (DESIGN D5).
+
+Owns the contract only. A wire protocol's own format implements it; the engine uses it to place batches at their offsets
+and to make the control batches that end transactions.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class RecordFormat(Protocol):
+    """Make the bytes that go into the journal and, unchanged, to readers."""
+
+    def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
+        """Return the validated batch at `base_offset`, as buffers of the same total size, without copying records."""
+
+    def marker(
+        self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int
+    ) -> bytes:
+        """Return the control batch of one record that ends a transaction in one partition (KIP-98)."""

@@ -1,0 +1,104 @@
+"""The invariants must be able to fail: each planted defect is found, by the invariant that it breaks."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from exacta.core.events import BatchAppended, TransactionEnded
+from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+from exacta.core.invariants import violations
+from tests.core.world import World
+
+
+def history() -> World:
+    """Two committed transactions, an aborted one, an open one, and a group's offsets."""
+    world = World()
+    world.topic()
+    for commit in (True, False, True):
+        producer = world.producer()
+        producer.add()
+        producer.append(count=2)
+        producer.append()
+        producer.add_group()
+        producer.commit_offsets(3)
+        producer.end(commit=commit)
+    producer = world.producer("y")
+    producer.add()
+    producer.append()
+    world.check()
+    return world
+
+
+def _change_log(world: World, kind: type, number: int, **fields: object) -> None:
+    places = [place for place, event in enumerate(world.log) if isinstance(event, kind)]
+    world.log[places[number]] = replace(world.log[places[number]], **fields)
+
+
+def lose_a_batch(world: World) -> None:
+    del world.log[next(place for place, event in enumerate(world.log) if isinstance(event, BatchAppended))]
+
+
+def append_twice(world: World) -> None:
+    event = next(event for event in world.log if isinstance(event, BatchAppended))
+    world.log.append(replace(event, base_offset=Offset(99)))
+
+
+def forget_the_aborted(world: World) -> None:
+    world.state.partitions[next(iter(world.state.partitions))].aborted.clear()
+
+
+def let_the_lso_run_ahead(world: World) -> None:
+    world.state.partitions[next(iter(world.state.partitions))].open_transactions.clear()
+
+
+def pin_the_lso(world: World) -> None:
+    world.state.partitions[next(iter(world.state.partitions))].open_transactions[ProducerId(77)] = Offset(1)
+
+
+def keep_offsets_pending(world: World) -> None:
+    world.state.groups["g"].pending[ProducerId(77)] = {}
+
+
+def accept_an_old_epoch(world: World) -> None:
+    _change_log(world, BatchAppended, -1, producer_epoch=ProducerEpoch(-1))
+
+
+def skip_a_marker(world: World) -> None:
+    _change_log(world, TransactionEnded, 0, markers=())
+
+
+def forget_a_deadline(world: World) -> None:
+    world.state.transactionals["y"].transaction_timeout_ms = 0
+
+
+def forget_an_offset(world: World) -> None:
+    world.state.groups["g"].offsets.clear()
+
+
+@pytest.mark.parametrize(
+    ("plant", "invariant"),
+    [
+        (lose_a_batch, "2"),
+        (append_twice, "1"),
+        (forget_the_aborted, "5"),
+        (let_the_lso_run_ahead, "4"),
+        (pin_the_lso, "3"),
+        (keep_offsets_pending, "3"),
+        (accept_an_old_epoch, "6"),
+        (forget_a_deadline, "7"),
+        (forget_an_offset, "8"),
+    ],
+)
+def test_a_planted_defect_is_found(plant: Callable[[World], None], invariant: str) -> None:
+    world = history()
+    plant(world)
+    found = violations(world.state, world.log, world.acknowledged)
+    assert any(sentence.startswith(f"{invariant}:") for sentence in found), found
+
+
+def test_a_missing_marker_is_found() -> None:
+    world = history()
+    skip_a_marker(world)
+    found = violations(world.state, world.log, world.acknowledged)
+    assert any(sentence.startswith("7:") for sentence in found), found

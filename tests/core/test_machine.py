@@ -1,0 +1,106 @@
+"""Random histories over the core with small limits: every invariant after every step."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+
+from exacta.core.commands import CommitOffsets, DeleteTopic, OffsetToCommit
+from exacta.core.ids import PartitionId
+from exacta.core.snapshot import after_recovery, restore, snapshot
+from tests.core.world import SMALL, Producer, World
+
+partitions = st.integers(0, 1)
+transactional_ids = st.sampled_from(["x", "y"])
+
+
+class CoreMachine(RuleBasedStateMachine):
+    """Clients of version 1, zombies among them (every producer ever made stays in the bundle), time, crashes."""
+
+    producers = Bundle("producers")
+
+    @initialize()
+    def begin(self) -> None:
+        self.world = World()
+        self.world.topic()
+        self.stable: dict[PartitionId, int] = {}
+
+    @rule(target=producers, transactional_id=st.none() | transactional_ids, timeout_ms=st.sampled_from([50, 1000]))
+    def start(self, transactional_id: str | None, timeout_ms: int) -> Producer:
+        return self.world.producer(transactional_id, timeout_ms)
+
+    @rule(producer=producers)
+    def init_again(self, producer: Producer) -> None:
+        if producer.transactional_id is not None:
+            producer.init_again()
+
+    @rule(producer=producers, partition=partitions)
+    def add(self, producer: Producer, partition: int) -> None:
+        if producer.transactional_id is not None:
+            producer.add(partition)
+
+    @rule(producer=producers, partition=partitions, count=st.integers(1, 3))
+    def append(self, producer: Producer, partition: int, count: int) -> None:
+        producer.append(partition, count)
+
+    @rule(producer=producers, partition=partitions, count=st.integers(1, 3), sequence=st.integers(0, 7))
+    def append_anything(self, producer: Producer, partition: int, count: int, sequence: int) -> None:
+        producer.append(partition, count, sequence=sequence)
+
+    @rule(producer=producers, offset=st.integers(0, 9), partition=partitions)
+    def offsets(self, producer: Producer, offset: int, partition: int) -> None:
+        if producer.transactional_id is not None:
+            producer.add_group()
+            producer.commit_offsets(offset, partition=partition)
+
+    @rule(offset=st.integers(0, 9))
+    def plain_offsets(self, offset: int) -> None:
+        offsets = (OffsetToCommit(topic="t", partition=0, offset=offset),)
+        self.world.send(CommitOffsets(group_id="g", offsets=offsets))
+
+    @rule(producer=producers, commit=st.booleans())
+    def end(self, producer: Producer, commit: bool) -> None:
+        if producer.transactional_id is not None:
+            producer.end(commit=commit)
+
+    @rule(ms=st.sampled_from([1, 49, 50, 1000]))
+    def pass_time(self, ms: int) -> None:
+        self.world.pass_time(ms)
+
+    @rule()
+    def recover_from_snapshot(self) -> None:
+        """Crash with everything durable: the snapshot alone must bring the same state back."""
+        self.world.state = restore(snapshot(self.world.state), SMALL)
+        after_recovery(self.world.state)
+
+    @invariant()
+    def holds(self) -> None:
+        if hasattr(self, "world"):
+            self.world.check()
+            for partition in self.world.state.partitions.values():
+                before = self.stable.get(partition.partition_id, 0)
+                assert before <= partition.last_stable_offset, "the last stable offset never moves back"
+                self.stable[partition.partition_id] = partition.last_stable_offset
+
+
+TestCore = CoreMachine.TestCase
+TestCore.settings = settings(max_examples=150, stateful_step_count=40, deadline=None, derandomize=True)
+
+
+def test_a_deleted_topic_takes_its_open_transactions_along() -> None:
+    world = World()
+    world.topic("t")
+    world.topic("u")
+    producer = world.producer()
+    producer.add(0, "t")
+    producer.add(0, "u")
+    producer.append(0, topic="t")
+    producer.append(0, topic="u")
+    producer.add_group()
+    producer.commit_offsets(3)
+    world.send(DeleteTopic(topic="t"))
+    producer.end(commit=True)
+    kept = world.state.partition("u", 0)
+    assert kept is not None
+    assert kept.last_stable_offset == 2
+    assert world.state.groups["g"].offsets == {}
+    assert world.state.topics.keys() == {"u"}

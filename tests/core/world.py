@@ -1,0 +1,158 @@
+"""A core with a log and a clock to drive by hand: what the engine does, without waiting and without a disk."""
+
+from exacta.core.apply import apply
+from exacta.core.commands import (
+    AddGroup,
+    AddPartitions,
+    AppendBatch,
+    Command,
+    CommitTransactionalOffsets,
+    CreateTopic,
+    EndTransaction,
+    InitProducerId,
+    OffsetToCommit,
+)
+from exacta.core.decide import decide
+from exacta.core.events import Event, decode_event, encode_event
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.invariants import Acknowledged, violations
+from exacta.core.outcome import Outcome, Timer
+from exacta.core.replies import Appended, ProducerBound
+from exacta.core.state import Limits, State
+
+SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
+
+
+class World:
+    """State, the durable events that led to it (encoded and decoded on the way), and the timers that are set."""
+
+    def __init__(self, limits: Limits = SMALL) -> None:
+        self.state = State(limits=limits)
+        self.log: list[Event] = []
+        self.acknowledged: list[Acknowledged] = []
+        self.timers: list[Timer] = []
+        self.now_ms = 1_000_000
+        self.woken: dict[int, object] = {}
+
+    def send(self, command: Command) -> object:
+        """Decide and apply; return the reply (None while it waits)."""
+        outcome: Outcome = decide(self.state, command, self.now_ms)
+        for event in outcome.events:
+            if event.durable:
+                event = decode_event(encode_event(event))
+                self.log.append(event)
+            apply(self.state, event)
+        self.timers += outcome.timers
+        self.woken.update(outcome.wakes)
+        if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
+            partition = self.state.partition(command.topic, command.partition)
+            assert partition is not None
+            self.acknowledged.append(
+                Acknowledged(
+                    partition.partition_id,
+                    outcome.reply.base_offset,
+                    command.record_count,
+                    command.producer_id,
+                    command.producer_epoch,
+                    command.base_sequence,
+                )
+            )
+        return outcome.reply
+
+    def pass_time(self, ms: int) -> None:
+        """Let time pass and send every timer that is due, in order of time."""
+        end_ms = self.now_ms + ms
+        while due := [timer for timer in self.timers if timer.at_ms <= end_ms]:
+            timer = min(due, key=lambda timer: timer.at_ms)
+            self.timers.remove(timer)
+            self.now_ms = max(self.now_ms, timer.at_ms)
+            self.send(timer.command)
+        self.now_ms = end_ms
+
+    def check(self) -> None:
+        assert violations(self.state, self.log, self.acknowledged) == []
+
+    # --- shorthand ----------------------------------------------------------------------------------------------------
+
+    def topic(self, name: str = "t", partition_count: int = 2) -> None:
+        self.send(CreateTopic(topic=name, topic_id=b"0" * 16, partition_count=partition_count))
+
+    def producer(self, transactional_id: str | None = "x", timeout_ms: int = 1000) -> "Producer":
+        bound = self.send(InitProducerId(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms))
+        assert isinstance(bound, ProducerBound), bound
+        return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch)
+
+
+class Producer:
+    """One client's view: its id, its epoch, its sequences."""
+
+    def __init__(
+        self, world: World, transactional_id: str | None, producer_id: ProducerId, epoch: ProducerEpoch
+    ) -> None:
+        self.world = world
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.sequences: dict[tuple[str, int], int] = {}
+
+    def _who(self) -> dict[str, object]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+        }
+
+    def add(self, partition: int = 0, topic: str = "t") -> object:
+        return self.world.send(AddPartitions(**self._who(), partitions=((topic, partition),)))
+
+    def append(self, partition: int = 0, count: int = 1, *, sequence: int | None = None, topic: str = "t") -> object:
+        """Append, by default at the client's next sequence, which only a success moves on."""
+        modulus = self.world.state.limits.sequence_modulus
+        base = self.sequences.get((topic, partition), 0) if sequence is None else sequence
+        reply = self.world.send(
+            AppendBatch(
+                topic=topic,
+                partition=partition,
+                record_count=count,
+                size=61 + count,
+                max_timestamp_ms=self.world.now_ms,
+                transactional=self.transactional_id is not None,
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+                base_sequence=base,
+            )
+        )
+        if isinstance(reply, Appended) and sequence is None:
+            self.sequences[topic, partition] = (base + count) % modulus
+        return reply
+
+    def add_group(self, group_id: str = "g") -> object:
+        return self.world.send(AddGroup(**self._who(), group_id=group_id))
+
+    def commit_offsets(
+        self, offset: int, group_id: str = "g", member_id: str = "", generation: int = -1, partition: int = 0
+    ) -> object:
+        offsets = (OffsetToCommit(topic="t", partition=partition, offset=offset),)
+        return self.world.send(
+            CommitTransactionalOffsets(
+                **self._who(), group_id=group_id, offsets=offsets, member_id=member_id, generation=generation
+            )
+        )
+
+    def end(self, *, commit: bool) -> object:
+        return self.world.send(EndTransaction(**self._who(), commit=commit))
+
+    def init_again(self) -> object:
+        """InitProducerId with the pair that the client holds (KIP-360); adopts the answer."""
+        reply = self.world.send(
+            InitProducerId(
+                transactional_id=self.transactional_id,
+                transaction_timeout_ms=1000,
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+            )
+        )
+        if isinstance(reply, ProducerBound):
+            self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
+            self.sequences.clear()
+        return reply

@@ -1,0 +1,165 @@
+"""An engine on a loop that is turned by hand, over a journal in memory: every order of events can be had."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.core.commands import AppendBatch, Command, CreateTopic
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.state import Limits
+from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+
+
+class _Handle:
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class ManualLoop:
+    """A scheduler whose time and turns the test decides."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+        self.ready: deque[Callable[[], Any]] = deque()
+        self.later: list[tuple[float, _Handle, Callable[[], Any]]] = []
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any) -> None:
+        self.ready.append(lambda: callback(*args))
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> _Handle:
+        handle = _Handle()
+        self.later.append((self.now_ms + delay * 1000, handle, lambda: callback(*args)))
+        return handle
+
+    def turn(self) -> None:
+        """Run what is ready now, but not what that makes ready: one turn of the loop."""
+        for _ in range(len(self.ready)):
+            self.ready.popleft()()
+
+    def settle(self) -> None:
+        """Run until nothing is ready."""
+        while self.ready:
+            self.turn()
+
+    def pass_time(self, ms: int) -> None:
+        self.settle()
+        end_ms = self.now_ms + ms
+        while due := [entry for entry in self.later if entry[0] <= end_ms]:
+            entry = min(due, key=lambda entry: entry[0])
+            self.later.remove(entry)
+            self.now_ms = max(self.now_ms, int(entry[0]))
+            if not entry[1].cancelled:
+                entry[2]()
+            self.settle()
+        self.now_ms = end_ms
+
+
+class PlainRecords:
+    """Batches and markers that a test can read: `offset:bytes` is what is stored."""
+
+    def place(self, batch: bytes, base_offset: int) -> list[bytes]:
+        return [batch]
+
+    def marker(
+        self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int
+    ) -> bytes:
+        return f"<{'commit' if commit else 'abort'} {producer_id} at {base_offset}>".encode()
+
+
+class Rig:
+    """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
+
+    def __init__(self, segment_bytes: int = 1 << 20) -> None:
+        self.storage = MemoryStorage()
+        self.loop = ManualLoop()
+        self.segment_bytes = segment_bytes
+        self.failures: list[EngineFailed] = []
+        self.answers: list[object] = []
+        self.start()
+
+    def start(self) -> None:
+        self.journal = MemoryJournal(self.storage, self.loop.call_soon, segment_bytes=self.segment_bytes)
+        self.engine = Engine(
+            self.journal,
+            PlainRecords(),
+            scheduler=self.loop,
+            clock=lambda: self.loop.now_ms,
+            limits=Limits(),
+            on_failure=self.failures.append,
+        )
+
+    def crash(self, *, keep_in_flight: bool = False) -> None:
+        """Lose what is in memory, and the group in flight unless the disk got it."""
+        if keep_in_flight:
+            self.storage.keep_in_flight()
+        self.loop.ready.clear()
+        self.loop.later.clear()
+        self.start()
+
+    def submit(self, *commands: Command, payloads: list[bytes | None] | None = None) -> list[object]:
+        """Submit; the returned list is filled when the answers come."""
+        answers: list[object] = []
+        self.engine.submit(commands, answers.extend, payloads)
+        return answers
+
+    def ask(self, *commands: Command, payloads: list[bytes | None] | None = None) -> object:
+        """Submit one command and run until it is answered."""
+        answers = self.submit(*commands, payloads=payloads)
+        self.loop.settle()
+        assert len(answers) == 1, answers
+        return answers[0]
+
+    def topic(self, name: str = "t", partition_count: int = 2) -> None:
+        self.ask(CreateTopic(topic=name, topic_id=b"0" * 16, partition_count=partition_count))
+
+    def append(self, payload: bytes = b"batch", partition: int = 0, **fields: Any) -> list[object]:
+        return self.submit(batch(payload, partition, **fields), payloads=[payload])
+
+    def fetch(
+        self,
+        fetch_offset: int = 0,
+        *,
+        partition: int = 0,
+        read_committed: bool = True,
+        max_wait_ms: int = 0,
+        min_bytes: int = 1,
+        max_bytes: int = 1 << 20,
+    ) -> list[FetchResult]:
+        results: list[FetchResult] = []
+        wanted = FetchPartition("t", partition, fetch_offset, max_bytes)
+        request = FetchRequest([wanted], max_wait_ms, min_bytes, max_bytes, read_committed)
+        self.engine.fetch(request, results.extend)
+        return results
+
+    def records(self, fetch_offset: int = 0, **options: Any) -> bytes:
+        (result,) = self.fetch(fetch_offset, **options)
+        assert result.rejection is None, result
+        return b"".join(bytes(buffer) for buffer in result.records)
+
+
+def batch(
+    payload: bytes,
+    partition: int = 0,
+    producer: tuple[int, int] = (-1, -1),
+    sequence: int = -1,
+    *,
+    transactional: bool = False,
+    count: int = 1,
+    topic: str = "t",
+) -> AppendBatch:
+    return AppendBatch(
+        topic=topic,
+        partition=partition,
+        record_count=count,
+        size=len(payload),
+        max_timestamp_ms=0,
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
+        base_sequence=sequence,
+        transactional=transactional,
+    )

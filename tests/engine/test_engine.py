@@ -1,0 +1,367 @@
+"""Group commit, the release of answers, visibility, fetch waits, deadlines, recovery, fail-stop."""
+
+import pytest
+
+from exacta.core import commands
+from exacta.core.commands import (
+    AddPartitions,
+    Command,
+    CreateTopic,
+    DeleteTopic,
+    EndTransaction,
+    Heartbeat,
+    InitProducerId,
+    JoinGroup,
+    SyncGroup,
+)
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Appended, Joined, ProducerBound, Synced, TransactionEnded
+from exacta.core.snapshot import snapshot
+from exacta.core.state import Phase
+from exacta.engine.durability import WAITS
+from exacta.engine.visible import Visible
+from tests.engine.rig import Rig, batch
+
+
+@pytest.fixture
+def rig() -> Rig:
+    rig = Rig()
+    rig.topic()
+    return rig
+
+
+def init(transactional_id: str = "x", timeout_ms: int = 1000) -> InitProducerId:
+    return InitProducerId(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms)
+
+
+def bound(rig: Rig, transactional_id: str = "x") -> tuple[int, int]:
+    reply = rig.ask(init(transactional_id))
+    assert isinstance(reply, ProducerBound)
+    return reply.producer_id, reply.producer_epoch
+
+
+def add(producer: tuple[int, int], *partitions: int) -> AddPartitions:
+    return AddPartitions(
+        transactional_id="x",
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        partitions=tuple(("t", partition) for partition in partitions or (0,)),
+    )
+
+
+def end(producer: tuple[int, int], *, commit: bool) -> EndTransaction:
+    return EndTransaction(transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], commit=commit)
+
+
+def test_every_command_says_whether_it_waits() -> None:
+    found = {
+        value
+        for value in vars(commands).values()
+        if isinstance(value, type) and issubclass(value, Command) and value is not Command
+    }
+    assert WAITS.keys() == found
+
+
+def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) -> None:
+    answers = rig.append(b"one")
+    rig.loop.turn()  # the group goes to the journal
+    assert answers == []
+    assert rig.records(read_committed=False) == b""
+    assert rig.engine.visible("t", 0) == Visible(0, 0, 0)
+    rig.loop.turn()  # durable
+    assert answers == [Appended(base_offset=0)]
+    assert rig.records() == b"one"
+    assert rig.engine.visible("t", 0) == Visible(0, 1, 1)
+
+
+def test_what_arrives_together_or_during_a_sync_is_written_together(rig: Rig) -> None:
+    groups_before = len(rig.storage.groups)
+    first, second = rig.append(b"a"), rig.append(b"b")
+    rig.loop.turn()
+    third, fourth = rig.append(b"c"), rig.append(b"d", partition=1)
+    rig.loop.settle()
+    assert [first, second, third, fourth] == [[Appended(base_offset=offset)] for offset in (0, 1, 2, 0)]
+    assert len(rig.storage.groups) == groups_before + 2
+    assert rig.records() == b"abc"
+
+
+def test_a_repeat_of_what_is_not_durable_yet_waits_with_it(rig: Rig) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer))
+    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    rig.submit(write, payloads=[b"one"])
+    rig.loop.turn()
+    repeat = rig.submit(write, payloads=[b"one"])
+    assert repeat == [], "a crash now would make this answer a lie"
+    rig.loop.turn()
+    assert repeat == [Appended(base_offset=0, repeated=True)]
+
+
+def test_a_rejection_and_a_view_wait_too(rig: Rig) -> None:
+    rig.append(b"one")
+    rejection = rig.append(b"two", partition=9)
+    seen: list[int] = []
+    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, seen.append)
+    assert (rejection, seen) == ([], [])
+    rig.loop.settle()
+    assert (rejection, seen) == ([Rejection.UNKNOWN_TOPIC_OR_PARTITION], [1])
+
+
+def test_a_begin_is_answered_at_once_and_written_with_what_follows(rig: Rig) -> None:
+    producer = bound(rig)
+    groups_before = len(rig.storage.groups)
+    assert rig.submit(add(producer)) == [DONE]
+    rig.loop.settle()
+    assert len(rig.storage.groups) == groups_before
+    rig.submit(batch(b"one", producer=producer, sequence=0, transactional=True), payloads=[b"one"])
+    rig.loop.settle()
+    assert len(rig.storage.groups) == groups_before + 1
+    rig.crash()
+    held = rig.engine._state.transactionals["x"]
+    assert held.phase is Phase.ONGOING
+    assert len(held.partitions) == 1
+
+
+def test_a_forgotten_begin_is_refused_and_can_be_aborted(rig: Rig) -> None:
+    producer = bound(rig)
+    assert rig.submit(add(producer)) == [DONE]
+    rig.crash()
+    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    assert rig.ask(write, payloads=[b"one"]) is Rejection.TRANSACTION_NOT_BEGUN
+    assert isinstance(rig.ask(end(producer, commit=False)), TransactionEnded)
+
+
+def test_all_partitions_of_a_transaction_become_visible_in_one_step(rig: Rig) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer, 0, 1))
+    for partition in (0, 1):
+        rig.submit(
+            batch(b"x", partition, producer, 0, transactional=True),
+            payloads=[b"x"],
+        )
+    rig.loop.settle()
+    assert [rig.records(partition=partition) for partition in (0, 1)] == [b"", b""]
+    assert [rig.records(partition=partition, read_committed=False) for partition in (0, 1)] == [b"x", b"x"]
+    rig.submit(end(producer, commit=True))
+    rig.loop.turn()
+    assert [rig.records(partition=partition) for partition in (0, 1)] == [b"", b""]
+    rig.loop.turn()
+    marker = f"<commit {producer[0]} at 1>".encode()
+    assert [rig.records(partition=partition) for partition in (0, 1)] == [b"x" + marker, b"x" + marker]
+
+
+def test_an_aborted_list_comes_with_the_records(rig: Rig) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer))
+    rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+    rig.submit(end(producer, commit=False))
+    rig.loop.settle()
+    (result,) = rig.fetch()
+    assert [(entry.producer_id, entry.first_offset) for entry in result.aborted] == [(producer[0], 0)]
+    (result,) = rig.fetch(read_committed=False)
+    assert result.aborted == ()
+
+
+# --- fetch ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fetch_waits_for_records_or_its_time(rig: Rig) -> None:
+    waiting, impatient = rig.fetch(max_wait_ms=500), rig.fetch(max_wait_ms=100)
+    rig.loop.pass_time(100)
+    assert (len(waiting), len(impatient)) == (0, 1)
+    assert impatient[0].records == []
+    rig.append(b"one")
+    rig.loop.settle()
+    assert [bytes(buffer) for buffer in waiting[0].records] == [b"one"]
+    rig.loop.pass_time(500)
+    assert len(waiting) == 1, "answered once"
+
+
+def test_a_committed_reader_is_not_woken_by_an_open_transaction(rig: Rig) -> None:
+    producer = bound(rig)
+    waiting = rig.fetch(max_wait_ms=10_000)
+    rig.submit(add(producer))
+    rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+    rig.loop.settle()
+    assert waiting == []
+    rig.submit(end(producer, commit=True))
+    rig.loop.settle()
+    assert len(waiting) == 1
+
+
+def test_min_and_max_bytes(rig: Rig) -> None:
+    waiting = rig.fetch(max_wait_ms=1000, min_bytes=6)
+    for payload in (b"aaa", b"bbb", b"ccc"):
+        rig.append(payload)
+        rig.loop.settle()
+    assert b"".join(map(bytes, waiting[0].records)) == b"aaabbb"
+    assert rig.records(max_bytes=7) == b"aaabbb"
+    assert rig.records(max_bytes=1) == b"aaa", "one batch at least (KIP-74)"
+    assert rig.records(2) == b"ccc"
+
+
+def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
+    assert rig.fetch(5)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
+    assert rig.fetch(-1)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
+    assert rig.fetch(partition=9)[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_deleted_topic_answers_who_waits_for_it(rig: Rig) -> None:
+    waiting = rig.fetch(max_wait_ms=10_000)
+    assert rig.ask(DeleteTopic(topic="t")) is DONE
+    rig.loop.settle()
+    assert waiting[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    assert rig.engine.visible("t", 0) is None
+
+
+def test_a_failing_read_is_an_answer(rig: Rig) -> None:
+    rig.append(b"one")
+    rig.loop.settle()
+    rig.storage.read_fault = "EIO"
+    results = rig.fetch()
+    rig.loop.settle()
+    assert results[0].rejection is Rejection.STORAGE_ERROR
+    assert results[0].records == []
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_transaction_is_aborted_at_its_time_also_after_a_crash(rig: Rig) -> None:
+    for crash in (False, True):
+        producer = bound(rig)
+        rig.submit(add(producer))
+        rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+        rig.loop.settle()
+        rig.loop.pass_time(400)
+        if crash:
+            rig.crash()
+        rig.loop.pass_time(599)
+        assert rig.engine._state.transactionals["x"].phase is Phase.ONGOING
+        rig.loop.pass_time(1)
+        seen = rig.engine.visible("t", 0)
+        assert seen is not None
+        assert seen.last_stable_offset == seen.high_watermark
+        assert rig.ask(end(producer, commit=True)) is Rejection.PRODUCER_FENCED
+
+
+def test_many_heartbeats_keep_one_timer(rig: Rig) -> None:
+    join = JoinGroup(
+        ticket=rig.engine.new_ticket(),
+        group_id="g",
+        member_id="",
+        new_member_id="m",
+        client_id="c",
+        client_host="h",
+        session_timeout_ms=6000,
+        rebalance_timeout_ms=6000,
+        protocol_type="consumer",
+        protocols=(("range", b""),),
+        knows_member_id_required=False,
+    )
+    joined = rig.ask(join)
+    assert isinstance(joined, Joined)
+    sync = SyncGroup(ticket=rig.engine.new_ticket(), group_id="g", member_id="m", generation=1)
+    assert isinstance(rig.ask(sync), Synced)
+    for _ in range(50):
+        rig.loop.pass_time(3000)
+        assert rig.ask(Heartbeat(group_id="g", member_id="m", generation=1)) is DONE
+    assert len(rig.engine._deadlines._heap) <= 2
+    rig.loop.pass_time(6000)
+    assert rig.ask(Heartbeat(group_id="g", member_id="m", generation=1)) is Rejection.UNKNOWN_MEMBER_ID
+
+
+# --- crash and failure ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep_in_flight", [False, True])
+def test_recovery_brings_back_what_was_acknowledged(rig: Rig, keep_in_flight: bool) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer))
+    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    rig.ask(write, payloads=[b"one"])
+    unanswered = rig.submit(end(producer, commit=True))
+    rig.loop.turn()
+    rig.crash(keep_in_flight=keep_in_flight)
+    assert unanswered == []
+    assert rig.records(read_committed=False).startswith(b"one")
+    assert rig.records().startswith(b"one") is keep_in_flight
+    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0, repeated=True)
+    assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded), "the retried end gets its answer"
+    assert rig.records().startswith(b"one")
+
+
+def test_a_snapshot_and_the_tail_equal_the_whole_journal(rig: Rig) -> None:
+    rig = Rig(segment_bytes=300)
+    rig.topic()
+    producer = bound(rig)
+    for sequence in range(30):
+        rig.submit(add(producer))
+        rig.submit(batch(b"x", 0, producer, sequence, transactional=True), payloads=[b"x"])
+        rig.submit(end(producer, commit=sequence % 3 > 0))
+        rig.loop.settle()
+    assert rig.storage.snapshots, "segments were rolled, and so snapshots saved"
+    rig.crash()
+    with_snapshot = snapshot(rig.engine._state)
+    rig.storage.snapshots.clear()
+    rig.crash()
+    assert snapshot(rig.engine._state) == with_snapshot
+
+
+def test_a_failed_append_answers_nobody_and_stops(rig: Rig) -> None:
+    rig.storage.append_fault = "EIO"
+    failed = rig.append(b"one")
+    rig.loop.turn()
+    gathered = rig.append(b"two")
+    rig.loop.settle()
+    assert (failed, gathered) == ([], [])
+    assert len(rig.failures) == 1
+    assert rig.append(b"three") == []
+    rig.loop.settle()
+    assert len(rig.failures) == 1
+
+
+def test_whoever_believes_in_an_outdated_tail_is_fenced(rig: Rig) -> None:
+    old = rig.engine
+    rig.start()  # a second engine over the same storage
+    rig.append(b"new")
+    rig.loop.settle()
+    answers: list[object] = []
+    old.submit([batch(b"old")], answers.extend, [b"old"])
+    rig.loop.settle()
+    assert answers == []
+    assert old.failed is not None
+    assert rig.records() == b"new"
+
+
+def test_a_clean_stop_writes_what_has_gathered_and_answers_who_waits(rig: Rig) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer))
+    waiting = rig.fetch(max_wait_ms=10_000)
+    closed: list[bool] = []
+    rig.engine.close(lambda: closed.append(True))
+    rig.loop.settle()
+    assert closed == [True]
+    assert len(waiting) == 1
+    rig.crash()
+    assert rig.engine._state.transactionals["x"].phase is Phase.ONGOING
+
+
+def test_a_defect_in_one_front_does_not_keep_the_others_waiting(rig: Rig) -> None:
+    def broken(answers: list[object]) -> None:
+        raise RuntimeError("a bug")
+
+    rig.engine.submit([batch(b"a")], broken, [b"a"])
+    answers = rig.append(b"b")
+    rig.loop.turn()
+    with pytest.raises(RuntimeError, match="a bug"):
+        rig.loop.turn()
+    assert answers == [Appended(base_offset=1)]
+
+
+def test_create_is_answered_when_it_is_durable(rig: Rig) -> None:
+    answers = rig.submit(CreateTopic(topic="u", topic_id=b"1" * 16, partition_count=1))
+    assert answers == []
+    assert rig.engine.visible("u", 0) is None
+    rig.loop.settle()
+    assert rig.engine.visible("u", 0) == Visible(0, 0, 0)
