@@ -75,9 +75,7 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
     if not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
     held = state.transactionals.get(command.transactional_id)
-    if held is None:
-        if command.producer_id != NO_PRODUCER_ID:
-            return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+    if held is None:  # whatever the client holds was forgotten, or is another cluster's: nobody here can be fenced by it
         pair = (state.next_producer_id, ProducerEpoch(0))
         return _bind(command, pair, (NO_PRODUCER_ID, NO_PRODUCER_EPOCH), (), now_ms)
 
