@@ -1,0 +1,233 @@
+"""Record batches, format v2 (magic 2), as far as the header: 61 bytes. Records themselves are never looked into.
+
+Owns reading and checking a batch's header, giving a batch its offset without touching its records, and the control
+batches that end transactions. Does not own compression, nor the building of data batches: clients build those.
+
+Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
+first two groups of fields without computing it anew:
+
+    base_offset i64 | batch_length i32 | partition_leader_epoch i32 | magic i8 | crc u32 |
+    attributes i16 | last_offset_delta i32 | base_timestamp i64 | max_timestamp i64 |
+    producer_id i64 | producer_epoch i16 | base_sequence i32 | record_count i32 | records
+
+`batch_length` counts from `partition_leader_epoch` on. Attributes: bits 0-2 compression, 3 timestamp type,
+4 transactional, 5 control (KIP-98).
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+import crc32c
+from msgspec import Struct
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.primitives import DecodeError
+from exacta.protocol.schema import Buffer
+
+HEADER_SIZE: Final = 61
+MAGIC: Final = 2
+COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Compression codecs by their number in the attributes."""
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_PREFIX: Final = struct.Struct(">qii")
+"""Base offset, batch length, partition leader epoch."""
+
+_LENGTH_OFFSET: Final = 12
+"""Bytes that precede what `batch_length` counts."""
+
+_CRC_START: Final = 21
+_COMPRESSION_MASK: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_SEQUENCES: Final = 1 << 31
+"""Sequence numbers wrap to 0 after 2**31 - 1."""
+
+
+class CorruptBatch(DecodeError):
+    """A record batch that must not be stored; `error_code` says why in the protocol's terms."""
+
+    def __init__(self, message: str, error_code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
+class BatchHeader(Struct, frozen=True, gc=False):
+    """The header of one record batch."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Size of the whole batch in bytes."""
+        return _LENGTH_OFFSET + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record; -1 without a sequence."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
+
+    @property
+    def compression(self) -> str:
+        """Name of the compression codec; "unknown" for a number that has none."""
+        codec = self.attributes & _COMPRESSION_MASK
+        return COMPRESSIONS[codec] if codec < len(COMPRESSIONS) else "unknown"
+
+    @property
+    def log_append_time(self) -> bool:
+        """Whether timestamps are the broker's, not the producer's."""
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        """Whether the batch holds a control record, such as the marker that ends a transaction."""
+        return bool(self.attributes & _CONTROL)
+
+
+def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
+    """Read the header of the batch that starts at `start`.
+
+    Checks what later arithmetic relies on, the length and the magic number, and nothing else. Raises `CorruptBatch`.
+    """
+    try:
+        header = BatchHeader(*_HEADER.unpack_from(buffer, start))
+    except struct.error as error:
+        raise CorruptBatch(f"record batch of {len(buffer) - start} bytes; its header has {HEADER_SIZE}") from error
+    if header.magic != MAGIC:
+        # Magic 0 and 1 are message sets of before Kafka 0.11; their layout differs from byte 16 on.
+        code = ErrorCode.INVALID_RECORD if header.magic in (0, 1) else ErrorCode.CORRUPT_MESSAGE
+        raise CorruptBatch(f"record batch of magic {header.magic}; only {MAGIC} is served", code)
+    if header.batch_length < HEADER_SIZE - _LENGTH_OFFSET:
+        raise CorruptBatch(f"record batch says that its length is {header.batch_length}")
+    return header
+
+
+def validate_batch(records: Buffer) -> BatchHeader:
+    """Check what a producer sent for one partition: exactly one batch, whole and consistent; return its header.
+
+    The rules are those of Apache Kafka for Produce v3 and above, but the records themselves are not read.
+    Raises `CorruptBatch` with CORRUPT_MESSAGE, INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    if len(records) == 0:
+        raise CorruptBatch("no record batch", ErrorCode.INVALID_RECORD)
+    header = parse_batch_header(records)
+    if header.size > len(records):
+        raise CorruptBatch(f"record batch of {header.size} bytes, of which {len(records)} came")
+    if header.size < len(records):
+        raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
+    if crc32c.crc32c(memoryview(records)[_CRC_START:]) != header.crc:
+        raise CorruptBatch("record batch fails its checksum")
+    fault = _fault(header)
+    if fault is not None:
+        raise CorruptBatch(fault, ErrorCode.INVALID_RECORD)
+    if header.attributes & _COMPRESSION_MASK >= len(COMPRESSIONS):
+        raise CorruptBatch("unknown compression codec", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return header
+
+
+def _fault(header: BatchHeader) -> str | None:
+    """Return what is wrong with an intact header of a producer's batch."""
+    if header.control:
+        return "control batches are written by brokers only"
+    if header.record_count <= 0:
+        return f"record batch of {header.record_count} records"
+    if header.record_count != header.last_offset_delta + 1:
+        return f"record batch of {header.record_count} records ends at delta {header.last_offset_delta}"
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        return f"producer id {header.producer_id} without an epoch or a sequence number"
+    if header.transactional and header.producer_id < 0:
+        return "transactional record batch without a producer id"
+    return None
+
+
+def assign_offset(records: Buffer, base_offset: int, partition_leader_epoch: int = 0) -> list[Buffer]:
+    """Return the batch at `base_offset`, as a scatter list in which the records are views of `records`."""
+    view = memoryview(records)
+    length = len(view) - _LENGTH_OFFSET
+    return [_PREFIX.pack(base_offset, length, partition_leader_epoch), view[_PREFIX.size :]]
+
+
+def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Walk over batches that follow one another, with their bytes; an incomplete last one ends the walk.
+
+    Raises `CorruptBatch` where a header is no header.
+    """
+    view = memoryview(buffer)
+    position = 0
+    while len(view) - position >= HEADER_SIZE:
+        header = parse_batch_header(view, position)
+        end = position + header.size
+        if end > len(view):
+            return
+        yield header, view[position:end]
+        position = end
+
+
+_MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")
+"""Everything that a marker's checksum covers: the batch from the attributes on, and its one record."""
+
+_MARKER_RECORD_LENGTH: Final = 16
+
+
+def control_batch(
+    base_offset: int,
+    producer_id: int,
+    producer_epoch: int,
+    *,
+    commit: bool,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    partition_leader_epoch: int = 0,
+) -> bytes:
+    """Build the marker that ends a transaction in one partition: a control batch of 78 bytes (KIP-98)."""
+    covered = _MARKER_HEAD.pack(
+        _TRANSACTIONAL | _CONTROL,
+        0,  # last offset delta
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        -1,  # markers have no sequence number
+        1,  # record count
+        # The record. Lengths and deltas are zigzag varints: a small n is the byte 2 * n.
+        2 * _MARKER_RECORD_LENGTH,
+        0,  # attributes
+        0,  # timestamp delta
+        0,  # offset delta
+        2 * 4,  # key length
+        0,  # version of the key
+        1 if commit else 0,
+        2 * 6,  # value length
+        0,  # version of the value
+        coordinator_epoch,
+        0,  # headers
+    )
+    length = len(covered) + _CRC_START - _LENGTH_OFFSET
+    crc = crc32c.crc32c(covered)
+    return _PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc) + covered

@@ -1,0 +1,55 @@
+"""The benchmark's command line: what is refused, and what a report shows of it."""
+
+import pytest
+from benchmarks import __main__ as command_line
+from benchmarks.cases import CASES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--rounds", "0"], "--rounds must be at least 1"),
+        (["--warm-up-rounds", "-1"], "--warm-up-rounds must not be negative"),
+        (["--seconds", "0"], "--seconds must be above 0"),
+        (["--bootstrap", "localhost"], "--bootstrap must be HOST:PORT"),
+        (["--case", "no-such"], "invalid choice"),
+        (["--beside-kafka", "--bootstrap", "h:1"], "not allowed with"),
+    ],
+)
+def test_wrong_options_are_refused_in_a_line(arguments, reason, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(arguments)
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_list_names_every_case(capsys):
+    assert command_line.main(["--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(CASES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warm_up_rounds", "name"),
+    [
+        ([], 0, "exacta"),
+        (["--beside-kafka"], 1, "beside-kafka"),
+        (["--beside-kafka", "--warm-up-rounds", "0"], 0, "beside-kafka"),
+        (["--bootstrap", "h:1"], 0, "bootstrap"),
+        (["--case", "txn-1"], 0, None),
+        (["--case", "txn-1", "--name", "one"], 0, "one"),
+    ],
+)
+def test_defaults_depend_on_what_is_measured(arguments, warm_up_rounds, name):
+    options = command_line.parser().parse_args(arguments)
+    assert command_line._warm_up_rounds(options) == warm_up_rounds
+    assert command_line._report_name(options) == name
+
+
+@pytest.mark.parametrize("work", [["--work", "/secret"], ["--work=/secret"]])
+def test_reports_do_not_tell_where_the_data_lay(work):
+    assert command_line._without_paths(["--rounds", "1", *work, "--case", "txn-1"]) == [
+        "--rounds",
+        "1",
+        "--case",
+        "txn-1",
+    ]
