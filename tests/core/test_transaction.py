@@ -236,22 +236,47 @@ def test_an_exhausted_epoch_rotates_the_producer_id(world: World, how: str) -> N
     world.check()
 
 
-def test_a_client_whose_begin_a_crash_forgot_can_abort_and_go_on(world: World) -> None:
-    producer = in_phase(world, Phase.COMPLETE_COMMIT)
-    after_recovery(world.state)  # the client's next AddPartitions was answered and then forgotten
-    assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
-    assert isinstance(producer.end(commit=False), TransactionEnded)
-    producer.add()
-    assert isinstance(producer.append(), Appended)
+@pytest.mark.parametrize("phase", Phase)
+def test_a_crash_that_forgets_a_registration_is_not_noticed(world: World, phase: Phase) -> None:
+    producer = in_phase(world, phase)
+    after_recovery(world.state)  # AddPartitions and AddGroup for this were answered, and then forgotten
+    assert isinstance(producer.append(1), Appended)
+    assert producer.commit_offsets(5) is DONE
+    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    world.check()
     assert isinstance(producer.end(commit=True), TransactionEnded)
-    assert producer.end(commit=False) is INVALID, "commit, then abort: the client must not be told that it aborted"
+    assert producer.append(1) is REFUSED, "what comes after the end was not forgotten by a crash"
+    assert producer.commit_offsets(6) is REFUSED
     world.check()
 
 
-def test_a_refused_write_can_be_aborted_without_a_crash(world: World) -> None:
+def test_a_transaction_begun_by_a_write_has_its_deadline(world: World) -> None:
     producer = in_phase(world, Phase.COMPLETE_COMMIT)
-    assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+    after_recovery(world.state)
+    producer.append(1)
+    world.pass_time(1000)
+    assert world.state.transactionals["x"].phase is Phase.EMPTY
+    assert producer.append(1) is Rejection.INVALID_PRODUCER_EPOCH
+    world.check()
+
+
+def test_a_write_out_of_sequence_begins_nothing(world: World) -> None:
+    producer = in_phase(world, Phase.COMPLETE_COMMIT)
+    after_recovery(world.state)
+    assert producer.append(sequence=5) is Rejection.OUT_OF_ORDER_SEQUENCE
+    assert world.state.transactionals["x"].phase is Phase.COMPLETE_COMMIT
+    world.check()
+
+
+def test_a_forgotten_begin_can_be_aborted(world: World) -> None:
+    producer = in_phase(world, Phase.COMPLETE_COMMIT)
+    after_recovery(world.state)
     assert isinstance(producer.end(commit=False), TransactionEnded)
+    producer.add()
+    producer.append()
+    producer.end(commit=True)
+    assert producer.end(commit=False) is INVALID, "commit, then abort: the client must not be told that it aborted"
+    world.check()
 
 
 def test_bad_arguments(world: World) -> None:

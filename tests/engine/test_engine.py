@@ -122,12 +122,20 @@ def test_a_begin_is_answered_at_once_and_written_with_what_follows(rig: Rig) -> 
     assert len(held.partitions) == 1
 
 
-def test_a_forgotten_begin_is_refused_and_can_be_aborted(rig: Rig) -> None:
+def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     producer = bound(rig)
     assert rig.submit(add(producer)) == [DONE]
     rig.crash()
     write = batch(b"one", producer=producer, sequence=0, transactional=True)
-    assert rig.ask(write, payloads=[b"one"]) is Rejection.TRANSACTION_NOT_BEGUN
+    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0)
+    assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded)
+    assert rig.records().startswith(b"one")
+
+
+def test_a_forgotten_begin_can_be_aborted(rig: Rig) -> None:
+    producer = bound(rig)
+    assert rig.submit(add(producer)) == [DONE]
+    rig.crash()
     assert isinstance(rig.ask(end(producer, commit=False)), TransactionEnded)
 
 

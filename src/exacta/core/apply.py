@@ -17,7 +17,6 @@ from exacta.core.events import (
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
-    TransactionRefused,
 )
 from exacta.core.ids import Offset, PartitionId, ProducerId
 from exacta.core.membership import NOBODY
@@ -88,7 +87,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     held.phase = Phase.EMPTY
     state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
     state.volatile.transactional_by_producer[event.producer_id] = held
-    state.volatile.may_have_begun.discard(event.transactional_id)
+    state.volatile.may_have_forgotten.discard(event.transactional_id)
 
 
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
@@ -96,7 +95,6 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
     if held.phase is not Phase.ONGOING:
         held.phase = Phase.ONGOING
         held.start_ms = event.at_ms
-        state.volatile.may_have_begun.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
     held.partitions.update(event.partitions)
     held.groups.update(event.groups)
@@ -133,6 +131,7 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
         if group is not None and pending is not None and event.committed:
             _merge(group.offsets, pending)
     held.phase = Phase.COMPLETE_COMMIT if event.committed else Phase.COMPLETE_ABORT
+    state.volatile.may_have_forgotten.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
     held.partitions = set()
     held.groups = set()
@@ -185,10 +184,6 @@ def _member_seen(state: State, event: MemberSeen) -> None:
     state.volatile.member_deadlines_ms[event.group_id, event.member_id] = event.deadline_ms
 
 
-def _transaction_refused(state: State, event: TransactionRefused) -> None:
-    state.volatile.may_have_begun.add(event.transactional_id)
-
-
 _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicCreated: _topic_created,
     TopicDeleted: _topic_deleted,
@@ -201,5 +196,4 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     OffsetsCommitted: _offsets_committed,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
-    TransactionRefused: _transaction_refused,
 }

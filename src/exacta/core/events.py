@@ -129,13 +129,6 @@ class MemberSeen(Event, frozen=True, kw_only=True, array_like=True, tag=11):
     deadline_ms: int
 
 
-class TransactionRefused(Event, frozen=True, kw_only=True, array_like=True, tag=12):
-    """Volatile: a write was refused because its transaction is unknown here; an abort will follow and must succeed."""
-
-    durable: ClassVar[bool] = False
-    transactional_id: str
-
-
 DurableEvent = (
     TopicCreated
     | TopicDeleted

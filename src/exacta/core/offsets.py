@@ -1,13 +1,13 @@
 """Consumer groups' offsets: committed at once, or pending until a transaction ends (KIP-98, KIP-447)."""
 
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets, OffsetToCommit
-from exacta.core.events import OffsetsCommitted, TransactionalOffsetsCommitted, TransactionRefused
+from exacta.core.events import OffsetsCommitted, TransactionalOffsetsCommitted
 from exacta.core.group import check_committer, session_extended
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state import Phase, State
-from exacta.core.transaction import authorize
+from exacta.core.state import State
+from exacta.core.transaction import authorize, joined
 
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
@@ -32,13 +32,13 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     )
     if rejection is not None:
         return Outcome(reply=rejection)
-    if held.phase is not Phase.ONGOING or command.group_id not in held.groups:
-        refused = TransactionRefused(transactional_id=held.transactional_id)
-        return Outcome(events=(refused,), reply=Rejection.TRANSACTION_NOT_BEGUN)
+    before = joined(state, held, group_id=command.group_id, now_ms=now_ms)
+    if before is None:
+        return Outcome(reply=Rejection.TRANSACTION_NOT_BEGUN)
     committed = TransactionalOffsetsCommitted(
         group_id=command.group_id, producer_id=held.producer_id, offsets=command.offsets, at_ms=now_ms
     )
-    return Outcome(events=(committed,), reply=DONE)
+    return Outcome(events=(*before.events, committed), reply=DONE, timers=before.timers)
 
 
 def _check_offsets(state: State, group_id: str, offsets: tuple[OffsetToCommit, ...]) -> Rejection | None:

@@ -25,7 +25,7 @@ class Rejection(Enum):
     INVALID_TRANSACTION_STATE = auto()
     INVALID_TRANSACTION_TIMEOUT = auto()
     TRANSACTION_NOT_BEGUN = auto()
-    """The partition or group is not part of an open transaction of this producer: abort and begin again."""
+    """The partition or group is not part of an open transaction of this producer."""
     TRANSACTIONAL_ID_NOT_FOUND = auto()
     INVALID_TRANSACTIONAL_ID = auto()
     # groups (classic protocol) and offsets

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.ids import PartitionId, ProducerId
-from exacta.core.state import Group, Limits, Partition, Phase, State, Topic, Transactional
+from exacta.core.state import Group, Limits, Partition, State, Topic, Transactional
 
 
 class _Snapshot(Struct, frozen=True, array_like=True):
@@ -59,7 +59,5 @@ def restore(blob: bytes | None, limits: Limits) -> State:
 
 
 def after_recovery(state: State) -> None:
-    """Note which clients may hold a begin that the crash forgot (see `transaction.py`)."""
-    state.volatile.may_have_begun = {
-        entry.transactional_id for entry in state.transactionals.values() if entry.phase is not Phase.ONGOING
-    }
+    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`)."""
+    state.volatile.may_have_forgotten = set(state.transactionals)

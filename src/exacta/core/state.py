@@ -146,8 +146,8 @@ class Volatile(Struct):
     memberships: dict[str, Membership] = field(default_factory=dict)
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
-    may_have_begun: set[str] = field(default_factory=set)
-    """Transactional ids whose client may hold a begin that a crash forgot (D4): an abort of nothing is no error."""
+    may_have_forgotten: set[str] = field(default_factory=set)
+    """Transactional ids of which a crash may have forgotten an acknowledged AddPartitions or AddGroup (D4)."""
 
 
 class State(Struct):

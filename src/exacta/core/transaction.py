@@ -10,9 +10,13 @@
 Before the table every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
 and groups (DESIGN D2), so that no phase lies between, and nobody is ever told to wait for one.
 
-* An acknowledged begin is not durable by itself (D4). A client whose begin a crash forgot, or whose write was refused
-for that reason, aborts: that abort of nothing must succeed, and `may_have_begun` remembers whose it may be.
+* An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
+it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, and an abort of nothing
+succeeds. `may_have_forgotten` says for whom: those that were there at recovery, until they end a transaction or
+initialise again.
 """
+
+from msgspec import Struct
 
 from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction, InitProducerId
 from exacta.core.events import Event, ProducerBound, ProducerIdAllocated, TransactionEnded, TransactionExtended
@@ -75,7 +79,9 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
     if not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
     held = state.transactionals.get(command.transactional_id)
-    if held is None:  # whatever the client holds was forgotten, or is another cluster's: nobody here can be fenced by it
+    if (
+        held is None
+    ):  # whatever the client holds was forgotten, or is another cluster's: nobody here can be fenced by it
         pair = (state.next_producer_id, ProducerEpoch(0))
         return _bind(command, pair, (NO_PRODUCER_ID, NO_PRODUCER_EPOCH), (), now_ms)
 
@@ -155,6 +161,41 @@ def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tu
     return Outcome(events=(extended,), reply=DONE, timers=timers)
 
 
+class Extension(Struct, frozen=True):
+    """What registers a partition or group that a crash forgot, to go before the write that needs it."""
+
+    events: tuple[Event, ...] = ()
+    timers: tuple[Timer, ...] = ()
+
+
+def joined(
+    state: State,
+    held: Transactional,
+    *,
+    partition_id: PartitionId | None = None,
+    group_id: str | None = None,
+    now_ms: int,
+) -> Extension | None:
+    """Return what a write to this partition or group needs first (mostly nothing), or None where it may not be.
+
+    Without an open transaction that knows it, only a write whose registration a crash may have forgotten is taken. It
+    cannot be a late one of an ended transaction: requests of before the crash died with their connections, and a repeat
+    was recognised before.
+    """
+    known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
+    if held.phase is Phase.ONGOING and known:
+        return Extension()
+    if held.transactional_id not in state.volatile.may_have_forgotten:
+        return None
+    outcome = _extend(
+        held,
+        (partition_id,) if partition_id is not None else (),
+        (group_id,) if group_id is not None else (),
+        now_ms,
+    )
+    return Extension(outcome.events, outcome.timers)
+
+
 def expiry(held: Transactional, start_ms: int) -> Timer:
     """Return the timer that aborts the transaction which began, or begins, at `start_ms`."""
     command = ExpireTransaction(
@@ -178,7 +219,7 @@ def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
         case Phase.EMPTY:
             already = not command.commit
         case Phase.COMPLETE_COMMIT:
-            already = command.commit or held.transactional_id in state.volatile.may_have_begun
+            already = command.commit or held.transactional_id in state.volatile.may_have_forgotten
         case Phase.COMPLETE_ABORT:
             already = not command.commit
     return Outcome(reply=reply if already else Rejection.INVALID_TRANSACTION_STATE)

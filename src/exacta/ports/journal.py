@@ -156,5 +156,5 @@ class Journal(Protocol):
     def close(self) -> None:
         """Finish what is in flight, snapshots included, and release everything. No call is allowed afterwards.
 
-        Callbacks of finished work are still handed to the loop; reads that have not begun get `Failed`.
+        The callbacks of what finished are still handed to the loop, if it has not been closed.
         """

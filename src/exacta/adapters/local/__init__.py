@@ -1,0 +1,7 @@
+"""The journal in local files: what `exacta serve` uses unless told otherwise."""
+
+from exacta.adapters.local.files import DirectoryInUse
+from exacta.adapters.local.journal import LocalJournal
+from exacta.adapters.local.recovery import UnsupportedFormat
+
+__all__ = ["DirectoryInUse", "LocalJournal", "UnsupportedFormat"]

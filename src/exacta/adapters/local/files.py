@@ -1,0 +1,252 @@
+"""Every system call of the local journal, and nothing else: the one file here that imports `os`.
+
+Owns the seam at which tests exchange the disk for a simulated one that writes short, fails, loses what was not synced
+and tears what was. Owns no knowledge of what the files contain.
+
+`Files` speaks of one directory and of the names in it. Errors are OSError throughout; the callers turn them into what
+the port promises.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from exacta.ports.journal import Buffer, JournalError
+
+# The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
+IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
+
+
+class DirectoryInUse(JournalError):
+    """Another process, or another journal of this one, has the data directory open."""
+
+
+class Files(Protocol):
+    """The files of one data directory; a handle is what `create` and `open` return."""
+
+    @property
+    def directory(self) -> Path:
+        """The directory, for messages."""
+
+    def lock(self) -> None:
+        """Create the directory if need be and take it for this journal alone; raise DirectoryInUse if it is taken."""
+
+    def unlock(self) -> None:
+        """Let the directory go."""
+
+    def names(self) -> list[str]:
+        """List the files, in no order."""
+
+    def create(self, name: str, *, exclusive: bool = False) -> int:
+        """Create the file for reading and writing, empty.
+
+        An old one of the name loses its content; if `exclusive`, FileExistsError is raised instead.
+        """
+
+    def open(self, name: str, *, writable: bool = False) -> int:
+        """Open the file for reading and, if asked, for writing."""
+
+    def close(self, handle: int) -> None:
+        """Close the handle."""
+
+    def size(self, handle: int) -> int:
+        """Return the file's size in bytes."""
+
+    def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """Write at most IOV_MAX buffers at `offset`; return how many bytes were taken, which may be fewer."""
+
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut the file to `size`."""
+
+    def sync_data(self, handle: int) -> None:
+        """Make the file's content durable."""
+
+    def sync(self, handle: int) -> None:
+        """Make the file's content and attributes durable."""
+
+    def sync_directory(self) -> None:
+        """Make creations, renames and removals in the directory durable."""
+
+    def read(self, handle: int, size: int, offset: int) -> bytes:
+        """Read up to `size` bytes at `offset`; fewer at the end of the file."""
+
+    def read_nowait(self, handle: int, buffer: bytearray, offset: int) -> bool | None:
+        """Fill `buffer` from `offset` without waiting for the disk.
+
+        False: not all of it is in memory. None: this file system cannot tell.
+        """
+
+    def map(self, name: str) -> memoryview:
+        """Map the whole file into memory, read-only; the mapping lives as long as the view."""
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Rename the file, in place of the one that has the new name."""
+
+    def remove(self, name: str) -> None:
+        """Remove the file."""
+
+    def random_bytes(self, size: int) -> bytes:
+        """Return bytes that nobody can guess."""
+
+
+def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
+    """Write all of the buffers at `offset`, in as many calls as it takes."""
+    pending: list[Buffer] = [buffer for buffer in buffers if len(buffer)]
+    while pending:
+        taken = files.write(handle, pending[:IOV_MAX], offset)
+        if taken <= 0:
+            raise OSError(errno.EIO, "the disk took no byte of a write")
+        offset += taken
+        done = 0
+        while done < len(pending) and taken >= len(pending[done]):
+            taken -= len(pending[done])
+            done += 1
+        del pending[:done]
+        if taken:
+            pending[0] = memoryview(pending[0])[taken:]
+
+
+class PosixFiles:
+    """Implement `Files` by the operating system's calls."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._lock_handle: int | None = None
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.directory, name)
+
+    def lock(self) -> None:
+        """See `Files.lock`."""
+        self._make_directory(self.directory)
+        handle = os.open(self._path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(handle)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise DirectoryInUse(f"{self.directory} is in use by another journal") from None
+            raise
+        self._lock_handle = handle
+
+    def _make_directory(self, directory: Path) -> None:
+        if directory.is_dir():
+            return
+        self._make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        self._sync_path(directory.parent)
+
+    @staticmethod
+    def _sync_path(directory: Path) -> None:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def unlock(self) -> None:
+        """See `Files.unlock`."""
+        if self._lock_handle is not None:
+            os.close(self._lock_handle)
+            self._lock_handle = None
+
+    def names(self) -> list[str]:
+        """See `Files.names`."""
+        return os.listdir(self.directory)
+
+    def create(self, name: str, *, exclusive: bool = False) -> int:
+        """See `Files.create`."""
+        old = os.O_EXCL if exclusive else os.O_TRUNC
+        return os.open(self._path(name), os.O_RDWR | os.O_CREAT | old | os.O_CLOEXEC, 0o644)
+
+    def open(self, name: str, *, writable: bool = False) -> int:
+        """See `Files.open`."""
+        return os.open(self._path(name), (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+
+    def close(self, handle: int) -> None:
+        """See `Files.close`."""
+        os.close(handle)
+
+    def size(self, handle: int) -> int:
+        """See `Files.size`."""
+        return os.fstat(handle).st_size
+
+    def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """See `Files.write`."""
+        if hasattr(os, "pwritev"):
+            return os.pwritev(handle, buffers, offset)
+        return os.pwrite(handle, b"".join(buffers), offset)
+
+    def truncate(self, handle: int, size: int) -> None:
+        """See `Files.truncate`."""
+        os.ftruncate(handle, size)
+
+    def sync_data(self, handle: int) -> None:
+        """See `Files.sync_data`; macOS has no fdatasync, and its fsync does not reach the platter: F_FULLFSYNC does."""
+        if hasattr(fcntl, "F_FULLFSYNC"):
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(handle)
+
+    def sync(self, handle: int) -> None:
+        """See `Files.sync`."""
+        if hasattr(fcntl, "F_FULLFSYNC"):
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(handle)
+
+    def sync_directory(self) -> None:
+        """See `Files.sync_directory`."""
+        self._sync_path(self.directory)
+
+    def read(self, handle: int, size: int, offset: int) -> bytes:
+        """See `Files.read`."""
+        data = os.pread(handle, size, offset)
+        while len(data) < size:
+            more = os.pread(handle, size - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def read_nowait(self, handle: int, buffer: bytearray, offset: int) -> bool | None:
+        """See `Files.read_nowait`; needs Linux 4.14 and a file system that knows RWF_NOWAIT (tmpfs does not)."""
+        if not hasattr(os, "RWF_NOWAIT"):
+            return None
+        try:
+            return os.preadv(handle, [buffer], offset, os.RWF_NOWAIT) == len(buffer)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                return None
+            raise
+
+    def map(self, name: str) -> memoryview:
+        """See `Files.map`."""
+        handle = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not os.fstat(handle).st_size:
+                return memoryview(b"")
+            if sys.version_info >= (3, 13):
+                return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ, trackfd=False))
+            return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ))  # which keeps a handle of its own
+        finally:
+            os.close(handle)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """See `Files.rename`."""
+        os.rename(self._path(name), self._path(new_name))
+
+    def remove(self, name: str) -> None:
+        """See `Files.remove`."""
+        os.unlink(self._path(name))
+
+    def random_bytes(self, size: int) -> bytes:
+        """See `Files.random_bytes`."""
+        return os.urandom(size)

@@ -1,0 +1,367 @@
+"""The journal in local files: one directory, one process.
+
+Owns the event-loop side: what an append checks and frames before it is handed to the journal thread, what becomes
+visible when it returns, when to roll, when to ask for a snapshot. The threads' side is in `writer`, `reading`,
+`snapshots`; what the files contain in `format`; opening them in `recovery`.
+
+Theory of operation. Three threads beside the event loop: the *journal thread* writes and syncs groups and begins new
+segments; the *reading threads* (`reading`) read what is not in the page cache; the *keeping thread* writes sidecars and
+snapshots, whose syncs take long and must not hold up appends. All state here is touched on the event-loop thread only;
+the threads get what they need with the job and answer through `call_soon`.
+
+Durability is one write and one fdatasync for each group. The first failure of either is final (B6 of the crash-safety
+notes: after a failed fsync the kernel may have dropped the pages, so a repeated one proves nothing).
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from exacta.adapters.local import recovery, snapshots
+from exacta.adapters.local.files import Files, PosixFiles
+from exacta.adapters.local.format import GROUP_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, pack_entry
+from exacta.adapters.local.index import Index, Segment, Sidecar
+from exacta.adapters.local.reading import Reader
+from exacta.adapters.local.scan import SegmentScan
+from exacta.adapters.local.worker import Worker
+from exacta.ports.journal import (
+    Appended,
+    AppendResult,
+    Buffer,
+    Conflict,
+    Entry,
+    Extent,
+    Failed,
+    IndexEntry,
+    JournalDamaged,
+    JournalError,
+    TimeEntry,
+)
+
+SEGMENT_BYTES = 128 << 20
+# Beyond so many events a replay would take seconds, even if they do not fill a segment.
+SNAPSHOT_EVENTS = 200_000
+
+logger = logging.getLogger(__name__)
+
+SnapshotDone = Callable[[Failed | None], None]
+
+
+class _Sealed(NamedTuple):
+    """What the writer knew of the segment that it left."""
+
+    mark: bytes
+    last_checksum: int
+
+
+class _Outcome(NamedTuple):
+    """What the journal thread made of an append; `sealed` if it rolled."""
+
+    result: Appended | Failed
+    sealed: _Sealed | None
+
+
+class LocalJournal:
+    """Implement `exacta.ports.journal.Journal` in a directory; made by `open`."""
+
+    def __init__(
+        self,
+        files: Files,
+        recovered: recovery.Recovered,
+        call_soon: Callable[..., object],
+        segment_bytes: int,
+        snapshot_events: int,
+    ) -> None:
+        self.position = recovered.position
+        self.wants_snapshot = False
+        self._files = files
+        self._call_soon = call_soon
+        self._segment_bytes = segment_bytes
+        self._snapshot_events = snapshot_events
+        self._events_since_snapshot = 0
+        self._segments = recovered.segments
+        self._index = recovered.index
+        self._writer = recovered.writer
+        self._reader = Reader(files, call_soon)
+        self._journal_thread = Worker("exacta-journal")
+        self._keeping_thread = Worker("exacta-journal-keep")
+        self._failure: Failed | None = None
+        # The append in flight: the position at its end, and the index rows with the position of their payload.
+        self._in_flight_end: int | None = None
+        self._in_flight_rows: list[tuple[int, Sequence[IndexEntry]]] = []
+        self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
+        self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
+        self._waiting_snapshot: tuple[bytes, int, SnapshotDone | None] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path | Files,
+        call_soon: Callable[..., object],
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        snapshot_events: int = SNAPSHOT_EVENTS,
+    ) -> "LocalJournal":
+        """Open the journal in `directory`, created if need be; blocks until it is recovered.
+
+        `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
+        sealed once it has `segment_bytes`. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or
+        itself where the operating system refuses.
+        """
+        files = PosixFiles(directory) if isinstance(directory, Path) else directory
+        try:
+            files.lock()
+            try:
+                return cls(files, recovery.recover(files), call_soon, segment_bytes, snapshot_events)
+            except BaseException:
+                files.unlock()
+                raise
+        except OSError as error:
+            raise JournalError(f"the journal in {files.directory} cannot be opened: {error}") from error
+
+    # --- appending ---------------------------------------------------------------------------------------------------
+
+    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+        """See `Journal.append`."""
+        position = self.position
+        if self._failure is not None:
+            self._call_soon(done, self._failure)
+            return position
+        if expected_position != position:
+            self._call_soon(done, Conflict(position))
+            return position
+        assert self._in_flight_end is None, "one append at a time"
+        if not entries:
+            raise ValueError("an append needs entries")
+        table_parts: list[bytes] = []
+        payload: list[Buffer] = []
+        payload_size = 0
+        rows: list[tuple[int, Sequence[IndexEntry]]] = []
+        last_offsets: dict[int, int] = {}
+        for entry in entries:
+            start = payload_size
+            for buffer in entry.payload:
+                payload_size += len(buffer)
+            payload += entry.payload
+            if entry.index:
+                self._check_index(entry.index, payload_size - start, last_offsets)
+                rows.append((start, entry.index))
+            table_parts += pack_entry(entry, payload_size - start)
+        table = b"".join(table_parts)
+        payload_position = position + GROUP_HEADER_BYTES + len(table)
+        end = payload_position + payload_size
+        self._in_flight_end = end
+        self._in_flight_rows = [(payload_position + start, index) for start, index in rows]
+        self._events_since_snapshot += len(entries)
+        roll = position - self._segments[-1].base >= self._segment_bytes
+        entry_count = len(entries)
+        self._journal_thread.submit(lambda: self._write(position, table, payload, entry_count, roll, done))
+        return end
+
+    def _check_index(self, index: Sequence[IndexEntry], payload_size: int, last_offsets: dict[int, int]) -> None:
+        for row in index:
+            stream, first_offset, last_offset, _, start, size = row
+            if start < 0 or size < 0 or start + size > payload_size:
+                raise ValueError(f"{row} points outside its payload of {payload_size} bytes")
+            before = last_offsets.get(stream)
+            if before is None:
+                before = self._index.last_offset(stream)
+            if not before < first_offset <= last_offset:
+                raise ValueError(f"{row} goes back in its stream, which is at {before}")
+            last_offsets[stream] = last_offset
+
+    def _write(
+        self,
+        position: int,
+        table: bytes,
+        payload: Sequence[Buffer],
+        entry_count: int,
+        roll: bool,
+        done: Callable[[AppendResult], None],
+    ) -> None:
+        """Write one group; on the journal thread."""
+        result: Appended | Failed = Failed("the append did not finish")
+        sealed: _Sealed | None = None
+        try:
+            if roll:
+                sealed = _Sealed(self._writer.mark, self._writer.last_checksum)
+                self._writer.roll(position)
+            result = Appended(self._writer.write_group(position, table, payload, entry_count))
+        except OSError as error:
+            result = Failed(str(error))
+        finally:
+            self._outcome = _Outcome(result, sealed)
+            self._post(self._finish_append, result, done)
+
+    def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
+        self._settle()
+        done(result)
+
+    def _settle(self) -> None:
+        """Make the group that was in flight visible, or the journal unusable; on the event loop, or while closing."""
+        if self._outcome is None:
+            return
+        (result, sealed), self._outcome = self._outcome, None
+        end, self._in_flight_end = self._in_flight_end, None
+        if isinstance(result, Failed):
+            self._failure = result
+            self._drop_waiting_snapshot(result)
+            return
+        assert result.position == end, "the journal thread framed another group than was announced"
+        if sealed is not None:
+            self._begin_segment(sealed)
+        for payload_position, index in self._in_flight_rows:
+            self._index.add(payload_position, index)
+        self._in_flight_rows = []
+        self.position = result.position
+        if self._events_since_snapshot >= self._snapshot_events:
+            self.wants_snapshot = True
+        if self._waiting_snapshot is not None:
+            blob, position, snapshot_done = self._waiting_snapshot
+            self._waiting_snapshot = None
+            self._store_snapshot(blob, position, snapshot_done)
+
+    def _begin_segment(self, sealed: _Sealed) -> None:
+        """Follow the journal thread, which rolled: seal the segment that was active and take in the new one."""
+        old_segment = self._segments[-1]
+        segment = Segment(self.position)
+        segment.handle = self._writer.handle  # stays as it is until the next append, which only we can ask for
+        self._segments.append(segment)
+        self._index.add_segment(segment)
+        self._reader.seal(old_segment)
+        self.wants_snapshot = True
+        end = self.position
+        self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
+
+    def _write_sidecar(self, segment: Segment, end: int, sealed: _Sealed) -> None:
+        """Write the sidecar; on the keeping thread. Without one the next opening is slower, nothing else."""
+        try:
+            sidecar = recovery.write_sidecar(self._files, segment, sealed.mark, end, sealed.last_checksum)
+        except (OSError, JournalDamaged) as error:
+            logger.warning("the index of %s could not be written: %s", segment.name, error)
+            return
+        self._new_sidecars.append((segment, sidecar))
+        self._post(self._use_sidecars)
+
+    def _use_sidecars(self) -> None:
+        while self._new_sidecars:
+            segment, sidecar = self._new_sidecars.popleft()
+            for stream, columns in sidecar.streams.items():
+                segment.streams[stream].replace_columns(columns)
+
+    def _post(self, callback: Callable[..., None], *args: object) -> None:
+        with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+            self._call_soon(callback, *args)
+
+    # --- snapshots and replay ----------------------------------------------------------------------------------------
+
+    def save_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None = None) -> None:
+        """See `Journal.save_snapshot`."""
+        if position == self.position and self._failure is None:
+            self._store_snapshot(blob, position, done)
+        elif position == self._in_flight_end:
+            self._drop_waiting_snapshot(Failed("a later snapshot took its place"))
+            self._waiting_snapshot = (blob, position, done)
+        else:
+            raise ValueError(f"position {position} is neither the journal's nor that of the append in flight")
+        self.wants_snapshot = False
+        self._events_since_snapshot = 0
+
+    def _drop_waiting_snapshot(self, reason: Failed) -> None:
+        if self._waiting_snapshot is not None:
+            done = self._waiting_snapshot[2]
+            self._waiting_snapshot = None
+            if done is not None:
+                self._post(done, reason)
+
+    def _store_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None) -> None:
+        def job() -> None:
+            result: Failed | None = Failed("the snapshot was not finished")
+            try:
+                snapshots.save(self._files, blob, position)
+                result = None
+            except OSError as error:
+                result = Failed(str(error))
+                logger.warning("the snapshot of position %d could not be written: %s", position, error)
+            finally:
+                if done is not None:
+                    self._post(done, result)
+
+        self._keeping_thread.submit(job)
+
+    def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
+        """See `Journal.replay`."""
+        try:
+            position, blob = snapshots.load_latest(self._files)
+        except OSError as error:
+            raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
+        first = max((k for k, segment in enumerate(self._segments) if segment.base <= position), default=None)
+        if first is None:
+            raise recovery.damaged(self._files, self._segments[0].name, 0, "what comes before it is missing")
+        return blob, self._events(position, self._segments[first:])
+
+    def _events(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
+        """Yield the events from `position` on, a boundary between groups in the first of these segments."""
+        count = 0
+        for segment in segments:
+            handle = self._files.open(segment.name)
+            try:
+                scan = SegmentScan(self._files, handle)
+                if scan.header is None:
+                    raise recovery.damaged(self._files, segment.name, 0, "the segment's header is unreadable")
+                for group in scan.groups():
+                    if group.position < position < group.end:
+                        name = file_name(position, SNAPSHOT_SUFFIX)
+                        raise recovery.damaged(self._files, name, 0, "the snapshot ends within a group")
+                    if group.position >= position:
+                        count += len(group.entries)
+                        for entry in group.entries:
+                            yield entry.event
+                if scan.fault is not None:
+                    raise recovery.damaged(self._files, segment.name, scan.fault.offset, scan.fault.reason)
+            except OSError as error:
+                raise JournalError(f"{self._files.directory / segment.name} cannot be read: {error}") from error
+            finally:
+                self._files.close(handle)
+        self._events_since_snapshot = count
+        self.wants_snapshot = count >= self._snapshot_events or len(segments) > 1
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
+        """See `Journal.find`."""
+        return self._index.find(stream, offset, end_offset, max_bytes)
+
+    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+        """See `Journal.find_by_time`."""
+        return self._index.find_by_time(stream, timestamp_ms, end_offset)
+
+    def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
+        """See `Journal.read_cached`."""
+        return self._reader.read_cached(extents)
+
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+        """See `Journal.read`."""
+        self._reader.read(extents, done)
+
+    # --- closing -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """See `Journal.close`."""
+        self._journal_thread.close()
+        self._settle()
+        self._keeping_thread.close()
+        self._reader.close()
+        # Two handles if an append failed just after it had rolled.
+        for handle in {self._writer.handle, self._segments[-1].handle}:
+            if handle is not None:
+                self._files.close(handle)
+        # The mapped sidecars go with their last reference.
+        self._new_sidecars.clear()
+        for segment in self._segments:
+            segment.streams.clear()
+        self._index = Index()
+        self._files.unlock()

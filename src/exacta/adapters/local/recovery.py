@@ -1,0 +1,262 @@
+"""Opening a data directory: find out what is there, mend what a crash explains, refuse what it does not.
+
+Owns the decisions between "a crash did this" and "data is lost". Owns no byte layout (see `format`, `scan`).
+
+Theory of operation. Only one group is ever in flight, and no group is written before the one before it is synced. So
+after a crash everything but the last write is on disk whole, and of the last write (a group, or the header of a new
+segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it was
+acknowledged, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
+done; the cases below bear its numbers.
+
+The limit of what can be told apart: damage to the last group of the journal looks like a write cut short, unless a
+snapshot's name bears witness that the group was durable.
+"""
+
+import logging
+from dataclasses import dataclass
+from itertools import pairwise
+
+from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.format import (
+    FORMAT_CONTENT,
+    FORMAT_NAME,
+    SEGMENT_HEADER_BYTES,
+    SEGMENT_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TEMPORARY_SUFFIX,
+    SegmentHeader,
+    file_name,
+    positions_of,
+)
+from exacta.adapters.local.index import Index, Segment, Sidecar, StreamRows, pack_sidecar, unpack_sidecar
+from exacta.adapters.local.scan import Fault, SegmentScan
+from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
+from exacta.ports.journal import JournalDamaged, JournalError
+
+logger = logging.getLogger(__name__)
+
+
+class UnsupportedFormat(JournalError):
+    """The data directory was written by a version of Exacta that this one cannot read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """An opened directory: its segments, oldest first, the index of all, the writer at its end."""
+
+    segments: list[Segment]
+    index: Index
+    writer: Writer
+    position: int
+
+
+def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged:
+    """Make the error that names file and byte."""
+    return JournalDamaged(
+        f"{files.directory / name}, byte {offset}: {reason}. Acknowledged data is damaged or missing, so the journal "
+        "is not opened; restore the directory from a copy."
+    )
+
+
+def recover(files: Files) -> Recovered:
+    """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
+    names = files.names()
+    for name in names:
+        if name.endswith(TEMPORARY_SUFFIX):
+            files.remove(name)  # case 13
+    _check_format(files, names)
+    # What a crash left in the directory may so far be in memory only: names included.
+    files.sync_directory()
+    bases = positions_of(names, SEGMENT_SUFFIX)
+    witnesses = positions_of(names, SNAPSHOT_SUFFIX)
+    witness = witnesses[-1] if witnesses else 0
+    index = Index()
+    segments: list[Segment] = []
+    previous_checksum = 0
+    for base, end in pairwise(bases):
+        segment, previous_checksum = _open_sealed(files, base, end, previous_checksum if segments else None)
+        segments.append(segment)
+        index.add_segment(segment)
+    if bases:
+        writer, segment, position = _open_last(
+            files, bases[-1], previous_checksum if segments else None, witness, index
+        )
+    else:
+        if witness:
+            raise damaged(files, file_name(witness, SNAPSHOT_SUFFIX), 0, "there is a snapshot, but no segment")
+        writer, segment, position = _create_first(files, index)  # case 1
+    segments.append(segment)
+    return Recovered(segments, index, writer, position)
+
+
+def _check_format(files: Files, names: list[str]) -> None:
+    """Refuse what another version wrote (case 12)."""
+    if FORMAT_NAME not in names:
+        if positions_of(names, SEGMENT_SUFFIX):
+            raise damaged(files, FORMAT_NAME, 0, "there are segments, but no format file")
+        write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
+        return
+    handle = files.open(FORMAT_NAME)
+    try:
+        content = files.read(handle, 256, 0)
+    finally:
+        files.close(handle)
+    if content != FORMAT_CONTENT:
+        found, wanted = (text.decode("ascii", "backslashreplace").strip() for text in (content, FORMAT_CONTENT))
+        raise UnsupportedFormat(f"{files.directory / FORMAT_NAME} says '{found}'; this version reads '{wanted}'")
+
+
+def _create_first(files: Files, index: Index) -> tuple[Writer, Segment, int]:
+    handle, header = create_segment(files, 0, 0)
+    segment = Segment(0)
+    segment.handle = handle
+    index.add_segment(segment)
+    return Writer(files, handle, header, 0), segment, 0
+
+
+# --- sealed segments -------------------------------------------------------------------------------------------------
+
+
+def _open_sealed(files: Files, base: int, end: int, previous_checksum: int | None) -> tuple[Segment, int]:
+    """Load or rebuild the index of a sealed segment; return it with the checksum of its last group."""
+    segment = Segment(base)
+    handle = files.open(segment.name)
+    try:
+        scan = SegmentScan(files, handle)
+        header = _check_header(files, segment, scan, previous_checksum)
+        if header is None:
+            raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # case 4
+        wanted_size = end - base + SEGMENT_HEADER_BYTES
+        if scan.size != wanted_size:  # case 11
+            raise damaged(files, segment.name, min(scan.size, wanted_size), f"{scan.size} bytes, not {wanted_size}")
+        sidecar = _load_sidecar(files, segment, header.mark, end)
+        if sidecar is None:
+            return segment, _rebuild_sidecar(files, segment, scan)
+    finally:
+        files.close(handle)
+    segment.streams = {stream: StreamRows(segment, columns) for stream, columns in sidecar.streams.items()}
+    return segment, sidecar.last_checksum
+
+
+def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
+    try:
+        sidecar = unpack_sidecar(files.map(segment.sidecar_name), mark)
+    except FileNotFoundError:
+        return None  # case 8: the crash came between the roll and the sidecar
+    if sidecar is not None and sidecar.end == end:
+        return sidecar
+    logger.warning("%s does not fit its segment, and is made anew from it", files.directory / segment.sidecar_name)
+    return None
+
+
+def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> int:
+    index = Index()
+    index.add_segment(segment)
+    _scan_into(index, scan)
+    if scan.fault is not None:
+        raise damaged(files, segment.name, scan.fault.offset, scan.fault.reason)  # case 7
+    assert scan.header is not None
+    write_sidecar(files, segment, scan.header.mark, scan.end, scan.last_checksum)
+    return scan.last_checksum
+
+
+def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:
+    """Write the sidecar of a sealed segment; return it mapped."""
+    name = segment.sidecar_name
+    write_file(files, name, name + TEMPORARY_SUFFIX, pack_sidecar(segment.streams, mark, end, last_checksum))
+    sidecar = unpack_sidecar(files.map(name), mark)
+    if sidecar is None:
+        raise damaged(files, name, 0, "what was just written reads differently")
+    return sidecar
+
+
+# --- the last segment ------------------------------------------------------------------------------------------------
+
+
+def _open_last(
+    files: Files, base: int, previous_checksum: int | None, witness: int, index: Index
+) -> tuple[Writer, Segment, int]:
+    """Find the journal's end, which is at `witness` or later, and make certain of it; nothing is written before."""
+    segment = Segment(base)
+    handle = segment.handle = files.open(segment.name, writable=True)
+    try:
+        scan = SegmentScan(files, handle)
+        header = _check_header(files, segment, scan, previous_checksum)
+        index.add_segment(segment)
+        if header is None:
+            # Case 2: no group is written before the header is durable, so there was none.
+            if scan.size > SEGMENT_HEADER_BYTES or (previous_checksum is None and base > 0) or witness > base:
+                raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # cases 4, 10
+            logger.warning("%s: a crash interrupted its creation; it is created again", files.directory / segment.name)
+            header = write_segment_header(files, handle, base, previous_checksum or 0)
+            return Writer(files, handle, header, header.previous_checksum), segment, base
+        _scan_into(index, scan)
+        if witness > scan.end:  # case 10
+            raise damaged(files, segment.name, scan.offset, f"the journal ends before its snapshot of {witness}")
+        if scan.fault is not None:
+            _cut_torn_tail(files, segment, handle, scan, scan.fault)  # case 5
+        _rewrite_last(files, handle, scan)  # case 3
+        return Writer(files, handle, header, scan.last_checksum), segment, scan.end
+    except BaseException:
+        files.close(handle)
+        raise
+
+
+def _check_header(
+    files: Files, segment: Segment, scan: SegmentScan, previous_checksum: int | None
+) -> SegmentHeader | None:
+    header = scan.header
+    if header is None:
+        return None
+    if header.base != segment.base:
+        raise damaged(files, segment.name, 0, f"the segment belongs to position {header.base}")
+    if previous_checksum is not None and header.previous_checksum != previous_checksum:
+        raise damaged(files, segment.name, 0, "the segment does not follow the one before it")
+    return header
+
+
+def _scan_into(index: Index, scan: SegmentScan) -> None:
+    for group in scan.groups():
+        for entry in group.entries:
+            index.add(group.payload_position + entry.payload_start, entry.rows)
+
+
+def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
+    """Cut what follows the last sound group if it can be a write that was in flight; else raise JournalDamaged."""
+
+    def refusal(evidence: str = "") -> JournalDamaged:
+        return damaged(files, segment.name, fault.offset, fault.reason + evidence)
+
+    if fault.header is None:
+        # Its length unknown, look further: a group that was begun later proves that this one was synced.
+        later = scan.later_group(fault.offset + 1)
+        if later is not None:
+            raise refusal(f", but one does at byte {later}")  # case 6
+    else:
+        end = fault.offset + fault.header.size
+        if scan.size > end:
+            raise refusal(f", and more follows at byte {end}")  # case 6
+        if fault.header.previous_checksum != scan.last_checksum or fault.header.position != scan.end:
+            raise refusal()  # case 7
+    logger.warning(
+        "%s: the last write was cut short by a crash; %d bytes at %d, never acknowledged, are dropped",
+        files.directory / segment.name,
+        scan.size - fault.offset,
+        fault.offset,
+    )
+    files.truncate(handle, fault.offset)
+    files.sync(handle)
+
+
+def _rewrite_last(files: Files, handle: int, scan: SegmentScan) -> None:
+    """Make certain that the last write is on disk, and not just in memory.
+
+    It may be the one that was in flight: whole in the page cache, and so about to be believed, but not yet durable. A
+    sync alone would not do: if the sync of the process before us failed, the kernel may have marked the pages clean
+    all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020). Written once
+    more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a crash here
+    harms nothing.
+    """
+    offset = scan.last_group_offset if scan.last_group_offset is not None else 0
+    write_fully(files, handle, [files.read(handle, scan.offset - offset, offset)], offset)
+    files.sync(handle)

@@ -1,0 +1,149 @@
+"""One pass over a segment file that checks every byte of it.
+
+Owns finding the groups of a segment and the place where they end, and why. Owns no decision about what such an end
+means (see `recovery`), and writes nothing.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from exacta.adapters.local.files import Files
+from exacta.adapters.local.format import (
+    GROUP_HEADER_BYTES,
+    SEGMENT_HEADER_BYTES,
+    GroupHeader,
+    SegmentHeader,
+    TableEntry,
+    unpack_group_header,
+    unpack_segment_header,
+    unpack_table,
+)
+
+WINDOW_BYTES = 1 << 20
+
+
+class Group(NamedTuple):
+    """A group whose checksums are right."""
+
+    position: int
+    end: int
+    payload_position: int
+    entries: list[TableEntry]
+
+
+class Fault(NamedTuple):
+    """Why a scan ended before the file did.
+
+    `header` is what could be read of the group at `offset`: with it, the group's length is certain.
+    """
+
+    offset: int
+    reason: str
+    header: GroupHeader | None
+
+
+class SegmentScan:
+    """Scan the file behind `handle` by exhausting `groups`.
+
+    Afterwards `offset`, `last_checksum`, `last_group_offset` and `fault` say how far it came and why not further.
+    `header` is None if the file does not begin with a segment header; then there is nothing to scan.
+    """
+
+    def __init__(self, files: Files, handle: int) -> None:
+        self._files = files
+        self._handle = handle
+        self._window = memoryview(b"")
+        self._window_offset = 0
+        self.size = files.size(handle)
+        self.header: SegmentHeader | None = unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
+        self.offset = SEGMENT_HEADER_BYTES
+        self.last_group_offset: int | None = None
+        self.last_checksum = self.header.previous_checksum if self.header else 0
+        self.fault: Fault | None = None
+
+    @property
+    def end(self) -> int:
+        """The position after the last sound group."""
+        return self._position(self.offset)
+
+    def _position(self, offset: int) -> int:
+        assert self.header is not None
+        return self.header.base + offset - SEGMENT_HEADER_BYTES
+
+    def _view(self, offset: int, size: int) -> memoryview:
+        """Return `size` bytes at `offset`, fewer at the file's end."""
+        start = offset - self._window_offset
+        if start < 0 or start + size > len(self._window):
+            self._window = memoryview(self._files.read(self._handle, max(size, WINDOW_BYTES), offset))
+            self._window_offset = offset
+            start = 0
+        return self._window[start : start + size]
+
+    def groups(self) -> Iterator[Group]:
+        """Yield the groups, up to the end of the file or to the first fault."""
+        assert self.header is not None
+        while self.offset < self.size:
+            header = unpack_group_header(self._view(self.offset, GROUP_HEADER_BYTES), self.header.mark)
+            reason = self._check(header)
+            if reason:
+                self.fault = Fault(self.offset, reason, header)
+                return
+            assert header is not None
+            table_offset = self.offset + GROUP_HEADER_BYTES
+            table = self._view(table_offset, header.table_size)
+            position = self._position(self.offset)
+            payload_position = position + GROUP_HEADER_BYTES + header.table_size
+            group = Group(position, position + header.size, payload_position, [])
+            try:
+                group.entries.extend(unpack_table(table, header.entry_count))
+            except ValueError as error:
+                self.fault = Fault(self.offset, str(error), header)
+                return
+            self.last_group_offset = self.offset
+            self.last_checksum = header.checksum
+            self.offset += header.size
+            yield group
+
+    def _check(self, header: GroupHeader | None) -> str | None:
+        """Return what is wrong with the group at the scan's offset."""
+        if header is None:
+            return "no group begins here"
+        if header.position != self._position(self.offset):
+            return f"the group belongs to position {header.position}, not {self._position(self.offset)}"
+        if header.previous_checksum != self.last_checksum:
+            return "the group does not follow the one before it"
+        if self.offset + header.size > self.size:
+            return "the group is longer than the file"
+        # The body is read in windows: a group may be larger than memory likes, and its payload is not needed.
+        checksum = 0
+        at, end = self.offset + GROUP_HEADER_BYTES, self.offset + header.size
+        while at < end:
+            part = self._view(at, min(end - at, WINDOW_BYTES))
+            if not part:
+                return "the file ended while it was read"
+            checksum = crc32c(part, checksum)
+            at += len(part)
+        return None if checksum == header.body_checksum else "the group's checksum is wrong"
+
+    def later_group(self, offset: int) -> int | None:
+        """Return the offset of the first header of a group at `offset` or later, however damaged its body.
+
+        A header counts if its checksum is right and it stands where it says that it stands.
+        """
+        assert self.header is not None
+        mark = self.header.mark
+        while offset < self.size:
+            chunk = self._files.read(self._handle, WINDOW_BYTES, offset)
+            found = chunk.find(mark)
+            while found >= 0:
+                data = self._files.read(self._handle, GROUP_HEADER_BYTES, offset + found)
+                header = unpack_group_header(data, mark)
+                if header is not None and header.position == self._position(offset + found):
+                    return offset + found
+                found = chunk.find(mark, found + 1)
+            if len(chunk) < WINDOW_BYTES:
+                return None
+            offset += len(chunk) - len(mark) + 1
+        return None

@@ -1,0 +1,107 @@
+"""The end of the journal: frames groups, writes them and makes them durable. Runs on the journal thread only.
+
+Owns the active segment's handle for writing, the chain of checksums, and the order in which a new segment comes into
+being. Owns no index, and decides neither when to roll nor what to do after a failure.
+"""
+
+from collections.abc import Sequence
+
+from crc32c import crc32c
+
+from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.format import (
+    GROUP_HEADER_BYTES,
+    MARK_BYTES,
+    SEGMENT_HEADER_BYTES,
+    SEGMENT_SUFFIX,
+    SegmentHeader,
+    file_name,
+    pack_group_header,
+    pack_segment_header,
+)
+from exacta.ports.journal import Buffer
+
+# Copying a buffer below this size costs less than handing it to the kernel by itself.
+JOIN_BELOW_BYTES = 4096
+
+
+class Writer:
+    """Write groups at the end of the segment that starts at `base`."""
+
+    def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int) -> None:
+        self.handle = handle
+        self.base = header.base
+        self.last_checksum = last_checksum
+        self.mark = header.mark
+        self._files = files
+
+    def write_group(self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int) -> int:
+        """Write one group at `position` and sync it; return the position after it."""
+        chunks = join_small(payload)
+        body_checksum = crc32c(table)
+        size = GROUP_HEADER_BYTES + len(table)
+        for chunk in chunks:
+            body_checksum = crc32c(chunk, body_checksum)
+            size += len(chunk)
+        header, checksum = pack_group_header(
+            self.mark, self.last_checksum, position, size, len(table), entry_count, body_checksum
+        )
+        buffers = join_small([header, table, *chunks])
+        write_fully(self._files, self.handle, buffers, position - self.base + SEGMENT_HEADER_BYTES)
+        self._files.sync_data(self.handle)
+        self.last_checksum = checksum
+        return position + size
+
+    def roll(self, position: int) -> None:
+        """Begin a new segment at `position`; the handle of the old one is left to its readers."""
+        self.handle, header = create_segment(self._files, position, self.last_checksum)
+        self.base = header.base
+        self.mark = header.mark
+
+
+def create_segment(files: Files, base: int, previous_checksum: int) -> tuple[int, SegmentHeader]:
+    """Create the segment file, durable with its name before any group is written to it; return handle and header."""
+    handle = files.create(file_name(base, SEGMENT_SUFFIX), exclusive=True)
+    try:
+        return handle, write_segment_header(files, handle, base, previous_checksum)
+    except BaseException:
+        files.close(handle)
+        raise
+
+
+def write_segment_header(files: Files, handle: int, base: int, previous_checksum: int) -> SegmentHeader:
+    """Write a new header into an empty segment file and make file and name durable."""
+    header = SegmentHeader(base, files.random_bytes(MARK_BYTES), previous_checksum)
+    write_fully(files, handle, [pack_segment_header(header)], 0)
+    files.sync(handle)
+    files.sync_directory()
+    return header
+
+
+def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Return the same bytes in fewer buffers: neighbours that are small become one, large ones are not copied."""
+    joined: list[Buffer] = []
+    run: list[Buffer] = []
+    for buffer in buffers:
+        if len(buffer) < JOIN_BELOW_BYTES:
+            run.append(buffer)
+            continue
+        if run:
+            joined.append(b"".join(run) if len(run) > 1 else run[0])
+            run = []
+        joined.append(buffer)
+    if run:
+        joined.append(b"".join(run) if len(run) > 1 else run[0])
+    return joined
+
+
+def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
+    """Put a whole file in place: it exists under `name` with all of its content, durable, or not at all."""
+    handle = files.create(temporary_name)
+    try:
+        write_fully(files, handle, buffers, 0)
+        files.sync(handle)
+    finally:
+        files.close(handle)
+    files.rename(temporary_name, name)
+    files.sync_directory()

@@ -1,0 +1,5 @@
+"""`python -m exacta.cli`."""
+
+from exacta.cli import main
+
+main()

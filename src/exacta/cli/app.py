@@ -1,0 +1,37 @@
+"""Every command but `serve`, on typer. Modules of commands are imported by the command that needs them."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Exactly once, in exact order: a transactional log for every Kafka client.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from exacta import __version__
+
+        typer.echo(f"exacta {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Exactly once, in exact order: a transactional log for every Kafka client."""
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def serve(context: typer.Context) -> None:
+    """Serve a transactional log to every Kafka client; `exacta serve --help` shows the options."""
+    from exacta.cli.serve import run
+
+    raise typer.Exit(run(context.args))

@@ -1,0 +1,89 @@
+"""`exacta serve`: argparse instead of typer, because of what typer costs at every start."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from exacta.config import ConfigurationError, configure, options, parse_setting, read_properties
+from exacta.server import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
+
+EXIT_USAGE = 2
+
+T = TypeVar("T")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line, without the usage text."""
+        raise ConfigurationError(f"{message} (exacta serve --help shows how)")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Serve as the arguments say; return the exit code."""
+    try:
+        parsed = _parser().parse_args(arguments)
+        settings = read_properties(parsed.config) if parsed.config is not None else {}
+        # Both forms of a name are one option: the command line wins over the file.
+        settings |= {key.replace("_", "."): value for key, value in parsed.set}
+        configuration = configure(settings)
+    except ConfigurationError as error:
+        sys.stderr.write(f"exacta: {error}\n")
+        return EXIT_USAGE
+    return serve(configuration, parsed.data, parsed.listen, parsed.advertise)
+
+
+def _parser() -> argparse.ArgumentParser:
+    described = "\n".join(
+        f"  {option.name}={str(option.default).lower()}\n      {option.description}" for option in options().values()
+    )
+    parser = _Parser(
+        prog="exacta serve",
+        description="Serve a transactional log to every Kafka client.",
+        epilog=f"options for --set and --config, with their defaults:\n{described}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=DEFAULT_DATA,
+        metavar="DIR",
+        help=f"the data directory, of one server at a time (default: ./{DEFAULT_DATA})",
+    )
+    parser.add_argument(
+        "--listen",
+        type=_usage(parse_endpoint),
+        default=Endpoint(DEFAULT_HOST, DEFAULT_PORT),
+        metavar="HOST:PORT",
+        help=f"where to accept clients; no host: every address; port 0: any (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
+    )
+    parser.add_argument(
+        "--advertise",
+        type=_usage(parse_endpoint),
+        metavar="HOST:PORT",
+        help="what clients are told to connect to, where that is not what is listened on",
+    )
+    parser.add_argument(
+        "--set",
+        type=_usage(parse_setting),
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set an option; may be repeated, and wins over --config",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="read options from a file of key=value lines")
+    return parser
+
+
+def _usage(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Let argparse show the parser's own message."""
+
+    def wrapped(text: str) -> T:
+        try:
+            return parse(text)
+        except (ValueError, ConfigurationError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return wrapped

@@ -1,0 +1,187 @@
+"""The broker's options: names, types, defaults, ranges, what each is for. Only options that are honoured are here.
+
+Names are Kafka's where Kafka has one. `Configuration` is the single table: an option's name is its field's name with
+dots (`num_partitions` is `num.partitions`). Values come as text from `--set` and `--config`, or as Python values from
+`exacta.Broker`; whatever is wrong with one is a `ConfigurationError` of one line.
+"""
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+from msgspec import Meta, Struct
+
+from exacta.core.state import Limits
+
+_INT_MAX = 2**31 - 1
+
+
+class ConfigurationError(Exception):
+    """An option that does not exist, or a value that it cannot have; the message is one line for the user."""
+
+
+class Configuration(Struct, frozen=True, kw_only=True):
+    """Every option with its default."""
+
+    num_partitions: Annotated[
+        int, Meta(ge=1, le=100_000, description="Partitions of a topic whose creator does not say how many.")
+    ] = 1
+    auto_create_topics_enable: Annotated[
+        bool, Meta(description="Create a topic when a client that may do so asks for it.")
+    ] = True
+    message_max_bytes: Annotated[
+        int,
+        Meta(ge=1, le=_INT_MAX, description="Largest record batch where a topic's max.message.bytes is not set."),
+    ] = 1_048_588
+    fetch_max_bytes: Annotated[
+        int, Meta(ge=1024, le=_INT_MAX, description="Most bytes of records in one fetch response.")
+    ] = 57_671_680
+    socket_request_max_bytes: Annotated[
+        int, Meta(ge=1024, le=_INT_MAX, description="Largest request; a larger one is refused unread.")
+    ] = 104_857_600
+    log_segment_bytes: Annotated[
+        int,
+        Meta(ge=1 << 20, le=_INT_MAX, description="Size at which one file of the journal ends and the next begins."),
+    ] = 128 << 20
+    transaction_max_timeout_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Longest transaction time-out that a producer may ask for.")
+    ] = 900_000
+    group_initial_rebalance_delay_ms: Annotated[
+        int, Meta(ge=0, le=_INT_MAX, description="How long an empty group waits for more members before it begins.")
+    ] = 0
+    group_min_session_timeout_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Shortest session time-out that a group's member may ask for.")
+    ] = 6_000
+    group_max_session_timeout_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Longest session time-out that a group's member may ask for.")
+    ] = 1_800_000
+    group_max_size: Annotated[int, Meta(ge=1, le=_INT_MAX, description="Most members of one group.")] = _INT_MAX
+    offset_metadata_max_bytes: Annotated[
+        int, Meta(ge=0, le=_INT_MAX, description="Most bytes of metadata with a committed offset.")
+    ] = 4096
+    node_id: Annotated[int, Meta(ge=0, le=_INT_MAX, description="The id by which clients know this broker.")] = 0
+
+    def limits(self) -> Limits:
+        """Return what the core must know."""
+        return Limits(
+            transaction_max_timeout_ms=self.transaction_max_timeout_ms,
+            offset_metadata_max_bytes=self.offset_metadata_max_bytes,
+            group_min_session_timeout_ms=self.group_min_session_timeout_ms,
+            group_max_session_timeout_ms=self.group_max_session_timeout_ms,
+            group_max_size=self.group_max_size,
+            group_initial_rebalance_delay_ms=self.group_initial_rebalance_delay_ms,
+        )
+
+
+class Option(Struct, frozen=True):
+    """One option. `lowest` and `highest` are inclusive and None for a boolean."""
+
+    name: str
+    field: str
+    type: type
+    default: int | bool
+    lowest: int | None
+    highest: int | None
+    description: str
+
+
+@cache
+def options() -> dict[str, Option]:
+    """Return all options by name."""
+    defaults = Configuration()
+    found = {}
+    for field, hint in get_type_hints(Configuration, include_extras=True).items():
+        option_type, meta = get_args(hint)
+        name = field.replace("_", ".")
+        found[name] = Option(
+            name, field, option_type, getattr(defaults, field), meta.ge, meta.le, meta.description or ""
+        )
+    return found
+
+
+def configure(settings: Mapping[str, Any]) -> Configuration:
+    """Return the configuration with these settings; names may have dots or underscores.
+
+    Raises ConfigurationError.
+    """
+    values: dict[str, Any] = {}
+    for given, value in settings.items():
+        option = _find(given)
+        values[option.field] = _parse(option, value)
+    configuration = Configuration(**values)
+    _require_order(configuration, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
+    _require_order(configuration, "message.max.bytes", "socket.request.max.bytes")
+    return configuration
+
+
+def _find(given: str) -> Option:
+    name = given.replace("_", ".")
+    option = options().get(name)
+    if option is None:
+        close = difflib.get_close_matches(name, options(), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ConfigurationError(f"unknown option {given}{hint}")
+    return option
+
+
+_TRUTHS = {"true": True, "false": False}
+
+
+def _parse(option: Option, value: Any) -> int | bool:
+    if option.type is bool:
+        if isinstance(value, bool):
+            return value
+        truth = _TRUTHS.get(str(value).strip().lower())
+        if truth is None:
+            raise ConfigurationError(f"{option.name} must be true or false, not {value!r}")
+        return truth
+    assert option.lowest is not None
+    assert option.highest is not None
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        number = int(value)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{option.name} must be a whole number, not {value!r}") from None
+    if not option.lowest <= number <= option.highest:
+        raise ConfigurationError(f"{option.name} must be between {option.lowest} and {option.highest}, not {number}")
+    return number
+
+
+def _require_order(configuration: Configuration, low: str, high: str) -> None:
+    lower, higher = (getattr(configuration, options()[name].field) for name in (low, high))
+    if lower > higher:
+        raise ConfigurationError(f"{low} ({lower}) must not be above {high} ({higher})")
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Split `key=value`. Raises ConfigurationError."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigurationError(f"expected key=value, not {text!r}")
+    return key.strip(), value.strip()
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Read a file of `key=value` lines; blank lines and lines that begin with # or ! say nothing.
+
+    Raises ConfigurationError; names and values are not looked at here.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read {path}: {reason}") from error
+    settings = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#!":
+            continue
+        try:
+            key, value = parse_setting(stripped)
+            settings[_find(key).name] = value
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}:{number}: {error}") from error
+    return settings

@@ -1,0 +1,95 @@
+"""What every handler needs: the engine, the configuration, and who this broker says it is."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from exacta.config import Configuration
+from exacta.core.commands import Command
+from exacta.core.ids import Ticket
+from exacta.core.state import State
+from exacta.engine.engine import Answer, Engine
+from exacta.engine.fetch import FetchRequest, FetchResult
+from exacta.kafka.context import RequestContext
+from exacta.ports.record_format import Buffer
+
+T = TypeVar("T")
+
+LEADER_EPOCH = 0
+"""One broker leads every partition for ever."""
+
+WILDCARDS = frozenset({"", "0.0.0.0", "::"})
+
+
+class BrokerContext:
+    """One per server. The engine is called through here, so that a bug in a callback harms its own connection only."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        configuration: Configuration,
+        *,
+        cluster_id: str,
+        advertised_host: str,
+        advertised_port: int,
+    ) -> None:
+        self.engine = engine
+        self.configuration = configuration
+        self.cluster_id = cluster_id
+        self.node_id = configuration.node_id
+        self._advertised_host = advertised_host
+        self._advertised_port = advertised_port
+
+    def endpoint(self, context: RequestContext) -> tuple[str, int]:
+        """Return the host and port that this client is told to connect to.
+
+        A server on every address, with none to advertise, names the one that the client has just used.
+        """
+        if self._advertised_host in WILDCARDS:
+            return context.local_host, self._advertised_port
+        return self._advertised_host, self._advertised_port
+
+    def submit(
+        self,
+        context: RequestContext,
+        commands: Sequence[Command],
+        done: Callable[[list[Answer]], None],
+        payloads: Sequence[Buffer | None] | None = None,
+    ) -> None:
+        """See `Engine.submit`."""
+        self.engine.submit(commands, context.guard(done), payloads)
+
+    def ask(self, context: RequestContext, command: Command, done: Callable[[Answer], None]) -> None:
+        """Submit one command; `done` gets its answer."""
+        self.engine.submit((command,), context.guard(lambda answers: done(answers[0])))
+
+    def read(self, context: RequestContext, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+        """See `Engine.read`."""
+        self.engine.read(view, context.guard(done))
+
+    def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
+        """See `Engine.fetch`."""
+        self.engine.fetch(request, context.guard(done))
+
+    def topic_config(self, topic: str, name: str) -> str | None:
+        """Return what the topic's creator set, or None. It never changes while the topic lives."""
+        values: list[str | None] = []
+
+        def view(state: State, now_ms: int) -> None:
+            entry = state.topics.get(topic)
+            values.append(entry.configs.get(name) if entry is not None and entry.configs else None)
+
+        self.engine.read(view, _ignore)  # a view is taken at once
+        return values[0] if values else None
+
+    def new_ticket(self) -> Ticket:
+        """See `Engine.new_ticket`."""
+        return self.engine.new_ticket()
+
+    def new_uuid(self) -> uuid.UUID:
+        """Return fresh entropy for topic and member ids, which the core must be given."""
+        return uuid.uuid4()
+
+
+def _ignore(nothing: None) -> None:
+    """The view has noted what was wanted."""

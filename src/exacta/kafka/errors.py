@@ -1,0 +1,77 @@
+"""Rejections as Kafka's error codes: one total table, and the exceptions that some APIs and versions need.
+
+The class of an error (retriable, abortable, fatal) is part of the contract: clients lose data over it (DESIGN §7).
+What decides is not the code's name but what clients make of it in the answer to *this* API in *this* version, hence
+the second table.
+"""
+
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+
+CODES: dict[Rejection, ErrorCode] = {
+    Rejection.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    Rejection.TOPIC_ALREADY_EXISTS: ErrorCode.TOPIC_ALREADY_EXISTS,
+    Rejection.INVALID_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    Rejection.INVALID_PARTITIONS: ErrorCode.INVALID_PARTITIONS,
+    Rejection.INVALID_REPLICATION_FACTOR: ErrorCode.INVALID_REPLICATION_FACTOR,
+    Rejection.INVALID_CONFIG: ErrorCode.INVALID_CONFIG,
+    Rejection.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    Rejection.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
+    Rejection.UNKNOWN_PRODUCER_ID: ErrorCode.UNKNOWN_PRODUCER_ID,
+    Rejection.PRODUCER_FENCED: ErrorCode.PRODUCER_FENCED,
+    Rejection.INVALID_PRODUCER_ID_MAPPING: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
+    Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
+    Rejection.TRANSACTIONAL_ID_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+    Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
+    Rejection.UNKNOWN_MEMBER_ID: ErrorCode.UNKNOWN_MEMBER_ID,
+    Rejection.ILLEGAL_GENERATION: ErrorCode.ILLEGAL_GENERATION,
+    Rejection.REBALANCE_IN_PROGRESS: ErrorCode.REBALANCE_IN_PROGRESS,
+    Rejection.INCONSISTENT_GROUP_PROTOCOL: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    Rejection.INVALID_SESSION_TIMEOUT: ErrorCode.INVALID_SESSION_TIMEOUT,
+    Rejection.INVALID_GROUP_ID: ErrorCode.INVALID_GROUP_ID,
+    Rejection.GROUP_MAX_SIZE_REACHED: ErrorCode.GROUP_MAX_SIZE_REACHED,
+    Rejection.OFFSET_METADATA_TOO_LARGE: ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    Rejection.OFFSET_OUT_OF_RANGE: ErrorCode.OFFSET_OUT_OF_RANGE,
+    Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
+}
+
+_EVERY_VERSION = 0x7FFF
+
+BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
+    # KIP-588: the word "fenced" is newer than these APIs; their older versions know the older code only.
+    (ApiKey.INIT_PRODUCER_ID, Rejection.PRODUCER_FENCED): (4, ErrorCode.INVALID_PRODUCER_EPOCH),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.PRODUCER_FENCED): (2, ErrorCode.INVALID_PRODUCER_EPOCH),
+    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.PRODUCER_FENCED): (2, ErrorCode.INVALID_PRODUCER_EPOCH),
+    (ApiKey.END_TXN, Rejection.PRODUCER_FENCED): (2, ErrorCode.INVALID_PRODUCER_EPOCH),
+    # Where a partition's leader, not the coordinator, refuses an epoch, Kafka never says "fenced"; librdkafka would
+    # take that for abortable in a produce response.
+    (ApiKey.PRODUCE, Rejection.PRODUCER_FENCED): (_EVERY_VERSION, ErrorCode.INVALID_PRODUCER_EPOCH),
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.PRODUCER_FENCED): (_EVERY_VERSION, ErrorCode.INVALID_PRODUCER_EPOCH),
+    # DESIGN D4: a begin that a crash forgot. The client must abort, and go on with its next transaction.
+    # Produce: INVALID_TXN_STATE is fatal to kafka-python. TRANSACTION_ABORTABLE is what Kafka says from v11 on; older
+    # clients do not know its number, and every one of them takes an unknown permanent error for abortable.
+    (ApiKey.PRODUCE, Rejection.TRANSACTION_NOT_BEGUN): (_EVERY_VERSION, ErrorCode.TRANSACTION_ABORTABLE),
+    # TxnOffsetCommit: an unknown code is fatal to Java and kafka-python. A stale generation is what all of them answer
+    # by aborting (KIP-447).
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): (4, ErrorCode.ILLEGAL_GENERATION),
+}
+"""API and rejection -> versions below this one are told this code instead."""
+
+AT_LEAST: dict[tuple[ApiKey, Rejection], ErrorCode] = {
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): ErrorCode.TRANSACTION_ABORTABLE,
+}
+"""API and rejection -> what the versions are told that `BELOW` does not speak of."""
+
+
+def error_code(answer: Reply | Rejection, api_key: ApiKey, version: int) -> ErrorCode:
+    """Return the code for an answer to `api_key` in `version`; NONE for a reply."""
+    if not isinstance(answer, Rejection):
+        return ErrorCode.NONE
+    below = BELOW.get((api_key, answer))
+    if below is not None and version < below[0]:
+        return below[1]
+    return AT_LEAST.get((api_key, answer)) or CODES[answer]

@@ -1,0 +1,46 @@
+"""What the connection must know of an API: made from a handler module."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from msgspec import Struct
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.protocol.apis import API
+from exacta.protocol.schema import Buffer, Message
+
+Reply = Callable[[Message | None], None]
+Handle = Callable[[BrokerContext, Any, RequestContext, Reply], None]
+AnswerUnserved = Callable[[RequestContext, memoryview], list[Buffer] | None]
+
+
+class Handler(Struct, frozen=True, kw_only=True):
+    """One API as served here. Versions are inclusive."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    advertised_min_version: int
+    handle: Handle
+    answer_unserved: AnswerUnserved | None
+    """Encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
+    plain_error: Callable[..., Message] | None
+    """Makes the answer from an error code alone, where every version has room for one."""
+
+
+def handler_of(module: ModuleType) -> Handler:
+    """Read a handler module: KEY, MIN_VERSION, MAX_VERSION, handle; PLAIN_ERROR and the rest where they differ."""
+    api = API[module.KEY]
+    return Handler(
+        key=int(module.KEY),
+        name=api.name,
+        min_version=module.MIN_VERSION,
+        max_version=module.MAX_VERSION,
+        advertised_min_version=getattr(module, "ADVERTISED_MIN_VERSION", module.MIN_VERSION),
+        handle=module.handle,
+        answer_unserved=getattr(module, "answer_unserved", None),
+        plain_error=getattr(module, "PLAIN_ERROR", None),
+    )

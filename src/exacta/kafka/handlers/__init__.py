@@ -1,0 +1,65 @@
+"""The APIs that are served, one module each: the directory is the protocol coverage.
+
+A module defines `KEY`, `MIN_VERSION`, `MAX_VERSION` and `handle(broker, request, context, reply)`; nothing awaits.
+`PLAIN_ERROR` is the response class where an error code alone is a whole answer in every version.
+"""
+
+from exacta.kafka.handler import Handler, handler_of
+from exacta.kafka.handlers import (
+    k00_produce,
+    k01_fetch,
+    k02_list_offsets,
+    k03_metadata,
+    k08_offset_commit,
+    k09_offset_fetch,
+    k10_find_coordinator,
+    k11_join_group,
+    k12_heartbeat,
+    k13_leave_group,
+    k14_sync_group,
+    k15_describe_groups,
+    k16_list_groups,
+    k18_api_versions,
+    k19_create_topics,
+    k20_delete_topics,
+    k22_init_producer_id,
+    k24_add_partitions_to_txn,
+    k25_add_offsets_to_txn,
+    k26_end_txn,
+    k28_txn_offset_commit,
+    k32_describe_configs,
+    k60_describe_cluster,
+    k65_describe_transactions,
+    k66_list_transactions,
+)
+
+HANDLERS: dict[int, Handler] = {
+    int(module.KEY): handler_of(module)
+    for module in (
+        k00_produce,
+        k01_fetch,
+        k02_list_offsets,
+        k03_metadata,
+        k08_offset_commit,
+        k09_offset_fetch,
+        k10_find_coordinator,
+        k11_join_group,
+        k12_heartbeat,
+        k13_leave_group,
+        k14_sync_group,
+        k15_describe_groups,
+        k16_list_groups,
+        k18_api_versions,
+        k19_create_topics,
+        k20_delete_topics,
+        k22_init_producer_id,
+        k24_add_partitions_to_txn,
+        k25_add_offsets_to_txn,
+        k26_end_txn,
+        k28_txn_offset_commit,
+        k32_describe_configs,
+        k60_describe_cluster,
+        k65_describe_transactions,
+        k66_list_transactions,
+    )
+}

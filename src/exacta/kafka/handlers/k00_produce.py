@@ -1,0 +1,165 @@
+"""Produce: append record batches. Bytes are checked here, the rest by the core (DESIGN D5)."""
+
+import struct
+
+from exacta.core.commands import AppendBatch, Command
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Appended
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_configs import max_message_bytes
+from exacta.ports.record_format import Buffer
+from exacta.protocol.codec import decode
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k00_produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from exacta.protocol.records import CorruptBatch, validate_batch
+
+KEY = ApiKey.PRODUCE
+MIN_VERSION = 3
+MAX_VERSION = 11
+ADVERTISED_MIN_VERSION = 0
+"""librdkafka takes a broker that does not advertise version 0 for one of before 0.8, and speaks accordingly."""
+
+NO_RESPONSE_ACKS = 0
+VALID_ACKS = (-1, 0, 1)
+_UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
+
+
+class _Refused(Exception):
+    """This partition's batch is not even worth asking the core."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer once every accepted batch is durable, whatever `acks` says: it is the same sync for all."""
+    commands: list[Command] = []
+    payloads: list[Buffer | None] = []
+    asked: list[PartitionProduceResponse] = []
+    response = ProduceResponse(responses=[])
+    for topic in request.topic_data:
+        limit = max_message_bytes(broker, topic.name)
+        partitions: list[PartitionProduceResponse] = []
+        for data in topic.partition_data:
+            answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+            partitions.append(answer)
+            try:
+                command = _command(request, topic.name, data, limit)
+            except _Refused as refused:
+                answer.error_code = refused.code
+                answer.error_message = str(refused)
+            else:
+                commands.append(command)
+                payloads.append(data.records)  # type: ignore[arg-type]  # decoded: one buffer
+                asked.append(answer)
+        response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=partitions))
+
+    def done(answers: list[Answer]) -> None:
+        for answer, command, outcome in zip(asked, commands, answers, strict=True):
+            assert isinstance(command, AppendBatch)
+            _fill(broker, answer, command, outcome, context.version)
+        _finish(request, response, context, reply)
+
+    if commands:
+        broker.submit(context, commands, done, payloads)
+    else:
+        _finish(request, response, context, reply)
+
+
+def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, limit: int) -> AppendBatch:
+    if request.acks not in VALID_ACKS:
+        raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
+    records = data.records
+    if records is None:
+        raise _Refused(ErrorCode.INVALID_RECORD, "there are no records")
+    assert isinstance(records, memoryview | bytes)
+    if len(records) > limit:
+        raise _Refused(
+            ErrorCode.MESSAGE_TOO_LARGE, f"the batch of {len(records)} bytes is above the limit of {limit} bytes"
+        )
+    try:
+        header = validate_batch(records)
+    except CorruptBatch as corrupt:
+        raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
+    if header.transactional and request.transactional_id is None:
+        raise _Refused(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
+        )
+    return AppendBatch(
+        topic=topic,
+        partition=data.index,
+        record_count=header.record_count,
+        size=len(records),
+        max_timestamp_ms=header.max_timestamp,
+        transactional=header.transactional,
+        producer_id=ProducerId(header.producer_id),
+        producer_epoch=ProducerEpoch(header.producer_epoch),
+        base_sequence=header.base_sequence,
+    )
+
+
+def _fill(
+    broker: BrokerContext, answer: PartitionProduceResponse, command: AppendBatch, outcome: Answer, version: int
+) -> None:
+    answer.error_code = error_code(outcome, KEY, version)
+    visible = broker.engine.visible(command.topic, command.partition)
+    if visible is not None:
+        answer.log_start_offset = visible.log_start_offset
+    if isinstance(outcome, Appended):
+        answer.base_offset = outcome.base_offset
+    elif isinstance(outcome, Rejection):
+        answer.error_message = outcome.name.lower().replace("_", " ")
+
+
+def _finish(request: ProduceRequest, response: ProduceResponse, context: RequestContext, reply: Reply) -> None:
+    if request.acks != NO_RESPONSE_ACKS:
+        reply(response)
+        return
+    reply(None)
+    codes = {answer.error_code for topic in response.responses for answer in topic.partition_responses}
+    codes.discard(ErrorCode.NONE)
+    if codes:
+        # All that a client with acks=0 can be told: it connects anew and asks for metadata.
+        names = ", ".join(sorted(ErrorCode(code).name for code in codes))
+        context.hang_up(f"a Produce that wants no answer was refused: {names}")
+
+
+# --- versions 0 to 2: advertised, never served ------------------------------------------------------------------------
+
+_NULL_TRANSACTIONAL_ID = b"\xff\xff"
+
+
+def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer] | None:
+    """Refuse versions 0 to 2 (message formats of before Kafka 0.11) partition by partition."""
+    version = context.version
+    if not ADVERTISED_MIN_VERSION <= version < MIN_VERSION:
+        return None
+    # What version 3 put in front is all that it changed.
+    request = decode(ProduceRequest, 3, _NULL_TRANSACTIONAL_ID + bytes(body))
+    if request.acks == NO_RESPONSE_ACKS:
+        return []
+    parts = [struct.pack(">i", len(request.topic_data))]
+    for topic in request.topic_data:
+        name = topic.name.encode()
+        parts.append(struct.pack(f">h{len(name)}si", len(name), name, len(topic.partition_data)))
+        for data in topic.partition_data:
+            parts.append(struct.pack(">ihq", data.index, _UNSUPPORTED, -1))
+            if version >= 2:
+                parts.append(struct.pack(">q", -1))  # log append time
+    if version >= 1:
+        parts.append(struct.pack(">i", 0))  # throttle time
+    answer = b"".join(parts)
+    return [struct.pack(">ii", len(answer) + 4, context.correlation_id), answer]

@@ -1,0 +1,115 @@
+"""Metadata: brokers, topics, and topics created because somebody asked for them."""
+
+from exacta.core.commands import Command, CreateTopic
+from exacta.core.rejections import Rejection
+from exacta.core.state import State, Topic
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k03_metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from exacta.protocol.schema import NO_UUID
+
+KEY = ApiKey.METADATA
+MIN_VERSION = 0
+MAX_VERSION = 12
+
+
+def handle(broker: BrokerContext, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
+    """Create what is missing and may be created first, so that the first answer names it already."""
+    refused: dict[str, ErrorCode] = {}
+    wanted = request.topics
+    if wanted is None or (context.version == 0 and not wanted):
+        wanted = None
+    missing = _to_create(broker, request, wanted)
+
+    def answer() -> None:
+        host, port = broker.endpoint(context)
+        brokers = [MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)]
+
+        def view(state: State, now_ms: int) -> MetadataResponse:
+            return MetadataResponse(
+                brokers=brokers,
+                cluster_id=broker.cluster_id,
+                controller_id=broker.node_id,
+                topics=_topics(state, wanted, refused, broker.node_id),
+            )
+
+        broker.read(context, view, reply)
+
+    def created(answers: list[Answer]) -> None:
+        for command, outcome in zip(missing, answers, strict=True):
+            if isinstance(outcome, Rejection) and outcome is not Rejection.TOPIC_ALREADY_EXISTS:
+                assert isinstance(command, CreateTopic)
+                refused[command.topic] = error_code(outcome, KEY, context.version)
+        answer()
+
+    if missing:
+        broker.submit(context, missing, created)
+    else:
+        answer()
+
+
+def _to_create(
+    broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None
+) -> list[Command]:
+    configuration = broker.configuration
+    if not (wanted and request.allow_auto_topic_creation and configuration.auto_create_topics_enable):
+        return []
+    names = {topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID}
+    return [
+        CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
+        for name in sorted(names)
+        if broker.engine.visible(name, 0) is None
+    ]
+
+
+def _topics(
+    state: State, wanted: list[MetadataRequestTopic] | None, refused: dict[str, ErrorCode], node_id: int
+) -> list[MetadataResponseTopic]:
+    if wanted is None:
+        return [_describe(topic, node_id) for topic in state.topics.values()]
+    by_id: dict[bytes, Topic] = {}
+    if any(topic.topic_id != NO_UUID for topic in wanted):
+        by_id = {topic.topic_id: topic for topic in state.topics.values()}
+    answers: list[MetadataResponseTopic] = []
+    for asked in wanted:
+        if asked.topic_id != NO_UUID:
+            topic = by_id.get(asked.topic_id)
+            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+        else:
+            name = asked.name or ""
+            topic = state.topics.get(name)
+            code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if topic is not None:
+            answers.append(_describe(topic, node_id))
+        else:
+            answers.append(MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id))
+    return answers
+
+
+def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.topic,
+        topic_id=topic.topic_id,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=index,
+                leader_id=node_id,
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=[node_id],
+                isr_nodes=[node_id],
+            )
+            for index in range(topic.partition_count)
+        ],
+    )

@@ -1,0 +1,71 @@
+"""JoinGroup, classic protocol: the answer comes when everybody has joined, or time is up."""
+
+from exacta.core.commands import JoinGroup
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Joined, MemberIdRequired
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k11_join_group import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+
+KEY = ApiKey.JOIN_GROUP
+MIN_VERSION = 0
+MAX_VERSION = 4  # 5 brings static membership
+PLAIN_ERROR = JoinGroupResponse
+MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
+
+
+def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
+    """Join or rejoin."""
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, Joined):
+            reply(
+                JoinGroupResponse(
+                    generation_id=answer.generation,
+                    protocol_type=answer.protocol_type,
+                    protocol_name=answer.protocol,
+                    leader=answer.leader,
+                    member_id=answer.member_id,
+                    members=[
+                        JoinGroupResponseMember(member_id=member_id, metadata=metadata)
+                        for member_id, metadata in answer.members
+                    ],
+                )
+            )
+        elif isinstance(answer, MemberIdRequired):
+            reply(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=answer.member_id))
+        else:
+            assert isinstance(answer, Rejection)
+            code = error_code(answer, KEY, context.version)
+            reply(JoinGroupResponse(error_code=code, member_id=request.member_id))
+
+    # Version 0 has no time-out for the rebalance: the session's stands for both.
+    rebalance_timeout_ms = (
+        request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
+    )
+    broker.ask(
+        context,
+        JoinGroup(
+            ticket=broker.new_ticket(),
+            group_id=request.group_id,
+            member_id=request.member_id,
+            new_member_id=f"{context.client_id}-{broker.new_uuid()}",
+            client_id=context.client_id,
+            client_host=context.client_host,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            protocol_type=request.protocol_type,
+            protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
+            knows_member_id_required=context.version >= MEMBER_ID_REQUIRED_SINCE,
+        ),
+        done,
+    )

@@ -1,0 +1,42 @@
+"""SyncGroup: the leader brings the assignments, everybody gets theirs."""
+
+from exacta.core.commands import SyncGroup
+from exacta.core.replies import Synced
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.messages.k14_sync_group import SyncGroupRequest, SyncGroupResponse
+
+KEY = ApiKey.SYNC_GROUP
+MIN_VERSION = 0
+MAX_VERSION = 2  # 3 brings static membership
+PLAIN_ERROR = SyncGroupResponse
+
+
+def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer when the leader has spoken."""
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, Synced):
+            reply(
+                SyncGroupResponse(
+                    protocol_type=answer.protocol_type, protocol_name=answer.protocol, assignment=answer.assignment
+                )
+            )
+        else:
+            reply(SyncGroupResponse(error_code=error_code(answer, KEY, context.version)))
+
+    broker.ask(
+        context,
+        SyncGroup(
+            ticket=broker.new_ticket(),
+            group_id=request.group_id,
+            member_id=request.member_id,
+            generation=request.generation_id,
+            assignments=tuple((each.member_id, each.assignment) for each in request.assignments),
+        ),
+        done,
+    )

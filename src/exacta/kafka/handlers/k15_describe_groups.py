@@ -1,0 +1,53 @@
+"""DescribeGroups: members and assignments, for people and tools."""
+
+from exacta.core.membership import NOBODY, Member, Membership, Phase
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.messages.k15_describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+KEY = ApiKey.DESCRIBE_GROUPS
+MIN_VERSION = 0
+MAX_VERSION = 5
+UNKNOWN_GROUP_STATE = "Dead"
+"""What Kafka says of a group that nobody knows, up to version 5, instead of an error."""
+
+
+def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer all groups from one state."""
+
+    def view(state: State, now_ms: int) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=[_describe(state, group_id) for group_id in request.groups])
+
+    broker.read(context, view, reply)
+
+
+def _describe(state: State, group_id: str) -> DescribedGroup:
+    membership = state.volatile.memberships.get(group_id, NOBODY)
+    if membership is NOBODY and group_id not in state.groups:
+        return DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=membership.phase.value,
+        protocol_type=membership.protocol_type,
+        protocol_data=membership.protocol if membership.phase is Phase.STABLE else "",
+        members=[_describe_member(membership, member) for member in membership.members.values()],
+    )
+
+
+def _describe_member(membership: Membership, member: Member) -> DescribedGroupMember:
+    stable = membership.phase is Phase.STABLE
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=dict(member.protocols).get(membership.protocol, b"") if stable else b"",
+        member_assignment=member.assignment if stable else b"",
+    )

@@ -1,0 +1,127 @@
+"""CreateTopics: with one broker, hence one replica."""
+
+from collections import Counter
+
+from exacta.core.commands import Command, CreateTopic
+from exacta.core.rejections import Rejection
+from exacta.core.replies import TopicCreated
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.config_source import ConfigSource
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_configs import TOPIC_CONFIGS, default_of, fault
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k19_create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+KEY = ApiKey.CREATE_TOPICS
+MIN_VERSION = 2
+MAX_VERSION = 7
+DEFAULT = -1
+"""KIP-464: the broker chooses the number of partitions, or of replicas."""
+
+
+class _Refused(Exception):
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def handle(broker: BrokerContext, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
+    """Create each topic for itself; one that is refused does not stop the others."""
+    named = Counter(topic.name for topic in request.topics)
+    response = CreateTopicsResponse(topics=[])
+    commands: list[Command] = []
+    asked: list[CreatableTopicResult] = []
+    for topic in request.topics:
+        result = CreatableTopicResult(name=topic.name)
+        response.topics.append(result)
+        try:
+            if named[topic.name] > 1:
+                raise _Refused(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+            commands.append(_command(broker, topic, request.validate_only))
+        except _Refused as refused:
+            result.error_code, result.error_message = refused.code, str(refused)
+        else:
+            asked.append(result)
+
+    def done(answers: list[Answer]) -> None:
+        for result, command, answer in zip(asked, commands, answers, strict=True):
+            assert isinstance(command, CreateTopic)
+            _fill(broker, result, command, answer, context.version)
+        reply(response)
+
+    if commands:
+        broker.submit(context, commands, done)
+    else:
+        reply(response)
+
+
+def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) -> CreateTopic:
+    if topic.assignments:
+        partition_count = _assigned_partitions(broker, topic)
+    else:
+        if topic.replication_factor not in (1, DEFAULT):
+            raise _Refused(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {topic.replication_factor} is not possible: there is one broker",
+            )
+        partition_count = (
+            broker.configuration.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
+        )
+    configs = {}
+    for config in topic.configs:
+        wrong = fault(config.name, config.value)
+        if wrong is not None:
+            raise _Refused(ErrorCode.INVALID_CONFIG, wrong)
+        assert config.value is not None
+        configs[config.name] = config.value
+    return CreateTopic(
+        topic=topic.name,
+        topic_id=broker.new_uuid().bytes,
+        partition_count=partition_count,
+        configs=configs,
+        validate_only=validate_only,
+    )
+
+
+def _assigned_partitions(broker: BrokerContext, topic: CreatableTopic) -> int:
+    if topic.num_partitions != DEFAULT or topic.replication_factor != DEFAULT:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "with assignments, the numbers of partitions and replicas must be -1")
+    indexes = sorted(assignment.partition_index for assignment in topic.assignments)
+    if indexes != list(range(len(indexes))) or any(
+        assignment.broker_ids != [broker.node_id] for assignment in topic.assignments
+    ):
+        raise _Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"every partition, from 0 on, must be assigned to [{broker.node_id}]"
+        )
+    return len(indexes)
+
+
+def _fill(
+    broker: BrokerContext, result: CreatableTopicResult, command: CreateTopic, answer: Answer, version: int
+) -> None:
+    if isinstance(answer, Rejection):
+        result.error_code = error_code(answer, KEY, version)
+        result.error_message = answer.name.lower().replace("_", " ")
+        return
+    assert isinstance(answer, TopicCreated)
+    result.topic_id = answer.topic_id
+    result.num_partitions = answer.partition_count
+    result.replication_factor = 1
+    result.configs = [
+        CreatableTopicConfigs(
+            name=name,
+            value=command.configs.get(name, default_of(broker, name)),
+            config_source=ConfigSource.TOPIC if name in command.configs else ConfigSource.DEFAULT,
+        )
+        for name in TOPIC_CONFIGS
+    ]

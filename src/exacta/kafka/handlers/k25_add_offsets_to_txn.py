@@ -1,0 +1,29 @@
+"""AddOffsetsToTxn: register a consumer group with the transaction."""
+
+from exacta.core.commands import AddGroup
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+KEY = ApiKey.ADD_OFFSETS_TO_TXN
+MIN_VERSION = 0
+MAX_VERSION = 3
+PLAIN_ERROR = AddOffsetsToTxnResponse
+
+
+def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
+    """Pass it on."""
+    broker.ask(
+        context,
+        AddGroup(
+            transactional_id=request.transactional_id,
+            producer_id=ProducerId(request.producer_id),
+            producer_epoch=ProducerEpoch(request.producer_epoch),
+            group_id=request.group_id,
+        ),
+        lambda answer: reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version))),
+    )

@@ -1,0 +1,38 @@
+"""EndTxn: commit or abort, durable and visible everywhere at once (DESIGN D2)."""
+
+from exacta.core.commands import EndTransaction
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.replies import TransactionEnded
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
+
+KEY = ApiKey.END_TXN
+MIN_VERSION = 0
+MAX_VERSION = 4  # 5 is transaction version 2 (KIP-890)
+PLAIN_ERROR = EndTxnResponse
+
+
+def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer when the outcome is durable."""
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, TransactionEnded):
+            reply(EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch))
+        else:
+            reply(EndTxnResponse(error_code=error_code(answer, KEY, context.version)))
+
+    broker.ask(
+        context,
+        EndTransaction(
+            transactional_id=request.transactional_id,
+            producer_id=ProducerId(request.producer_id),
+            producer_epoch=ProducerEpoch(request.producer_epoch),
+            commit=request.committed,
+        ),
+        done,
+    )

@@ -1,0 +1,41 @@
+"""DescribeCluster: one broker, which is its own controller."""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k60_describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+KEY = ApiKey.DESCRIBE_CLUSTER
+MIN_VERSION = 0
+MAX_VERSION = 1
+PLAIN_ERROR = DescribeClusterResponse
+
+BROKERS = 1
+
+
+def handle(broker: BrokerContext, request: DescribeClusterRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer for brokers; there are no controllers to be reached apart from them (KIP-919)."""
+    if request.endpoint_type != BROKERS:
+        reply(
+            DescribeClusterResponse(
+                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+                error_message="this is a broker",
+                endpoint_type=BROKERS,
+            )
+        )
+        return
+    host, port = broker.endpoint(context)
+    reply(
+        DescribeClusterResponse(
+            endpoint_type=BROKERS,
+            cluster_id=broker.cluster_id,
+            controller_id=broker.node_id,
+            brokers=[DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port)],
+        )
+    )

@@ -1,0 +1,55 @@
+"""DescribeTransactions: what a transactional id is doing (KIP-664)."""
+
+from exacta.core.state import Phase, State, Transactional
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k65_describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+KEY = ApiKey.DESCRIBE_TRANSACTIONS
+MIN_VERSION = 0
+MAX_VERSION = 0
+
+
+def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer all ids from one state."""
+
+    def view(state: State, now_ms: int) -> DescribeTransactionsResponse:
+        return DescribeTransactionsResponse(
+            transaction_states=[_describe(state, each) for each in request.transactional_ids]
+        )
+
+    broker.read(context, view, reply)
+
+
+def _describe(state: State, transactional_id: str) -> TransactionState:
+    held = state.transactionals.get(transactional_id)
+    if held is None:
+        return TransactionState(
+            transactional_id=transactional_id, error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, producer_id=-1
+        )
+    open_now = held.phase is Phase.ONGOING
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=held.phase.value,
+        transaction_timeout_ms=held.transaction_timeout_ms,
+        transaction_start_time_ms=held.start_ms if open_now else -1,
+        producer_id=held.producer_id,
+        producer_epoch=held.producer_epoch,
+        topics=_partitions(state, held) if open_now else [],
+    )
+
+
+def _partitions(state: State, held: Transactional) -> list[TopicData]:
+    topics: dict[str, list[int]] = {}
+    for partition_id in sorted(held.partitions):
+        partition = state.partitions[partition_id]
+        topics.setdefault(partition.topic, []).append(partition.index)
+    return [TopicData(topic=topic, partitions=indexes) for topic, indexes in sorted(topics.items())]

@@ -1,0 +1,11 @@
+"""Leader epochs (KIP-320): with one broker there is one leader, and its epoch never changes."""
+
+from exacta.kafka.broker import LEADER_EPOCH
+from exacta.protocol.errors import ErrorCode
+
+
+def leader_epoch_error(current_leader_epoch: int) -> ErrorCode:
+    """Return how to answer a client that believes in this leader epoch; -1: it did not say."""
+    if current_leader_epoch > LEADER_EPOCH:
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.NONE

@@ -1,0 +1,351 @@
+"""The composition root: configuration, data directory, journal, engine, listener, and their lives from start to stop.
+
+Owns what is put together and in which order it begins and ends. The only module that knows uvloop. `exacta serve`
+(`serve`, below: signals, exit codes) and the embedded broker (`exacta.testing`) run the same `Server`.
+
+Theory of operation. `open` binds the port, so that one that is taken fails before anything else, then recovers the
+journal, which may take its time and blocks; only then does `start` accept clients. `stop` is the clean end: no new
+clients, no new requests, everybody who waits for records is answered, what has gathered is made durable, the state is
+saved, the journal closed, then the connections. `abandon` is the end that a crash would make: nothing is flushed,
+nothing is saved. When the journal fails, nothing in memory can be trusted: `failure` is set and whoever runs the server
+must abandon it (DESIGN D4).
+"""
+
+import asyncio
+import base64
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from msgspec import Struct
+
+from exacta.adapters.local import LocalJournal
+from exacta.config import Configuration
+from exacta.engine.engine import Engine, EngineFailed
+from exacta.kafka.broker import WILDCARDS, BrokerContext
+from exacta.kafka.connection import Connection
+from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.ports.journal import JournalError
+
+logger = logging.getLogger("exacta.server")
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 9092
+DEFAULT_DATA = Path("exacta-data")
+
+_BACKLOG = 1024
+_DRAIN_SECONDS = 5.0
+_JOURNAL_DIRECTORY = "journal"
+_META_FILE = "meta.properties"
+_META_VERSION = "1"
+
+
+class ServerError(Exception):
+    """The server cannot start or go on; the message is one line for the operator."""
+
+
+class Endpoint(Struct, frozen=True):
+    """A host and a port. An empty host means every address of this machine; port 0 means any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """Parse HOST:PORT or [IPv6]:PORT. Raises ValueError with a message for the user."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"expected HOST:PORT, or [HOST]:PORT for IPv6, not {text!r}")
+    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
+        raise ValueError(f"expected HOST:PORT, not {text!r}")
+    return Endpoint(host, int(port))
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return uvloop's loop, or asyncio's where there is none."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+class Server:
+    """One broker on one loop. Call everything on the loop's thread."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        configuration: Configuration,
+        data: Path,
+        listen: Endpoint,
+        advertise: Endpoint | None = None,
+    ) -> None:
+        self.failure: asyncio.Future[EngineFailed] = loop.create_future()
+        """Done when the journal has failed."""
+        self.listening = listen
+        """Where clients find us, once open: with the real port."""
+        self._loop = loop
+        self._configuration = configuration
+        self._data = data
+        self._listen = listen
+        self._advertise = advertise
+        self._socket: socket.socket | None = None
+        self._listener: asyncio.Server | None = None
+        self._journal: LocalJournal | None = None
+        self._engine: Engine | None = None
+        self._broker: BrokerContext | None = None
+        self._connections: set[Connection] = set()
+        self._deserted = asyncio.Event()
+        self._deserted.set()
+
+    # --- beginning ----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
+        self._socket = _bind(self._listen)
+        self.listening = Endpoint(self._listen.host, self._socket.getsockname()[1])
+        try:
+            self._recover()
+        except BaseException:
+            self._close_socket()
+            self._close_journal()
+            raise
+
+    def _recover(self) -> None:
+        try:
+            self._journal = LocalJournal.open(
+                self._data / _JOURNAL_DIRECTORY,
+                self._call_soon_threadsafe,
+                segment_bytes=self._configuration.log_segment_bytes,
+            )
+            cluster_id = _cluster_id(self._data / _META_FILE)
+            self._engine = Engine(
+                self._journal,
+                KafkaRecordFormat(),
+                scheduler=self._loop,
+                clock=_now_ms,
+                limits=self._configuration.limits(),
+                on_failure=self._failed,
+            )
+        except JournalError as error:
+            raise ServerError(str(error)) from error
+        except OSError as error:
+            raise ServerError(f"cannot use the data directory {self._data}: {error.strerror or error}") from error
+        advertised = self._advertise or self.listening
+        self._broker = BrokerContext(
+            self._engine,
+            self._configuration,
+            cluster_id=cluster_id,
+            advertised_host=advertised.host,
+            advertised_port=advertised.port or self.listening.port,
+        )
+
+    async def start(self) -> None:
+        """Accept clients. Raises ServerError."""
+        broker, sock = self._broker, self._socket
+        assert broker is not None
+        assert sock is not None
+        try:
+            self._listener = await self._loop.create_server(
+                lambda: Connection(broker, self._loop, self._register, self._forget), sock=sock, backlog=_BACKLOG
+            )
+        except OSError as error:
+            self.abandon()
+            raise ServerError(_cannot_listen(self._listen, error)) from error
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Stop cleanly; see the module's docstring."""
+        engine, journal = self._engine, self._journal
+        assert engine is not None
+        assert journal is not None
+        self._close_socket()
+        for connection in self._connections:
+            connection.stop_taking_requests()
+        stopped = asyncio.Event()
+        engine.close(stopped.set)
+        waiting = asyncio.ensure_future(stopped.wait())
+        await asyncio.wait((waiting, self.failure), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self.failure.done():
+            self.abandon()
+            return
+        self._close_journal()
+        await asyncio.sleep(0)  # what the journal finished last is handed out in this turn of the loop,
+        await asyncio.sleep(0)  # and sent in this one
+        for connection in list(self._connections):
+            connection.close()
+        try:
+            await asyncio.wait_for(self._deserted.wait(), _DRAIN_SECONDS)
+        except TimeoutError:
+            for connection in list(self._connections):
+                connection.abort()
+
+    def abandon(self) -> None:
+        """Drop everything, as a crash would; only what the journal is writing now may still become durable."""
+        self._close_socket()
+        for connection in list(self._connections):
+            connection.abort()
+        self._close_journal()
+
+    def _close_socket(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _close_journal(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    # --- callbacks ----------------------------------------------------------------------------------------------------
+
+    def _call_soon_threadsafe(self, callback: object, *args: object) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback, *args)  # type: ignore[arg-type]
+
+    def _failed(self, failure: EngineFailed) -> None:
+        if not self.failure.done():
+            self.failure.set_result(failure)
+
+    def _register(self, connection: Connection) -> None:
+        self._connections.add(connection)
+        self._deserted.clear()
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._deserted.set()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _bind(listen: Endpoint) -> socket.socket:
+    host = None if listen.host in WILDCARDS and listen.host != "::" else listen.host
+    try:
+        found = socket.getaddrinfo(host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise ServerError(_cannot_listen(listen, error)) from error
+    # A name may have several addresses; clients that resolve it try IPv4 first where both exist.
+    family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise ServerError(_cannot_listen(listen, error)) from error
+    return sock
+
+
+def _cannot_listen(listen: Endpoint, error: OSError) -> str:
+    return f"cannot listen on {listen}: {(error.strerror or str(error)).lower()}"
+
+
+def _cluster_id(path: Path) -> str:
+    """Read the cluster's id, or make one and keep it: clients may check that they talk to the same cluster."""
+    if path.exists():
+        lines = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
+        meta = {key: value for key, _, value in lines}
+        if meta.get("version") != _META_VERSION or not meta.get("cluster.id"):
+            raise ServerError(f"{path} was not written by this version of Exacta")
+        return meta["cluster.id"]
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    beside = path.with_suffix(".new")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(f"version={_META_VERSION}\ncluster.id={cluster_id}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return cluster_id
+
+
+# --- the process of `exacta serve` ------------------------------------------------------------------------------------
+
+EXIT_FAILED = 1
+_SWITCH_INTERVAL_SECONDS = 0.0005
+"""How soon the journal's thread gets the interpreter when a sync returns; Python's own 5 ms would be the latency."""
+
+
+def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:
+    """Run until SIGTERM or SIGINT; return the process's exit code. Says where it listens in one line on stdout."""
+    configure_logging()
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        try:
+            return runner.run(_serve(configuration, data, listen, advertise))
+        except ServerError as error:
+            sys.stderr.write(f"exacta: {error}\n")
+            return EXIT_FAILED
+
+
+async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:
+    loop = asyncio.get_running_loop()
+    server = Server(loop, configuration, data, listen, advertise)
+    server.open()
+    await server.start()
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    # What is alive now lives as long as the server: collecting garbage need not look at it.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
+    sys.stdout.flush()
+    asking = asyncio.ensure_future(asked.wait())
+    await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
+    if not server.failure.done():
+        logger.info("stopping")
+        await server.stop()
+    asking.cancel()
+    if server.failure.done():
+        server.abandon()
+        raise ServerError(f"stopped at once, nothing unwritten was acknowledged: {server.failure.result()}")
+    logger.info("stopped")
+    return 0
+
+
+class _OneLine(logging.Formatter):
+    """`2026-01-31T12:00:00.123Z WARNING exacta.kafka message`, a traceback's lines joined by " | "."""
+
+    converter = staticmethod(time.gmtime)
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return " | ".join(line.strip() for line in super().format(record).splitlines())
+
+
+def configure_logging() -> None:
+    """Log to stderr, one line for each record."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

@@ -1,0 +1,144 @@
+"""A real broker inside the test process: its own thread and event loop, a free port, a directory of its own.
+
+    with exacta.Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+It is the server of `exacta serve`, durable on disk, and nothing of it is left when it has stopped.
+"""
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from exacta.config import configure
+from exacta.server import DEFAULT_HOST, Endpoint, Server, ServerError, new_event_loop
+
+logger = logging.getLogger("exacta.testing")
+
+
+class Broker:
+    """An embedded broker; start it by `with`, or by `start` and `stop`. It may be started again after a stop.
+
+    `data` keeps the log there; without it a temporary directory is used, and removed at the end. Options go by Kafka's
+    names, with underscores (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one,
+    which the same Broker keeps when it is started again.
+
+    Raises ConfigurationError for a wrong option, ServerError from `start` where the server cannot be had.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        port: int = 0,
+        config: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self._configuration = configure({**(config or {}), **options})
+        self._given = None if data is None else Path(data)
+        self._listen = Endpoint(DEFAULT_HOST, port)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Future[bool] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect: `host:port`. Known from the first start on."""
+        if self._listen.port == 0:
+            raise ServerError("the broker has not been started")
+        return str(self._listen)
+
+    @property
+    def data(self) -> Path:
+        """The data directory of the running broker."""
+        if self._given is not None:
+            return self._given
+        if self._temporary is None:
+            raise ServerError("the broker has not been started")
+        return Path(self._temporary.name)
+
+    def start(self) -> "Broker":
+        """Start and return once clients can connect."""
+        if self._thread is not None:
+            raise ServerError("the broker is running already")
+        if self._given is None and self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="exacta-")
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
+        self._thread.start()
+        try:
+            ready.result()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop cleanly: answer who waits, write everything down, save the state. Harmless if nothing runs."""
+        self._finish(clean=True)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def kill(self) -> None:
+        """Stop as a crash would: nothing flushed or saved, nobody answered. The data stay: `start` recovers them."""
+        self._finish(clean=False)
+
+    def __enter__(self) -> "Broker":
+        return self.start()
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --- the broker's thread ------------------------------------------------------------------------------------------
+
+    def _finish(self, *, clean: bool) -> None:
+        thread, loop, end = self._thread, self._loop, self._end
+        if thread is None:
+            return
+        if loop is not None and end is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
+                loop.call_soon_threadsafe(_settle, end, clean)
+        thread.join()
+        self._thread = self._loop = self._end = None
+
+    def _run(self, ready: Future[None]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(self._main(ready))
+        except BaseException as error:  # the thread that waits in `start` raises it
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    async def _main(self, ready: Future[None]) -> None:
+        loop = asyncio.get_running_loop()
+        server = Server(loop, self._configuration, self.data, self._listen)
+        server.open()
+        await server.start()
+        self._listen = server.listening
+        end: asyncio.Future[bool] = loop.create_future()
+        self._loop, self._end = loop, end
+        ready.set_result(None)
+        await asyncio.wait((end, server.failure), return_when=asyncio.FIRST_COMPLETED)
+        if server.failure.done():
+            logger.error("the embedded broker has stopped: %s", server.failure.result())
+        if server.failure.done() or not end.result():
+            server.abandon()
+            await asyncio.sleep(0)  # the loop closes the connections in its next turn
+        else:
+            await server.stop()
+
+
+def _settle(end: asyncio.Future[bool], clean: bool) -> None:
+    if not end.done():
+        end.set_result(clean)

@@ -1,0 +1,312 @@
+"""A disk in memory that fails as real ones do: the other implementation of the local journal's `Files` seam.
+
+The fault model, which is also what the local journal claims to survive:
+- a write changes what is read back at once, but the disk only at the file's next sync; until then any of its sectors
+  may reach the disk, in any order, and the file may have grown over sectors that did not (they read as zeros);
+- a sector of 512 bytes is written whole or not at all, and one that is overwritten by what it contains cannot be
+  harmed;
+- a name that was created, renamed or removed may be forgotten until the next sync of the directory; such changes reach
+  the disk in order;
+- a write may take fewer bytes than asked; any call may fail;
+- after a failed sync the pages count as clean: they can still be read, but no later sync writes them.
+
+Every call that changes something is logged, so that a crash can be put after any of them when all is over:
+`SimulatedDisk.after(log[:n]).crashed(...)` is the disk that a machine finds which lost power there.
+"""
+
+import errno
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from exacta.adapters.local.files import DirectoryInUse
+from exacta.ports.journal import Buffer
+
+SECTOR_BYTES = 512
+
+Operation = tuple[object, ...]  # name of the call, then its arguments
+KeepSectors = Callable[[int], bool]  # whether a sector, numbered from 0 through all that is unsynced, reached the disk
+
+
+class SimulatedFile:
+    """The content as processes see it, as the disk has it, and the changes between the two."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = bytearray(content)
+        self.durable = bytearray(content)
+        self.pending: list[tuple[int, bytes] | int] = []  # writes, and sizes to which the file was cut
+
+    def write(self, offset: int, data: bytes) -> None:
+        self.pending.append((offset, data))
+        _write(self.content, offset, data)
+
+    def truncate(self, size: int) -> None:
+        self.pending.append(size)
+        del self.content[size:]
+
+    def sync(self) -> None:
+        for change in self.pending:
+            if isinstance(change, int):
+                del self.durable[change:]
+            else:
+                _write(self.durable, *change)
+        self.pending.clear()
+
+    def fail_to_sync(self) -> None:
+        self.pending.clear()
+
+
+def _write(content: bytearray, offset: int, data: bytes) -> None:
+    content.extend(bytes(max(0, offset - len(content))))
+    content[offset : offset + len(data)] = data
+
+
+class SimulatedDisk:
+    """One directory on that disk."""
+
+    directory = Path("simulated")
+
+    def __init__(self) -> None:
+        self.log: list[Operation] = []
+        self.files: dict[str, SimulatedFile] = {}
+        self.durable_files: dict[str, SimulatedFile] = {}
+        self.write_limit = 1 << 62  # bytes that one call takes
+        self.free_bytes = 1 << 62
+        self.failing: dict[str, int] = {}  # call -> errno
+        self.nowait: bool | None = True
+        self.lock_count = 0
+        self._handles: dict[int, tuple[str, SimulatedFile]] = {}
+        self._next_handle = 3
+        self._random = 0
+        self._mutex = threading.RLock()  # several of the journal's threads use the disk
+
+    # --- crashes ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def after(cls, log: Sequence[Operation]) -> "SimulatedDisk":
+        """Return a disk on which the calls in `log` have been made: a crash can come after any of them."""
+        disk = cls()
+        for operation in log:
+            disk._do(*operation)
+        return disk
+
+    def restarted(self) -> "SimulatedDisk":
+        """Return the disk as the next process finds it when this one is killed and the machine lives on."""
+        return SimulatedDisk.after(self.log)
+
+    def crashed(
+        self,
+        *,
+        keep_sector: KeepSectors = lambda _: False,
+        keep_bytes: int = 0,
+        grow: bool = False,
+        keep_names: bool = False,
+    ) -> "SimulatedDisk":
+        """Return the disk as the machine finds it that lost power now.
+
+        Of what was not synced, it has the first `keep_bytes` bytes, or else the changes that `keep_sector` says. Files
+        have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`.
+        """
+        disk = SimulatedDisk()
+        change_number = 0
+        for name, file in sorted((self.files if keep_names else self.durable_files).items()):
+            content = bytearray(file.durable)
+            for change in file.pending:
+                if isinstance(change, int):
+                    if keep_sector(change_number):
+                        del content[change:]
+                    change_number += 1
+                elif keep_bytes:
+                    _write(content, change[0], change[1][:keep_bytes])
+                    keep_bytes -= min(keep_bytes, len(change[1]))
+                else:
+                    for start, part in _sectors(*change):
+                        if keep_sector(change_number):
+                            _write(content, start, part)
+                        change_number += 1
+            if grow:
+                content.extend(bytes(max(0, len(file.content) - len(content))))
+            disk.put(name, bytes(content))
+        return disk
+
+    def unsynced_bytes(self) -> int:
+        """Count the bytes that were written since the last sync of their file."""
+        changes = (change for file in self.files.values() for change in file.pending)
+        return sum(len(change[1]) for change in changes if not isinstance(change, int))
+
+    def unsynced_changes(self) -> int:
+        """Count the sectors, and the cuts of files, that a crash may keep or lose one by one."""
+        changes = [change for file in self.files.values() for change in file.pending]
+        return sum(1 if isinstance(change, int) else len(_sectors(*change)) for change in changes)
+
+    def _do(self, *operation: object) -> None:
+        with self._mutex:
+            self.log.append(operation)
+            self._apply(operation)
+
+    def _apply(self, operation: Operation) -> None:
+        match operation:
+            case ("put", str(name), bytes(content)):  # a test's own hand
+                self.files[name] = self.durable_files[name] = SimulatedFile(content)
+            case ("create", str(name)):
+                if name in self.files:
+                    self.files[name].truncate(0)
+                else:
+                    self.files[name] = SimulatedFile()
+            case ("write", str(name), int(offset), bytes(data)):
+                self.files[name].write(offset, data)
+            case ("truncate", str(name), int(size)):
+                self.files[name].truncate(size)
+            case ("sync", str(name)):
+                self.files[name].sync()
+            case ("failed sync", str(name)):
+                self.files[name].fail_to_sync()
+            case ("sync directory",):
+                self.durable_files = dict(self.files)
+            case ("rename", str(name), str(new_name)):
+                self.files[new_name] = self.files.pop(name)
+            case ("remove", str(name)):
+                del self.files[name]
+            case ("note", _):
+                pass
+            case _:
+                raise AssertionError(operation)
+
+    def note(self, what: object) -> None:
+        """Put a remark into the log, such as what was acknowledged."""
+        self._do("note", what)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Make a file, durably."""
+        self._do("put", name, content)
+
+    def content(self, name: str) -> bytes:
+        """Return what is read back of a file."""
+        return bytes(self.files[name].content)
+
+    def _check(self, call: str) -> None:
+        if call in self.failing:
+            raise OSError(self.failing[call], f"simulated failure of {call}")
+
+    # --- Files --------------------------------------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        if self.lock_count:
+            raise DirectoryInUse("simulated is in use by another journal")
+        self.lock_count = 1
+
+    def unlock(self) -> None:
+        self.lock_count = 0
+
+    @property
+    def open_handles(self) -> list[str]:
+        return [name for name, _ in self._handles.values()]
+
+    def _handle(self, name: str) -> int:
+        with self._mutex:
+            self._next_handle += 1
+            self._handles[self._next_handle] = name, self.files[name]
+            return self._next_handle
+
+    def names(self) -> list[str]:
+        with self._mutex:
+            return list(self.files)
+
+    def create(self, name: str, *, exclusive: bool = False) -> int:
+        self._check("create")
+        if exclusive and name in self.files:
+            raise FileExistsError(errno.EEXIST, name)
+        self._do("create", name)
+        return self._handle(name)
+
+    def open(self, name: str, *, writable: bool = False) -> int:
+        self._check("open")
+        if name not in self.files:
+            raise FileNotFoundError(errno.ENOENT, name)
+        return self._handle(name)
+
+    def close(self, handle: int) -> None:
+        with self._mutex:
+            del self._handles[handle]
+
+    def size(self, handle: int) -> int:
+        return len(self._handles[handle][1].content)
+
+    def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
+        self._check("write")
+        data = b"".join(buffers)[: self.write_limit]
+        with self._mutex:
+            name, file = self._handles[handle]
+            growth = max(0, offset + len(data) - len(file.content))
+            if growth > self.free_bytes:
+                data = data[: len(data) - (growth - self.free_bytes)]
+                if not data:
+                    raise OSError(errno.ENOSPC, "no space left on the simulated disk")
+                growth = self.free_bytes
+            self.free_bytes -= growth
+            self._do("write", name, offset, data)
+        return len(data)
+
+    def truncate(self, handle: int, size: int) -> None:
+        self._check("truncate")
+        self._do("truncate", self._handles[handle][0], size)
+
+    def sync_data(self, handle: int) -> None:
+        self._sync("sync_data", handle)
+
+    def sync(self, handle: int) -> None:
+        self._sync("sync", handle)
+
+    def _sync(self, call: str, handle: int) -> None:
+        name = self._handles[handle][0]
+        try:
+            self._check(call)
+        except OSError:
+            self._do("failed sync", name)
+            raise
+        self._do("sync", name)
+
+    def sync_directory(self) -> None:
+        self._check("sync_directory")
+        self._do("sync directory")
+
+    def read(self, handle: int, size: int, offset: int) -> bytes:
+        self._check("read")
+        with self._mutex:
+            return bytes(self._handles[handle][1].content[offset : offset + size])
+
+    def read_nowait(self, handle: int, buffer: bytearray, offset: int) -> bool | None:
+        if self.nowait:
+            self._check("read_nowait")
+            data = self.read(handle, len(buffer), offset)
+            buffer[: len(data)] = data
+            return len(data) == len(buffer)
+        return self.nowait
+
+    def map(self, name: str) -> memoryview:
+        if name not in self.files:
+            raise FileNotFoundError(errno.ENOENT, name)
+        return memoryview(self.content(name))
+
+    def rename(self, name: str, new_name: str) -> None:
+        self._check("rename")
+        self._do("rename", name, new_name)
+
+    def remove(self, name: str) -> None:
+        self._check("remove")
+        self._do("remove", name)
+
+    def random_bytes(self, size: int) -> bytes:
+        self._random += 1
+        return self._random.to_bytes(size, "big")
+
+
+def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
+    """Cut a write where the disk's sectors end."""
+    parts: list[tuple[int, bytes]] = []
+    at = 0
+    while at < len(data):
+        end = at + SECTOR_BYTES - (offset + at) % SECTOR_BYTES
+        parts.append((offset + at, data[at:end]))
+        at = end
+    return parts

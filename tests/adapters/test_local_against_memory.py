@@ -1,0 +1,139 @@
+"""The local journal and the one in memory, side by side: whatever is done to them, they answer the same."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.files import Files
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.ports.journal import Entry, IndexEntry, Journal
+
+from .simulated_disk import SimulatedDisk
+from .turns import Turns, append, read
+
+STREAMS = st.integers(0, 3)
+SEGMENT_BYTES = 700
+
+
+class SideBySide(RuleBasedStateMachine):
+    """Both journals; `storage` and `files` outlive them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns = Turns()
+        self.next_offsets: dict[int, int] = {}
+        self.storage = MemoryStorage()
+        self.files = self.make_files()
+
+    def make_files(self) -> Files | Path:
+        return SimulatedDisk()
+
+    @initialize()
+    def open(self) -> None:
+        self.memory = MemoryJournal(self.storage, self.turns.call_soon, segment_bytes=SEGMENT_BYTES)
+        self.local = LocalJournal.open(self.files, self.turns.call_soon, segment_bytes=SEGMENT_BYTES)
+
+    def both(self) -> tuple[Journal, Journal]:
+        return self.memory, self.local
+
+    @rule(data=st.data(), entry_count=st.integers(1, 4))
+    def append(self, data: st.DataObject, entry_count: int) -> None:
+        entries = []
+        for _ in range(entry_count):
+            payload, index, start = [], [], 0
+            for stream in data.draw(st.lists(STREAMS, max_size=3)):
+                first_offset = self.next_offsets.get(stream, 0) + data.draw(st.sampled_from([0, 0, 0, 2]))
+                last_offset = first_offset + data.draw(st.integers(0, 3))
+                self.next_offsets[stream] = last_offset + 1
+                batch = data.draw(st.binary(max_size=150))
+                gap = data.draw(st.sampled_from([b"", b"between"]))
+                payload += [gap, batch]
+                start += len(gap)
+                index.append(
+                    IndexEntry(stream, first_offset, last_offset, data.draw(st.integers(0, 50)), start, len(batch))
+                )
+                start += len(batch)
+            entries.append(Entry(data.draw(st.binary(max_size=20)), tuple(payload), tuple(index)))
+        for journal in self.both():
+            append(self.turns, journal, *entries)
+
+    @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60), max_bytes=st.integers(0, 2000))
+    def find_and_read(self, stream: int, offset: int, length: int, max_bytes: int) -> None:
+        found = []
+        for journal in self.both():
+            extents = journal.find(stream, offset, offset + length, max_bytes)
+            ends = (extents[0].first_offset, extents[-1].last_offset) if extents else None
+            found.append((ends, sum(extent.size for extent in extents), read(self.turns, journal, extents)))
+        assert found[0] == found[1]
+
+    @rule(stream=STREAMS, timestamp_ms=st.integers(0, 60), end_offset=st.integers(0, 80))
+    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> None:
+        arguments = stream, timestamp_ms, end_offset
+        assert self.memory.find_by_time(*arguments) == self.local.find_by_time(*arguments)
+
+    @rule(blob=st.binary(max_size=30))
+    def save_snapshot(self, blob: bytes) -> None:
+        for journal in self.both():
+            saved = self.turns.wait(lambda done, journal=journal: journal.save_snapshot(blob, journal.position, done))
+            assert saved is None
+
+    def same_replay(self) -> None:
+        (memory_blob, memory_events), (local_blob, local_events) = self.memory.replay(), self.local.replay()
+        assert memory_blob == local_blob
+        assert list(memory_events) == list(local_events)
+
+    @rule()
+    def reopen(self) -> None:
+        self.close()
+        self.open()
+        self.same_replay()
+
+    @rule()
+    def crash(self) -> None:
+        """Lose power between two appends: nothing may be missing."""
+        if isinstance(self.files, SimulatedDisk):
+            crashed = self.files.crashed()
+            self.close()
+            self.files = crashed
+            self.open()
+            self.same_replay()
+
+    @invariant()
+    def same_last_batches(self) -> None:
+        if hasattr(self, "local"):
+            for stream in self.next_offsets:
+                last = self.next_offsets[stream] - 1
+                memory, local = (journal.find(stream, last, last + 1, 0) for journal in self.both())
+                assert [extent[:3] for extent in memory] == [extent[:3] for extent in local]
+
+    def close(self) -> None:
+        for journal in self.both():
+            journal.close()
+        self.turns.drain()
+
+    def teardown(self) -> None:
+        if hasattr(self, "local"):
+            self.close()
+
+
+class SideBySideOnRealFiles(SideBySide):
+    """The same over the operating system's files."""
+
+    def make_files(self) -> Path:
+        self.directory = Path(tempfile.mkdtemp(prefix="exacta-journal-"))
+        return self.directory
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.directory)
+
+
+TestSideBySide = SideBySide.TestCase
+TestSideBySide.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestSideBySideOnRealFiles = SideBySideOnRealFiles.TestCase
+TestSideBySideOnRealFiles.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)

@@ -1,0 +1,67 @@
+"""The event loop as the journals see it: a queue of callbacks, which the test runs by hand on its own thread."""
+
+import queue
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from exacta.ports.journal import Appended, Buffer, Entry, Extent, Failed, IndexEntry, Journal
+
+T = TypeVar("T")
+PATIENCE_SECONDS = 60  # a failing test ends then; a passing one waits only for the event itself
+
+
+class Turns:
+    """Collect callbacks from all threads, run them on this one."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[tuple[Callable[..., object], tuple[object, ...]]] = queue.SimpleQueue()
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        self._queue.put((callback, args))
+
+    def turn(self) -> None:
+        """Run the next callback, waiting for it if there is none yet."""
+        callback, args = self._queue.get(timeout=PATIENCE_SECONDS)
+        callback(*args)
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Run callbacks until the condition holds."""
+        while not condition():
+            self.turn()
+
+    def drain(self) -> None:
+        """Run the callbacks that are there."""
+        while not self._queue.empty():
+            self.turn()
+
+    def wait(self, start: Callable[[Callable[[T], None]], object]) -> T:
+        """Hand `start` a callback and return what it is called with."""
+        results: list[T] = []
+        start(results.append)
+        self.run_until(lambda: bool(results))
+        return results[0]
+
+
+def append(turns: Turns, journal: Journal, *entries: Entry) -> int:
+    """Append one group and return the position after it."""
+    end: list[int] = []
+    result = turns.wait(lambda done: end.append(journal.append(journal.position, entries, done)))
+    assert result == Appended(end[0])
+    assert journal.position == end[0]
+    return end[0]
+
+
+def read(turns: Turns, journal: Journal, extents: Sequence[Extent]) -> bytes:
+    """Read the extents on the reading threads, and from the cache if they are there; return all bytes."""
+    buffers: list[Buffer] | Failed = turns.wait(lambda done: journal.read(extents, done))
+    assert not isinstance(buffers, Failed), buffers
+    assert [len(buffer) for buffer in buffers] == [extent.size for extent in extents]
+    cached = journal.read_cached(extents)
+    assert cached is None or cached == buffers
+    return b"".join(buffers)
+
+
+def batch(stream: int, first_offset: int, data: bytes, *, count: int = 1, timestamp_ms: int = 0) -> Entry:
+    """Return an entry whose payload is one batch."""
+    row = IndexEntry(stream, first_offset, first_offset + count - 1, timestamp_ms, 0, len(data))
+    return Entry(b"event of %d at %d" % (stream, first_offset), (data,), (row,))

@@ -1,0 +1,284 @@
+"""Produce, Fetch and ListOffsets over the wire."""
+
+import struct
+
+import pytest
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest
+from tests.kafka.wire import Wire, batch, front, values_in
+
+PRODUCE_VERSIONS = range(3, 12)
+FETCH_VERSIONS = range(4, 13)
+
+
+@pytest.fixture(autouse=True)
+def topic(wire: Wire) -> None:
+    wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
+
+
+def produce(wire: Wire, records: bytes | None, version: int = 9, acks: int = -1, **options: object) -> object:
+    data = PartitionProduceData(index=0, records=records)
+    request = ProduceRequest(acks=acks, topic_data=[TopicProduceData(name="t", partition_data=[data])])
+    for name, value in options.items():
+        setattr(request, name, value)
+    response = wire.ask(request, version)
+    return response.responses[0].partition_responses[0]
+
+
+def fetch(wire: Wire, version: int = 11, offset: int = 0, *, committed: bool = False, **options: int) -> object:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        topics=[FetchTopic(topic="t", partitions=[partition])], isolation_level=int(committed), min_bytes=1
+    )
+    for name, value in options.items():
+        setattr(request if hasattr(request, name) else partition, name, value)
+    response = wire.ask(request, version)
+    if response.error_code:
+        return response
+    return response.responses[0].partitions[0]
+
+
+def list_offset(wire: Wire, timestamp: int, version: int = 7, *, committed: bool = False, epoch: int = -1) -> object:
+    partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp, current_leader_epoch=epoch)
+    request = ListOffsetsRequest(
+        isolation_level=int(committed), topics=[ListOffsetsTopic(name="t", partitions=[partition])]
+    )
+    return wire.ask(request, version).topics[0].partitions[0]
+
+
+class Transaction:
+    def __init__(self, wire: Wire) -> None:
+        bound = wire.ask(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+        self.wire, self.producer_id, self.epoch, self.sequence = wire, bound.producer_id, bound.producer_epoch, 0
+
+    def add(self) -> int:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="x",
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[0])],
+        )
+        response = self.wire.ask(request, 3)
+        code: int = response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+        return code
+
+    def write(self, value: bytes, version: int = 9) -> object:
+        records = batch(
+            value,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=self.sequence,
+            transactional=True,
+        )
+        answer = produce(self.wire, records, version, transactional_id="x")
+        if not answer.error_code:
+            self.sequence += 1
+        return answer
+
+    def end(self, *, commit: bool) -> int:
+        request = EndTxnRequest(
+            transactional_id="x", producer_id=self.producer_id, producer_epoch=self.epoch, committed=commit
+        )
+        code: int = self.wire.ask(request, 4).error_code
+        return code
+
+
+class TestProduce:
+    @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+    def test_every_version(self, wire: Wire, version: int) -> None:
+        answer = produce(wire, batch(b"a", b"b"), version)
+        assert (answer.error_code, answer.base_offset) == (0, 0)
+        assert produce(wire, batch(b"c"), version).base_offset == 2
+
+    def test_a_repeat_gets_its_first_offset(self, wire: Wire) -> None:
+        bound = wire.ask(InitProducerIdRequest(), 4)
+        records = batch(b"a", producer_id=bound.producer_id, producer_epoch=bound.producer_epoch, base_sequence=0)
+        assert produce(wire, records).base_offset == 0
+        assert produce(wire, batch(b"between")).base_offset == 1
+        assert produce(wire, records).base_offset == 0
+        assert values_in(fetch(wire).records) == [b"a", b"between"]
+
+    @pytest.mark.parametrize(
+        ("records", "code"),
+        [
+            (None, ErrorCode.INVALID_RECORD),
+            (b"", ErrorCode.INVALID_RECORD),
+            (batch(b"a")[:-1], ErrorCode.CORRUPT_MESSAGE),
+            (batch(b"a")[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
+            (batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD),
+            (batch(b"x" * 1_100_000), ErrorCode.MESSAGE_TOO_LARGE),
+            (
+                batch(b"a", producer_id=0, producer_epoch=0, base_sequence=0, transactional=True),
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            ),
+        ],
+        ids=["null", "empty", "cut", "bad CRC", "two batches", "too large", "no transactional id"],
+    )
+    def test_bad_batches_are_refused_and_nothing_is_stored(
+        self, wire: Wire, records: bytes | None, code: ErrorCode
+    ) -> None:
+        answer = produce(wire, records)
+        assert (answer.error_code, answer.base_offset) == (code, -1)
+        assert answer.error_message
+        assert list_offset(wire, -1).offset == 0
+
+    def test_a_bad_batch_does_not_refuse_its_neighbours(self, wire: Wire) -> None:
+        wire.ask(CreateTopicsRequest(topics=[CreatableTopic(name="two", num_partitions=2, replication_factor=1)]), 7)
+        data = [PartitionProduceData(index=0, records=b"bad"), PartitionProduceData(index=1, records=batch(b"a"))]
+        data.append(PartitionProduceData(index=2, records=batch(b"a")))
+        request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="two", partition_data=data)])
+        answers = wire.ask(request, 9).responses[0].partition_responses
+        assert [answer.error_code for answer in answers] == [
+            ErrorCode.CORRUPT_MESSAGE,
+            ErrorCode.NONE,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ]
+
+    @pytest.mark.parametrize("acks", [-2, 2, 7])
+    def test_other_acks_are_refused(self, wire: Wire, acks: int) -> None:
+        assert produce(wire, batch(b"a"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+
+    def test_the_topics_own_size_limit_counts(self, wire: Wire) -> None:
+        config = CreatableTopicConfig(name="max.message.bytes", value="100")
+        wire.ask(
+            CreateTopicsRequest(
+                topics=[CreatableTopic(name="small", replication_factor=1, num_partitions=1, configs=[config])]
+            ),
+            7,
+        )
+        data = PartitionProduceData(index=0, records=batch(b"x" * 100))
+        request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="small", partition_data=[data])])
+        assert wire.ask(request, 9).responses[0].partition_responses[0].error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+    def test_nothing_at_all(self, wire: Wire) -> None:
+        assert wire.ask(ProduceRequest(acks=-1), 9).responses == []
+
+
+class TestFetch:
+    @pytest.mark.parametrize("version", FETCH_VERSIONS)
+    def test_every_version(self, wire: Wire, version: int) -> None:
+        produce(wire, batch(b"a", b"b"))
+        data = fetch(wire, version)
+        assert (data.error_code, data.high_watermark, data.last_stable_offset) == (0, 2, 2)
+        assert data.aborted_transactions is None
+        assert values_in(data.records) == [b"a", b"b"]
+
+    def test_from_the_middle_of_a_batch_comes_the_whole_batch(self, wire: Wire) -> None:
+        produce(wire, batch(b"a", b"b"))
+        assert values_in(fetch(wire, offset=1).records) == [b"a", b"b"]
+
+    def test_at_the_end_there_is_nothing_after_the_wait(self, wire: Wire) -> None:
+        data = fetch(wire, max_wait_ms=5)
+        assert (data.error_code, bytes(data.records)) == (0, b"")
+
+    def test_beyond_the_end_is_out_of_range_at_once(self, wire: Wire) -> None:
+        assert fetch(wire, offset=1, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+    def test_an_unknown_partition_answers_at_once(self, wire: Wire) -> None:
+        data = fetch(wire, partition=9, max_wait_ms=60_000)
+        assert (data.error_code, data.high_watermark) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+    def test_a_newer_leader_epoch_is_unknown(self, wire: Wire) -> None:
+        assert fetch(wire, current_leader_epoch=0, max_wait_ms=0).error_code == ErrorCode.NONE
+        assert fetch(wire, current_leader_epoch=1, max_wait_ms=60_000).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def test_there_are_no_sessions(self, wire: Wire) -> None:
+        assert fetch(wire, session_id=5).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    def test_limits_give_at_least_one_batch(self, wire: Wire) -> None:
+        for value in (b"a", b"b", b"c"):
+            produce(wire, batch(value))
+        size = len(batch(b"a"))
+        assert values_in(fetch(wire, max_bytes=1).records) == [b"a"]
+        assert values_in(fetch(wire, partition_max_bytes=2 * size).records) == [b"a", b"b"]
+
+    def test_read_committed_stops_at_an_open_transaction_and_learns_what_was_aborted(self, wire: Wire) -> None:
+        transaction = Transaction(wire)
+        assert transaction.add() == 0
+        transaction.write(b"lost")
+        produce(wire, batch(b"plain"))
+        open_now = fetch(wire, committed=True, max_wait_ms=0)
+        assert (open_now.last_stable_offset, open_now.high_watermark, bytes(open_now.records)) == (0, 2, b"")
+        assert open_now.aborted_transactions == []
+        assert values_in(fetch(wire).records) == [b"lost", b"plain"]
+        assert transaction.end(commit=False) == 0
+        ended = fetch(wire, committed=True)
+        assert ended.last_stable_offset == 3
+        [aborted] = ended.aborted_transactions
+        assert (aborted.producer_id, aborted.first_offset) == (transaction.producer_id, 0)
+
+    def test_a_write_without_a_begun_transaction_is_abortable(self, wire: Wire) -> None:
+        transaction = Transaction(wire)
+        assert transaction.write(b"a").error_code == ErrorCode.TRANSACTION_ABORTABLE
+        assert transaction.end(commit=False) == 0
+        assert transaction.add() == 0
+        assert transaction.write(b"b").error_code == 0
+        assert transaction.end(commit=True) == 0
+        assert values_in(fetch(wire, committed=True).records) == [b"b"]
+
+    def test_the_brokers_own_limit_counts(self) -> None:
+        with front(fetch_max_bytes=1024) as broker:
+            wire = broker.connect()
+            wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
+            for _ in range(3):
+                produce(wire, batch(b"x" * 600))
+            assert len(values_in(fetch(wire).records)) == 1
+
+
+class TestListOffsets:
+    @pytest.mark.parametrize("version", range(1, 8))
+    def test_first_and_next(self, wire: Wire, version: int) -> None:
+        produce(wire, batch(b"a", b"b"))
+        assert list_offset(wire, -2, version).offset == 0
+        assert list_offset(wire, -1, version).offset == 2
+
+    def test_next_for_committed_readers_is_the_last_stable_offset(self, wire: Wire) -> None:
+        produce(wire, batch(b"a"))
+        transaction = Transaction(wire)
+        transaction.add()
+        transaction.write(b"b")
+        assert list_offset(wire, -1, committed=True).offset == 1
+        assert list_offset(wire, -1).offset == 2
+
+    def test_by_time(self, wire: Wire) -> None:
+        for time_ms in (10, 30, 20):
+            produce(wire, batch(b"v", timestamp_ms=time_ms))
+        found = list_offset(wire, 11)
+        assert (found.offset, found.timestamp, found.leader_epoch) == (1, 30, 0)
+        nothing = list_offset(wire, 31)
+        assert (nothing.offset, nothing.timestamp, nothing.leader_epoch) == (-1, -1, -1)
+
+    def test_the_latest_time(self, wire: Wire) -> None:
+        assert list_offset(wire, -3).offset == -1
+        for time_ms in (10, 1_700_000_000_000, 20):
+            produce(wire, batch(b"v", timestamp_ms=time_ms))
+        found = list_offset(wire, -3)
+        assert (found.offset, found.timestamp) == (1, 1_700_000_000_000)
+
+    @pytest.mark.parametrize(("time_ms", "version"), [(-3, 6), (-4, 7), (-5, 7), (-100, 7)])
+    def test_other_special_times_are_unsupported(self, wire: Wire, time_ms: int, version: int) -> None:
+        assert list_offset(wire, time_ms, version).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+    def test_unknown_things(self, wire: Wire) -> None:
+        assert list_offset(wire, -1, epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+        partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="nowhere", partitions=[partition])])
+        answer = wire.ask(request, 7).topics[0].partitions[0]
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_bytes_are_stored_as_they_came_but_for_offset_and_leader_epoch(wire: Wire) -> None:
+    produce(wire, batch(b"first"))
+    sent = batch(b"second")
+    produce(wire, sent)
+    got = bytes(fetch(wire, offset=1).records)
+    assert got[16:] == sent[16:]
+    assert struct.unpack(">q", got[:8]) == (1,)

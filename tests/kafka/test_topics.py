@@ -1,0 +1,238 @@
+"""Metadata, CreateTopics, DeleteTopics, DescribeConfigs, DescribeCluster over the wire."""
+
+from typing import Any
+
+import pytest
+
+from exacta.config import options
+from exacta.kafka.topic_configs import TOPIC_CONFIGS, fault
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.messages.k19_create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from exacta.protocol.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
+from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from exacta.protocol.messages.k60_describe_cluster import DescribeClusterRequest
+from tests.kafka.wire import Front, Wire, front
+
+
+def metadata(wire: Wire, *names: str, version: int = 12, create: bool = True) -> Any:
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    return wire.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=create), version)
+
+
+def create(wire: Wire, version: int = 7, validate_only: bool = False, **topic: Any) -> Any:
+    topic = {"name": "t", "num_partitions": 1, "replication_factor": 1} | topic
+    request = CreateTopicsRequest(topics=[CreatableTopic(**topic)], validate_only=validate_only)
+    return wire.ask(request, version).topics[0]
+
+
+class TestMetadata:
+    @pytest.mark.parametrize("version", range(13))
+    def test_a_topic_about_to_be_created_is_in_the_first_answer(self, broker: Front, wire: Wire, version: int) -> None:
+        response = metadata(wire, "new", version=version)
+        [node] = response.brokers
+        assert (node.host, node.port) == broker.address
+        [topic] = response.topics
+        assert (topic.error_code, topic.name, len(topic.partitions)) == (ErrorCode.NONE, "new", 1)
+        assert topic.partitions[0].leader_id == node.node_id
+        if version >= 7:
+            assert topic.partitions[0].leader_epoch == 0
+
+    @pytest.mark.parametrize("version", range(4, 13))
+    def test_a_client_may_forbid_creation(self, wire: Wire, version: int) -> None:
+        [topic] = metadata(wire, "new", version=version, create=False).topics
+        assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_the_broker_may_forbid_creation(self) -> None:
+        with front(auto_create_topics_enable=False) as broker:
+            [topic] = metadata(broker.connect(), "new").topics
+            assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_num_partitions_counts(self) -> None:
+        with front(num_partitions=3) as broker:
+            [topic] = metadata(broker.connect(), "new").topics
+            assert [partition.partition_index for partition in topic.partitions] == [0, 1, 2]
+
+    def test_an_impossible_name_is_refused(self, wire: Wire) -> None:
+        good, bad = metadata(wire, "good", "b a d").topics
+        assert (good.error_code, bad.error_code) == (ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+    def test_all_topics_and_none(self, wire: Wire) -> None:
+        metadata(wire, "a", "b")
+        assert [topic.name for topic in wire.ask(MetadataRequest(topics=None), 9).topics] == ["a", "b"]
+        assert wire.ask(MetadataRequest(topics=[]), 9).topics == []
+        assert len(wire.ask(MetadataRequest(topics=[]), 0).topics) == 2
+
+    def test_by_topic_id(self, wire: Wire) -> None:
+        topic_id = metadata(wire, "a").topics[0].topic_id
+        asked = [MetadataRequestTopic(topic_id=each, name=None) for each in (topic_id, b"\7" * 16)]
+        known, unknown = wire.ask(MetadataRequest(topics=asked), 12).topics
+        assert (known.name, known.error_code) == ("a", ErrorCode.NONE)
+        assert (unknown.topic_id, unknown.error_code) == (b"\7" * 16, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+class TestCreateTopics:
+    @pytest.mark.parametrize("version", range(2, 8))
+    def test_every_version(self, wire: Wire, version: int) -> None:
+        result = create(wire, version, num_partitions=4)
+        assert result.error_code == ErrorCode.NONE
+        [topic] = metadata(wire, "t", create=False).topics
+        assert len(topic.partitions) == 4
+        if version == 7:
+            assert result.topic_id == topic.topic_id
+            assert (result.num_partitions, result.replication_factor) == (4, 1)
+
+    def test_defaults(self) -> None:
+        with front(num_partitions=5) as broker:
+            assert create(broker.connect(), num_partitions=-1, replication_factor=-1).num_partitions == 5
+
+    def test_validate_only_creates_nothing(self, wire: Wire) -> None:
+        assert create(wire, validate_only=True).error_code == ErrorCode.NONE
+        assert metadata(wire, "t", create=False).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    @pytest.mark.parametrize(
+        ("topic", "code"),
+        [
+            ({"name": "no/slash"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+            ({"num_partitions": 0}, ErrorCode.INVALID_PARTITIONS),
+            ({"replication_factor": 3}, ErrorCode.INVALID_REPLICATION_FACTOR),
+            ({"configs": [CreatableTopicConfig(name="no.such", value="1")]}, ErrorCode.INVALID_CONFIG),
+            ({"configs": [CreatableTopicConfig(name="retention.ms", value="long")]}, ErrorCode.INVALID_CONFIG),
+            ({"assignments": [CreatableReplicaAssignment(broker_ids=[0])]}, ErrorCode.INVALID_REQUEST),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_a_reason(self, wire: Wire, topic: dict[str, Any], code: ErrorCode) -> None:
+        result = create(wire, **topic)
+        assert result.error_code == code
+        assert result.error_message
+        assert wire.ask(MetadataRequest(topics=None), 9).topics == []
+
+    def test_an_unknown_configuration_is_named(self, wire: Wire) -> None:
+        result = create(wire, configs=[CreatableTopicConfig(name="no.such", value="1")])
+        assert "no.such" in result.error_message
+
+    def test_twice(self, wire: Wire) -> None:
+        create(wire)
+        assert create(wire).error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+        topic = CreatableTopic(name="double", num_partitions=1, replication_factor=1)
+        results = wire.ask(CreateTopicsRequest(topics=[topic, topic]), 7).topics
+        assert [result.error_code for result in results] == [ErrorCode.INVALID_REQUEST] * 2
+
+    def test_assignments_to_this_broker(self, wire: Wire) -> None:
+        def assigned(*brokers: int) -> Any:
+            assignments = [
+                CreatableReplicaAssignment(partition_index=index, broker_ids=[each])
+                for index, each in enumerate(brokers)
+            ]
+            return create(wire, num_partitions=-1, replication_factor=-1, assignments=assignments)
+
+        assert assigned(0, 1).error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert assigned(0, 0).num_partitions == 2
+
+
+class TestDeleteTopics:
+    @pytest.mark.parametrize("version", range(1, 6))
+    def test_by_name(self, wire: Wire, version: int) -> None:
+        create(wire)
+        results = wire.ask(DeleteTopicsRequest(topic_names=["t", "unknown"]), version).responses
+        assert [(result.name, result.error_code) for result in results] == [
+            ("t", ErrorCode.NONE),
+            ("unknown", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
+        assert wire.ask(MetadataRequest(topics=None), 9).topics == []
+
+    def test_by_id(self, wire: Wire) -> None:
+        topic_id = create(wire).topic_id
+        asked = [DeleteTopicState(topic_id=topic_id), DeleteTopicState(topic_id=b"\1" * 16), DeleteTopicState(name="u")]
+        results = wire.ask(DeleteTopicsRequest(topics=asked), 6).responses
+        assert [(result.name, result.error_code) for result in results] == [
+            ("t", ErrorCode.NONE),
+            (None, ErrorCode.UNKNOWN_TOPIC_ID),
+            ("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
+
+
+class TestDescribeConfigs:
+    def describe(self, wire: Wire, kind: int, name: str, version: int = 4, **more: Any) -> Any:
+        resource = DescribeConfigsResource(
+            resource_type=kind, resource_name=name, configuration_keys=more.pop("keys", None)
+        )
+        return wire.ask(DescribeConfigsRequest(resources=[resource], **more), version).results[0]
+
+    @pytest.mark.parametrize("version", range(1, 5))
+    def test_a_topic(self, wire: Wire, version: int) -> None:
+        create(wire, configs=[CreatableTopicConfig(name="retention.ms", value="1000")])
+        result = self.describe(wire, 2, "t", version, include_synonyms=True)
+        configs = {config.name: config for config in result.configs}
+        assert set(configs) == set(TOPIC_CONFIGS)
+        assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)
+        assert [synonym.value for synonym in configs["retention.ms"].synonyms] == ["1000", "-1"]
+        assert (configs["max.message.bytes"].value, configs["max.message.bytes"].config_source) == ("1048588", 5)
+
+    def test_only_what_was_asked_for(self, wire: Wire) -> None:
+        create(wire)
+        result = self.describe(wire, 2, "t", keys=["retention.ms", "no.such"])
+        assert [config.name for config in result.configs] == ["retention.ms"]
+        assert result.configs[0].synonyms == []
+        assert result.configs[0].documentation is None
+        documented = self.describe(wire, 2, "t", keys=["retention.ms"], include_documentation=True)
+        assert documented.configs[0].documentation
+
+    def test_the_broker(self) -> None:
+        with front(num_partitions=7) as broker:
+            result = self.describe(broker.connect(), 4, "0")
+        configs = {config.name: config for config in result.configs}
+        assert set(configs) == set(options())
+        assert (configs["num.partitions"].value, configs["num.partitions"].config_source) == ("7", 4)
+        assert (configs["auto.create.topics.enable"].value, configs["auto.create.topics.enable"].config_type) == (
+            "true",
+            1,
+        )
+
+    def test_what_is_not_there(self, wire: Wire) -> None:
+        assert self.describe(wire, 2, "nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert self.describe(wire, 4, "17").error_code == ErrorCode.INVALID_REQUEST
+        assert self.describe(wire, 8, "0").error_code == ErrorCode.INVALID_REQUEST
+        assert self.describe(wire, 4, "").configs == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("cleanup.policy", "compact,delete", True),
+        ("cleanup.policy", "forget", False),
+        ("compression.type", "zstd", False),
+        ("message.timestamp.type", "LogAppendTime", False),
+        ("min.insync.replicas", "1", True),
+        ("min.insync.replicas", "2", False),
+        ("min.cleanable.dirty.ratio", "0.1", True),
+        ("min.cleanable.dirty.ratio", "2", False),
+        ("retention.ms", "-1", True),
+        ("retention.ms", "-2", False),
+        ("retention.ms", None, False),
+    ],
+)
+def test_values_of_topic_configurations(name: str, value: str | None, accepted: bool) -> None:
+    assert (fault(name, value) is None) is accepted
+
+
+def test_defaults_of_topic_configurations_are_possible_values() -> None:
+    for name, config in TOPIC_CONFIGS.items():
+        assert fault(name, config.default) is None
+
+
+class TestDescribeCluster:
+    @pytest.mark.parametrize("version", [0, 1])
+    def test_one_broker(self, broker: Front, wire: Wire, version: int) -> None:
+        response = wire.ask(DescribeClusterRequest(), version)
+        assert (response.cluster_id, response.controller_id) == ("a-cluster", 0)
+        [node] = response.brokers
+        assert (node.host, node.port) == broker.address
+
+    def test_no_controllers(self, wire: Wire) -> None:
+        assert wire.ask(DescribeClusterRequest(endpoint_type=2), 1).error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE

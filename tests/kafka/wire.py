@@ -1,0 +1,230 @@
+"""A broker in memory behind a real socket, and a client that speaks in frames: what the tests of the front share."""
+
+import asyncio
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import crc32c
+
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.config import configure
+from exacta.engine.engine import Engine
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.connection import Connection
+from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.protocol.apis import API
+from exacta.protocol.codec import decode_response, encode_request
+from exacta.protocol.schema import Message
+from exacta.server import new_event_loop
+
+T = TypeVar("T")
+ANSWER_SECONDS = 10
+
+
+class Wire:
+    """One connection of a client."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.socket = socket.create_connection(address, timeout=ANSWER_SECONDS)
+        self._correlation_id = 0
+
+    def send(self, message: Message, version: int) -> int:
+        """Send a request; return its correlation id."""
+        self._correlation_id += 1
+        buffers = encode_request(message, version, self._correlation_id, "tester")
+        self.socket.sendall(b"".join(buffers))
+        return self._correlation_id
+
+    def receive_frame(self) -> bytes:
+        """Read one frame, without its size."""
+        (size,) = struct.unpack(">i", self._read(4))
+        return self._read(size)
+
+    def receive(self, of: Message, version: int) -> tuple[int, Any]:
+        """Read the response to a request of this class; return correlation id and message."""
+        return decode_response(API[of.SCHEMA.key].response, version, self.receive_frame())
+
+    def ask(self, message: Message, version: int) -> Any:
+        """Send a request and return its response."""
+        sent = self.send(message, version)
+        correlation_id, response = self.receive(message, version)
+        assert correlation_id == sent
+        return response
+
+    def is_closed(self) -> bool:
+        """Wait until the other side closes; anything that comes before is an error of the test."""
+        try:
+            rest = self.socket.recv(1)
+        except ConnectionResetError:
+            return True
+        assert rest == b"", "an answer came instead of the end"
+        return True
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            chunk = self.socket.recv(size - len(data))
+            if not chunk:
+                raise ConnectionError("the connection was closed")
+            data += chunk
+        return bytes(data)
+
+
+class Front:
+    """A broker in memory: `storage` is its disk."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None, **options: Any) -> None:
+        self.storage = MemoryStorage()
+        self.address = ("", 0)
+        self.engine: Engine
+        self.connections: set[Connection] = set()
+        self._configuration = configure(options)
+        self._loop = loop or new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._wires: list[Wire] = []
+
+    def connect(self) -> Wire:
+        """Return a new connection."""
+        wire = Wire(self.address)
+        self._wires.append(wire)
+        return wire
+
+    def on_loop(self, call: Callable[[], T]) -> T:
+        """Run a call on the broker's thread and return its result."""
+
+        async def run() -> T:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(ANSWER_SECONDS)
+
+    def __enter__(self) -> "Front":
+        self._thread.start()
+        assert self._ready.wait(ANSWER_SECONDS)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for wire in self._wires:
+            wire.socket.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        listener = self._loop.run_until_complete(self._start())
+        self._ready.set()
+        self._loop.run_forever()
+        listener.close()
+        for connection in list(self.connections):
+            connection.abort()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+    async def _start(self) -> asyncio.Server:
+        self.engine = Engine(
+            MemoryJournal(self.storage, self._loop.call_soon),
+            KafkaRecordFormat(),
+            scheduler=self._loop,
+            clock=lambda: time.time_ns() // 1_000_000,
+            limits=self._configuration.limits(),
+            on_failure=lambda failure: self._loop.stop(),
+        )
+        listener = await self._loop.create_server(self._connection, "127.0.0.1", 0)
+        self.address = listener.sockets[0].getsockname()
+        broker_host, broker_port = self.address
+        self._broker = BrokerContext(
+            self.engine,
+            self._configuration,
+            cluster_id="a-cluster",
+            advertised_host=broker_host,
+            advertised_port=broker_port,
+        )
+        return listener
+
+    def _connection(self) -> Connection:
+        return Connection(self._broker, self._loop, self.connections.add, self.connections.discard)
+
+
+@contextmanager
+def front(loop: asyncio.AbstractEventLoop | None = None, **options: Any) -> Iterator[Front]:
+    """Run a broker in memory, on the loop that servers use unless another is given."""
+    with Front(loop, **options) as running:
+        yield running
+
+
+def batch(
+    *values: bytes,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    timestamp_ms: int = 1_000,
+) -> bytes:
+    """Build a record batch, as a producer does."""
+    records = b"".join(_record(delta, value) for delta, value in enumerate(values))
+    covered = (
+        struct.pack(
+            ">hiqqqhii",
+            0x10 if transactional else 0,
+            len(values) - 1,
+            timestamp_ms,
+            timestamp_ms,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(values),
+        )
+        + records
+    )
+    after_length = struct.pack(">ibI", -1, 2, crc32c.crc32c(covered)) + covered
+    return struct.pack(">qi", 0, len(after_length)) + after_length
+
+
+def _record(offset_delta: int, value: bytes) -> bytes:
+    body = b"\0\0" + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+    return _varint(len(body)) + body
+
+
+def _varint(number: int) -> bytes:
+    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
+    encoded = bytearray()
+    while zigzag > 0x7F:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    encoded.append(zigzag)
+    return bytes(encoded)
+
+
+def values_in(records: Any) -> list[bytes]:
+    """Return the values of the records in batches made by `batch`; control batches are left out."""
+    from exacta.protocol.records import HEADER_SIZE, iter_batches
+
+    found = []
+    for header, view in iter_batches(bytes(records)):
+        position = HEADER_SIZE
+        for _ in range(0 if header.control else header.record_count):
+            length, position = _read_varint(view, position)
+            end = position + length
+            position += 2  # attributes, timestamp delta 0
+            _, position = _read_varint(view, position)
+            _, position = _read_varint(view, position)
+            size, position = _read_varint(view, position)
+            found.append(bytes(view[position : position + size]))
+            position = end
+    return found
+
+
+def _read_varint(view: memoryview, position: int) -> tuple[int, int]:
+    shift = result = 0
+    while True:
+        byte = view[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return (result >> 1) ^ -(result & 1), position

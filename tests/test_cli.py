@@ -1,0 +1,67 @@
+"""The command line: what is said, and with which exit code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from exacta import __version__
+from exacta.cli import main
+from exacta.cli.serve import run
+from exacta.config import options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "num.partition=3"], "unknown option num.partition; did you mean num.partitions?"),
+        (["--set", "num.partitions=x"], "num.partitions must be a whole number, not 'x'"),
+        (["--set", "num.partitions"], "argument --set: expected key=value, not 'num.partitions'"),
+        (["--listen", "nonsense"], "argument --listen: expected HOST:PORT, not 'nonsense'"),
+        (["--config", "no-such-file"], "cannot read no-such-file: No such file or directory"),
+        (["--frobnicate"], "unrecognized arguments: --frobnicate"),
+        (["surplus"], "unrecognized arguments: surplus"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"exacta: {message}")
+    assert err.count("\n") == 1
+
+
+def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "options"
+    file.write_text("group_max_size=0\n")
+    assert run(["--config", str(file)]) == 2
+    assert "group.max.size must be between" in capsys.readouterr().err
+    assert run(["--config", str(file), "--set", "group.max.size=1", "--set", "num.partitions=0"]) == 2
+    assert "num.partitions must be between" in capsys.readouterr().err
+
+
+def test_help_of_serve_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        run(["--help"])
+    assert exit_.value.code == 0
+    shown = capsys.readouterr().out
+    for option in options().values():
+        assert f"{option.name}={str(option.default).lower()}" in shown
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for argument, expected in (("--version", f"exacta {__version__}"), ("--help", "serve")):
+        monkeypatch.setattr(sys, "argv", ["exacta", argument])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        assert exit_.value.code == 0
+        assert expected in capsys.readouterr().out
+
+
+def test_an_unknown_command_exits_2() -> None:
+    called = subprocess.run([sys.executable, "-m", "exacta.cli", "frobnicate"], capture_output=True, text=True)
+    assert called.returncode == 2
+    assert "frobnicate" in called.stderr
