@@ -16,6 +16,7 @@ import base64
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -297,12 +298,19 @@ def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise:
     """Run until SIGTERM or SIGINT; return the process's exit code. Says where it listens in one line on stdout."""
     configure_logging()
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    _allow_many_files()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
             return runner.run(_serve(configuration, data, listen, advertise))
         except ServerError as error:
             sys.stderr.write(f"exacta: {error}\n")
             return EXIT_FAILED
+
+
+def _allow_many_files() -> None:
+    """Raise the soft limit of file handles to the hard one: each connection has one, and each sealed segment."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from exacta.cli.demo import demo
+
 app = typer.Typer(
     help="Exactly once, in exact order: a transactional log for every Kafka client.",
     no_args_is_help=True,
@@ -35,3 +37,6 @@ def serve(context: typer.Context) -> None:
     from exacta.cli.serve import run
 
     raise typer.Exit(run(context.args))
+
+
+app.command()(demo)

@@ -144,6 +144,11 @@ class Engine:
         if self.failed is None:
             self._fetcher.fetch(request, done, self._clock())
 
+    def topic_config(self, topic: str, name: str) -> str | None:
+        """Return what the topic's creator set, or None; it never changes while the topic lives."""
+        entry = self._state.topics.get(topic)
+        return None if entry is None else entry.configs.get(name)
+
     def visible(self, topic: str, partition: int) -> Visible | None:
         """Return what readers may know of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)

@@ -73,14 +73,7 @@ class BrokerContext:
 
     def topic_config(self, topic: str, name: str) -> str | None:
         """Return what the topic's creator set, or None. It never changes while the topic lives."""
-        values: list[str | None] = []
-
-        def view(state: State, now_ms: int) -> None:
-            entry = state.topics.get(topic)
-            values.append(entry.configs.get(name) if entry is not None and entry.configs else None)
-
-        self.engine.read(view, _ignore)  # a view is taken at once
-        return values[0] if values else None
+        return self.engine.topic_config(topic, name)
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""
@@ -89,7 +82,3 @@ class BrokerContext:
     def new_uuid(self) -> uuid.UUID:
         """Return fresh entropy for topic and member ids, which the core must be given."""
         return uuid.uuid4()
-
-
-def _ignore(nothing: None) -> None:
-    """The view has noted what was wanted."""

@@ -1,0 +1,68 @@
+"""`exacta demo`: its options. What it does is in `exacta.demo`."""
+
+import secrets
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_EXIT_NO = 1
+_EXIT_USAGE = 2
+
+
+class Sink(StrEnum):
+    """Name a sink: what users type, and the name of its Spark format."""
+
+    EXACTA = "exacta"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+def demo(
+    sink: Annotated[
+        Sink, typer.Option(help="exacta, or a plain producer, to see the duplicates one gets with it.")
+    ] = Sink.EXACTA,
+    seed: Annotated[
+        int | None, typer.Option(help="Draw the kills of an earlier run again.", show_default=False)
+    ] = None,
+    flights: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N of 336,776 flights.", show_default=False)
+    ] = None,
+    kills: Annotated[str, typer.Option(help="How many of what to kill, or 'none'.")] = "driver=2,broker=2,worker=1",
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep logs, checkpoints and data in this new directory.", show_default=False),
+    ] = None,
+) -> None:
+    """Run a Spark pipeline, kill -9 its parts while it works, and count what came out of it.
+
+    Exit code 0 if every row came out exactly once, in order; 1 if not.
+    """
+    try:
+        from exacta.demo.flights import FlightsMissing
+        from exacta.demo.kills import KillsSyntaxError, parse_counts
+        from exacta.demo.run import DemoFailed, Settings, run
+        from exacta.demo.screen import Screen
+    except ModuleNotFoundError as error:
+        _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        _fail(f"--keep: {keep} is not empty", _EXIT_USAGE)
+    try:
+        settings = Settings(
+            seed=secrets.randbelow(1_000_000) if seed is None else seed,
+            sink_format=sink.value,
+            kills=parse_counts(kills),
+            flights=flights,
+            keep=keep,
+        )
+        exactly_once = run(settings, Screen())
+    except KillsSyntaxError as error:
+        _fail(f"--kills: {error}", _EXIT_USAGE)
+    except (DemoFailed, FlightsMissing) as error:
+        _fail(str(error), _EXIT_NO)
+    raise typer.Exit(0 if exactly_once else _EXIT_NO)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"exacta: {message}", err=True)
+    raise typer.Exit(code)
