@@ -1,6 +1,8 @@
 """`exacta demo`: its options. What it does is in `exacta.demo`."""
 
 import secrets
+import signal
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +11,7 @@ import typer
 
 _EXIT_NO = 1
 _EXIT_USAGE = 2
+_EXIT_TERMINATED = 128 + signal.SIGTERM
 
 
 class Sink(StrEnum):
@@ -45,6 +48,8 @@ def demo(
         from exacta.demo.screen import Screen
     except ModuleNotFoundError as error:
         _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
+    # Whoever ends the demo politely ends the processes that it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     if keep is not None and keep.exists() and any(keep.iterdir()):
         _fail(f"--keep: {keep} is not empty", _EXIT_USAGE)
     try:

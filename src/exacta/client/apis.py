@@ -1,0 +1,73 @@
+"""Which API versions this client speaks, request by request.
+
+Owns the table; the codec may know more. The upper bounds are a decision, not an omission: Produce 11, EndTxn 4,
+TxnOffsetCommit 4, AddPartitionsToTxn 3 and InitProducerId 4 are the last versions whose use means version 1 of the
+transaction protocol (KIP-890), Fetch 12 and Metadata 9 the last that name topics, OffsetFetch 7 and FindCoordinator 3
+the last with one key each (their successors bundle keys, which serves nobody here).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from exacta.protocol.messages.k00_produce import ProduceRequest, ProduceResponse
+from exacta.protocol.messages.k01_fetch import FetchRequest, FetchResponse
+from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
+from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
+from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
+from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.messages.k65_describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
+API_VERSIONS_KEY = 18
+
+
+class Call(NamedTuple):
+    """How one request is called: its key, the type of its reply, and the versions that we speak (both inclusive)."""
+
+    key: int
+    response: type[Any]
+    first_version: int
+    last_version: int
+
+
+_CALLS: dict[type[Any], Call] = {
+    ProduceRequest: Call(0, ProduceResponse, 3, 11),
+    FetchRequest: Call(1, FetchResponse, 4, 12),
+    ListOffsetsRequest: Call(2, ListOffsetsResponse, 2, 7),
+    MetadataRequest: Call(3, MetadataResponse, 4, 9),
+    OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
+    FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
+    ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
+    CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
+    InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
+    AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
+    AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
+    EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
+    TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
+    DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
+    ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
+}
+
+
+def call_of(request: object) -> Call:
+    """Return how `request` is called; raises `KeyError` for a message that this client does not send."""
+    return _CALLS[type(request)]
+
+
+def usable_version(call: Call, offered: tuple[int, int] | None) -> int | None:
+    """Return the newest version that both we and the broker speak, or None."""
+    if offered is None:
+        return None
+    newest = min(call.last_version, offered[1])
+    return newest if newest >= max(call.first_version, offered[0]) else None

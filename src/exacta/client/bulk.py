@@ -1,0 +1,51 @@
+"""Many small requests at once: to their coordinators, over several connections, each with several in flight.
+
+Owns the spreading. Apache Kafka executes the requests of a connection one after the other, so ending many
+transactions over one connection takes as long as their sum. What fails here in any way is left to `Client.call`,
+which repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from exacta.client.connection import Connection
+from exacta.client.deadline import Deadline
+from exacta.client.errors import ConnectionLost
+from exacta.client.routing import Client, Route
+from exacta.protocol.schema import Message
+
+LANES = 4
+
+
+def ask_all(client: Client, requests: Sequence[tuple[Route, Message]], deadline: Deadline) -> list[Any | None]:
+    """Send every request along its route; return the replies in order, None where one got lost.
+
+    Replies are not looked into. Every request may have been executed, also where its reply is None.
+    """
+    replies: list[Any | None] = [None] * len(requests)
+    lanes: dict[tuple[int, int], list[int]] = {}
+    for index, (route, _) in enumerate(requests):
+        try:
+            node_id = client.resolve(route, deadline)
+        except ConnectionLost:
+            continue
+        if node_id is not None:
+            lanes.setdefault((node_id, index % LANES), []).append(index)
+    sent: list[tuple[Connection, int]] = []
+    for (node_id, lane), indexes in lanes.items():
+        try:
+            connection = client.lane(node_id, lane, deadline)
+            for index in indexes:
+                connection.send(requests[index][1], deadline)
+                sent.append((connection, index))
+        except ConnectionLost:
+            continue
+    for connection, index in sent:
+        if not connection.closed:
+            try:
+                replies[index] = connection.receive(deadline)
+            except ConnectionLost:
+                continue
+    return replies

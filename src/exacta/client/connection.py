@@ -1,0 +1,189 @@
+"""One connection to one broker: framing, versions, requests in flight.
+
+Owns the socket, the negotiation of versions and the order of replies. Knows no routing and repeats nothing: after any
+failure the connection is closed and the caller decides.
+
+Theory of operation: a broker answers the requests of a connection in their order, so replies are matched with a
+queue, and the correlation id is only checked. `send` writes and returns; `receive` reads the oldest reply. A caller
+may have several requests in flight that way. Every byte that cannot be explained closes the connection.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exacta.client.apis import API_VERSIONS_KEY, call_of, usable_version
+from exacta.client.deadline import Deadline
+from exacta.client.errors import ConnectionLost, KafkaError, UnsupportedByBroker
+from exacta.protocol import codec
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.schema import Message
+
+#: Opens a stream to `host`, `port` within seconds. TLS is a factory that wraps what this one returns.
+ConnectionFactory = Callable[[str, int, float], socket.socket]
+
+#: A reply larger than this is garbage, not a fetch of ours.
+LARGEST_REPLY_BYTES = 256 * 1024 * 1024
+
+# sendmsg takes at most IOV_MAX (1024 on Linux) buffers.
+_MOST_BUFFERS = 512
+
+
+def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
+    """Open a plain TCP connection without Nagle's delay."""
+    opened = socket.create_connection((host, port), timeout=timeout_s)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return opened
+
+
+class Connection:
+    """A connection that has negotiated its versions.
+
+    Raises `ConnectionLost` from every method once the stream is of no more use.
+    """
+
+    def __init__(self, host: str, port: int, *, factory: ConnectionFactory, client_id: str, deadline: Deadline) -> None:
+        self.address = f"{host}:{port}"
+        self._client_id = client_id
+        self._correlation_id = 0
+        self._in_flight: deque[tuple[int, Any, int]] = deque()
+        try:
+            self._socket: socket.socket | None = factory(host, port, max(0.001, deadline.remaining_s))
+        except OSError as error:
+            raise ConnectionLost(f"cannot connect to {self.address}: {error}") from error
+        try:
+            self._ranges = self._negotiate(deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def version_of(self, request: Message) -> int:
+        """Return the version to send `request` in: the newest that both sides speak.
+
+        Raises `UnsupportedByBroker` where there is none.
+        """
+        call = call_of(request)
+        version = usable_version(call, self._ranges.get(call.key))
+        if version is None:
+            raise UnsupportedByBroker(f"{self.address} offers no usable version of {type(request).__name__}")
+        return version
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is of no more use."""
+        return self._socket is None
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their reply."""
+        return len(self._in_flight)
+
+    def fileno(self) -> int:
+        """The descriptor to wait on with `select`."""
+        return self._open().fileno()
+
+    def send(self, request: Message, deadline: Deadline, *, version: int | None = None) -> None:
+        """Write one request; its reply is the next after those already in flight."""
+        if version is None:
+            version = self.version_of(request)
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        frame = codec.encode_request(request, version, self._correlation_id, self._client_id)
+        self._write(frame, deadline)
+        self._in_flight.append((self._correlation_id, call_of(request).response, version))
+
+    def receive(self, deadline: Deadline) -> Any:
+        """Read the reply to the oldest request in flight."""
+        correlation_id, response_type, version = self._in_flight[0]
+        size = int.from_bytes(self._read(4, deadline), "big", signed=True)
+        if not 4 <= size <= LARGEST_REPLY_BYTES:
+            raise self._broken(f"announced a reply of {size} bytes")
+        frame = self._read(size, deadline)
+        try:
+            answered_id, response = codec.decode_response(response_type, version, frame)
+        except codec.DecodeError as error:
+            raise self._broken(f"sent a reply that cannot be read: {error}") from error
+        if answered_id != correlation_id:
+            raise self._broken(f"answered request {answered_id} where {correlation_id} was the next")
+        self._in_flight.popleft()
+        return response
+
+    def call(self, request: Message, deadline: Deadline) -> Any:
+        """Send one request and return its reply; nothing else may be in flight."""
+        self.send(request, deadline)
+        return self.receive(deadline)
+
+    def close(self) -> None:
+        """Close the socket; what is in flight is lost."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._in_flight.clear()
+
+    def _negotiate(self, deadline: Deadline) -> dict[int, tuple[int, int]]:
+        """Ask for the version ranges; an older broker answers version 3 in version 0 and is asked again (KIP-511)."""
+        request = ApiVersionsRequest(client_software_name="exacta-spark", client_software_version="1")
+        for version in (3, 0):
+            self.send(request, deadline, version=version)
+            correlation_id, _, _ = self._in_flight.popleft()
+            size = int.from_bytes(self._read(4, deadline), "big", signed=True)
+            if not 6 <= size <= LARGEST_REPLY_BYTES:
+                raise self._broken(f"announced a reply of {size} bytes")
+            frame = self._read(size, deadline)
+            # The error code is the first field after the correlation id in every version.
+            code = int.from_bytes(frame[4:6], "big", signed=True)
+            if code == ErrorCode.UNSUPPORTED_VERSION and version > 0:
+                continue
+            if code != ErrorCode.NONE:
+                raise KafkaError(code, f"{self.address} refused ApiVersions")
+            try:
+                answered_id, response = codec.decode_response(ApiVersionsResponse, version, frame)
+            except codec.DecodeError as error:
+                raise self._broken(f"sent version ranges that cannot be read: {error}") from error
+            if answered_id != correlation_id:
+                raise self._broken("answered another request than ApiVersions")
+            return {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
+        raise UnsupportedByBroker(f"{self.address} speaks no version of ApiVersions (key {API_VERSIONS_KEY})")
+
+    def _open(self) -> socket.socket:
+        if self._socket is None:
+            raise ConnectionLost(f"the connection to {self.address} is closed")
+        return self._socket
+
+    def _write(self, buffers: Sequence[Any], deadline: Deadline) -> None:
+        stream = self._open()
+        pending = [view for view in (memoryview(buffer).cast("B") for buffer in buffers) if len(view)]
+        try:
+            while pending:
+                stream.settimeout(max(0.001, deadline.remaining_s))
+                written = stream.sendmsg(pending[:_MOST_BUFFERS])
+                while written:
+                    if written >= len(pending[0]):
+                        written -= len(pending.pop(0))
+                    else:
+                        pending[0] = pending[0][written:]
+                        written = 0
+        except OSError as error:
+            raise self._broken(f"took no request: {error}") from error
+
+    def _read(self, count: int, deadline: Deadline) -> memoryview:
+        stream = self._open()
+        view = memoryview(bytearray(count))
+        at = 0
+        try:
+            while at < count:
+                stream.settimeout(max(0.001, deadline.remaining_s))
+                got = stream.recv_into(view[at:])
+                if got == 0:
+                    raise self._broken("closed the connection")
+                at += got
+        except OSError as error:
+            raise self._broken(f"sent no reply: {error}") from error
+        return view
+
+    def _broken(self, what: str) -> ConnectionLost:
+        self.close()
+        return ConnectionLost(f"{self.address} {what}")

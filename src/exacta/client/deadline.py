@@ -1,0 +1,55 @@
+"""Deadlines and back-off. The only place of the client that waits."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from exacta.client.errors import DeadlineExceeded
+
+
+class Deadline:
+    """A point in monotonic time until which a call may try."""
+
+    __slots__ = ("_at_s", "timeout_ms")
+
+    def __init__(self, timeout_ms: float) -> None:
+        self.timeout_ms = timeout_ms
+        self._at_s = time.monotonic() + timeout_ms / 1000
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._at_s - time.monotonic())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no time is left."""
+        return self.remaining_s == 0.0
+
+
+class Backoff:
+    """Waits that grow from `first_ms` to `most_ms`, with jitter, and never beyond a deadline.
+
+    The first wait is short: after CONCURRENT_TRANSACTIONS the broker needs a moment, not a pause; a broker that is
+    being started again needs seconds, and gets there in seven steps.
+    """
+
+    __slots__ = ("_first_ms", "_most_ms", "_next_ms")
+
+    def __init__(self, first_ms: float = 4, most_ms: float = 250) -> None:
+        self._first_ms = first_ms
+        self._most_ms = most_ms
+        self._next_ms = first_ms
+
+    def reset(self) -> None:
+        """Begin again with the shortest wait, after something succeeded."""
+        self._next_ms = self._first_ms
+
+    def wait(self, deadline: Deadline, cause: Exception) -> None:
+        """Wait for the next step; raise `DeadlineExceeded` from `cause` where no time is left for another attempt."""
+        wait_s = self._next_ms * random.uniform(0.75, 1.25) / 1000
+        self._next_ms = min(self._next_ms * 2, self._most_ms)
+        if deadline.remaining_s <= wait_s:
+            raise DeadlineExceeded(f"gave up after {deadline.timeout_ms / 1000:g} s: {cause}") from cause
+        time.sleep(wait_s)

@@ -1,0 +1,105 @@
+"""What can go wrong between us and a broker, and what may be done about it.
+
+Owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a client that
+repeats what is fatal writes twice, one that gives up what is retriable loses.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from exacta.protocol.errors import RETRIABLE, ErrorCode
+
+
+class ErrorClass(Enum):
+    """What a caller may do after an error code."""
+
+    RETRIABLE = "repeat the same request after a while, elsewhere if need be"
+    ABORTABLE = "abort this transaction; the producer may go on"
+    FATAL = "this producer, or this request, will never succeed"
+
+
+#: The broker that was asked is no longer the right one: look it up again, then repeat.
+MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+
+#: A newer incarnation of the transactional id exists (KIP-98; KIP-360 split the code in two).
+FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+
+_ABORTABLE = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    }
+)
+
+
+def classify(code: int) -> ErrorClass:
+    """Return the class of an error code; a code that we do not know is fatal."""
+    if code in RETRIABLE or code in MOVED or code == ErrorCode.CONCURRENT_TRANSACTIONS:
+        return ErrorClass.RETRIABLE
+    return ErrorClass.ABORTABLE if code in _ABORTABLE else ErrorClass.FATAL
+
+
+def code_name(code: int) -> str:
+    """Return Kafka's name of an error code, or its number where we do not know it."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error code {code}"
+
+
+class ClientError(Exception):
+    """Root of all that this package raises on purpose."""
+
+
+class KafkaError(ClientError):
+    """A broker answered with an error code."""
+
+    def __init__(self, code: int, what: str, detail: str | None = None) -> None:
+        self.code = code
+        self.what = what
+        self.detail = detail
+        super().__init__(f"{what}: {code_name(code)}{f' ({detail})' if detail else ''}")
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """What the caller may do about it."""
+        return classify(self.code)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a newer incarnation of the transactional id exists."""
+        return self.code in FENCED
+
+
+class ConnectionLost(ClientError):
+    """The connection broke, or the broker went silent: whether the request was executed is unknown."""
+
+
+class DeadlineExceeded(ClientError):
+    """The time given to a call ran out; `__cause__` is the last failure."""
+
+
+class UnsupportedByBroker(ClientError):
+    """The broker offers no version of an API that this client speaks."""

@@ -1,0 +1,159 @@
+"""Reading a range of one partition: fetches with the next one already in flight.
+
+Owns the position and its own connection. Yields what was fetched as it came; `committed.py` says what of it is visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from exacta.client.committed import next_offset
+from exacta.client.connection import Connection
+from exacta.client.deadline import Backoff, Deadline
+from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
+from exacta.client.routing import Client, Leader
+from exacta.client.transactions import TopicPartition
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+
+
+class Fetched(NamedTuple):
+    """One reply: whole record batches in offset order, and the aborted transactions that overlap them."""
+
+    records: memoryview
+    aborted: list[tuple[int, int]]  # (producer id, first offset)
+
+
+class OffsetOutOfRange(KafkaError):
+    """The partition no longer, or not yet, holds the offset that was asked for."""
+
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        self.partition = partition
+        self.offset = offset
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"reading {partition.topic}-{partition.partition} at {offset}")
+
+
+def fetch_request(
+    positions: dict[TopicPartition, int], *, isolation_level: int, max_wait_ms: int, max_bytes: int
+) -> FetchRequest:
+    """Return the fetch of several partitions of one leader, without a session (KIP-227)."""
+    topics: dict[str, list[FetchPartition]] = {}
+    for (topic, partition), offset in positions.items():
+        topics.setdefault(topic, []).append(
+            FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+        )
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=isolation_level,
+        session_id=0,
+        session_epoch=-1,
+        topics=[FetchTopic(topic=topic, partitions=entries) for topic, entries in topics.items()],
+    )
+
+
+def fetch_range(
+    client: Client,
+    partition: TopicPartition,
+    start: int,
+    end: int,
+    *,
+    isolation_level: int,
+    max_bytes: int = 4 * 1024 * 1024,
+    timeout_ms: float = 120_000,
+) -> Iterator[Fetched]:
+    """Yield what a partition holds from offset `start` up to, not including, `end`.
+
+    The first batch may begin before `start` and the last one end behind `end`. Raises `OffsetOutOfRange`, `KafkaError`,
+    and `DeadlineExceeded` where no progress is made for `timeout_ms`.
+    """
+    reader = _Reader(client, partition, isolation_level, max_bytes)
+    position = start
+    deadline = Deadline(timeout_ms)
+    backoff = Backoff()
+    try:
+        while position < end:
+            try:
+                data = reader.fetch(position, deadline)
+                _check(client, data, partition, position)
+                records = data.records if data.records is not None else memoryview(b"")
+                reached = next_offset(records, position)
+                if reached == position:
+                    # Below the last stable offset there is always more, so only a failover gets here: ask again.
+                    backoff.wait(
+                        deadline, ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
+                    )
+                    continue
+                if reached < end:
+                    reader.prefetch(reached, deadline)
+            except ConnectionLost as lost:
+                reader.close()
+                client.forget(Leader(*partition))
+                backoff.wait(deadline, lost)
+                continue
+            except KafkaError as error:
+                if error.error_class is not ErrorClass.RETRIABLE:
+                    raise
+                client.forget(Leader(*partition))
+                reader.close()
+                backoff.wait(deadline, error)
+                continue
+            position = reached
+            deadline = Deadline(timeout_ms)
+            backoff.reset()
+            yield Fetched(
+                records, [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions or ()]
+            )
+            # The consumer's own time does not count.
+            deadline = Deadline(timeout_ms)
+    finally:
+        reader.close()
+
+
+class _Reader:
+    """One connection to the partition's leader, with at most one fetch in flight."""
+
+    def __init__(self, client: Client, partition: TopicPartition, isolation_level: int, max_bytes: int) -> None:
+        self._client = client
+        self._partition = partition
+        self._isolation_level = isolation_level
+        self._max_bytes = max_bytes
+        self._connection: Connection | None = None
+
+    def prefetch(self, position: int, deadline: Deadline) -> None:
+        if self._connection is None or self._connection.closed:
+            leader = self._client.resolve(Leader(*self._partition), deadline)
+            assert leader is not None
+            self._connection = self._client.open(leader, deadline)
+        request = fetch_request(
+            {self._partition: position},
+            isolation_level=self._isolation_level,
+            max_wait_ms=500,
+            max_bytes=self._max_bytes,
+        )
+        self._connection.send(request, deadline)
+
+    def fetch(self, position: int, deadline: Deadline) -> Any:
+        """Return the partition's part of the reply to the fetch in flight, sending one where there is none."""
+        if self._connection is None or self._connection.closed or not self._connection.in_flight:
+            self.prefetch(position, deadline)
+        assert self._connection is not None
+        reply = self._connection.receive(Deadline(min(30_000.0, deadline.remaining_s * 1000)))
+        if reply.error_code != ErrorCode.NONE:
+            raise KafkaError(reply.error_code, f"reading {self._partition.topic}-{self._partition.partition}")
+        return reply.responses[0].partitions[0]
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _check(client: Client, data: Any, partition: TopicPartition, position: int) -> None:
+    if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        raise OffsetOutOfRange(partition, position)
+    if data.error_code != ErrorCode.NONE:
+        raise KafkaError(data.error_code, f"reading {partition.topic}-{partition.partition}")

@@ -1,0 +1,312 @@
+"""A transactional producer for one task: record batches, sequences, up to five requests in flight per broker.
+
+Owns the batches that are not yet acknowledged and their order. Ends no transaction: somebody else does, by the ids of
+`producer`. Uses connections of its own, since its requests stay in flight.
+
+Theory of operation. Records gather in one builder per partition; a full builder becomes a *batch* with its sequence,
+which never changes afterwards, so sending it again cannot store it twice (KIP-98). Per partition the batches form a
+queue: the head part is in flight, the rest waits. The first batch of a partition travels alone, because a broker may
+still be checking that the partition belongs to the transaction, and would refuse it and take the second. A reply
+takes batches from the head. After a lost connection or a retriable code, everything of the partition that is in
+flight is awaited or given up, then sent again in order, alone first. No success for `delivery_timeout_ms` raises.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import Any
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from exacta.client.connection import Connection
+from exacta.client.deadline import Backoff, Deadline
+from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, KafkaError, classify
+from exacta.client.producer_settings import COMPRESSION
+from exacta.client.routing import Client, Leader
+from exacta.client.transactions import Producer, TopicPartition, add_partitions
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+#: A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
+#: unnoticed.
+MOST_IN_FLIGHT = 5
+
+_SEQUENCE_MODULUS = 2**31
+
+Header = tuple[str, bytes | None]
+
+#: Shared and never written to: most records have none.
+NO_HEADERS: list[Header] = []
+
+
+class _Batch:
+    """A record batch with its final bytes."""
+
+    __slots__ = ("on", "records")
+
+    def __init__(self, records: bytes) -> None:
+        self.records = records
+        self.on: Connection | None = None  # where it is in flight
+
+
+class _Partition:
+    """The queue of one partition."""
+
+    __slots__ = ("added", "batches", "builder", "count", "in_flight", "name", "opened", "retrying", "sequence")
+
+    def __init__(self, name: TopicPartition) -> None:
+        self.name = name
+        self.builder: Any = None
+        self.count = 0  # records in the builder
+        self.sequence = 0  # of the next builder
+        self.batches: deque[_Batch] = deque()  # in order of sequence; the first `in_flight` of them are on their way
+        self.in_flight = 0
+        self.added = False  # to the transaction
+        self.opened = False  # the broker has taken a batch since the last trouble
+        self.retrying = False  # something in flight failed: send nothing until all in flight is settled
+
+
+class TransactionalProducer:
+    """Writes records into the transaction of `producer`.
+
+    Raises `KafkaError` for a code that repeating cannot mend, `DeadlineExceeded` when nothing succeeds any more.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        producer: Producer,
+        *,
+        batch_size_bytes: int = 256 * 1024,
+        compression: str = "none",
+        delivery_timeout_ms: float = 120_000,
+        memory_bytes: int = 32 * 1024 * 1024,
+    ) -> None:
+        self._client = client
+        self._producer = producer
+        self._batch_size_bytes = batch_size_bytes
+        self._compression = COMPRESSION[compression]
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._memory_bytes = memory_bytes
+        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._connections: dict[int, Connection] = {}
+        self._sent: dict[Connection, deque[list[_Partition]]] = {}  # requests in flight: what each one carries
+        self._held_bytes = 0
+        self._backoff = Backoff()
+        self._deadline = Deadline(delivery_timeout_ms)
+
+    def append(
+        self,
+        partition: TopicPartition,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: list[Header] = NO_HEADERS,
+    ) -> bool:
+        """Add a record; return True where a full batch made way for it. Then it sends, and may block."""
+        queue = self._partitions.get(partition)
+        if queue is None:
+            queue = self._partitions[partition] = _Partition(partition)
+        if queue.builder is None:
+            self._begin_batch(queue)
+        filled = False
+        if queue.builder.append(queue.count, timestamp_ms, key, value, headers) is None:
+            self._end_batch(queue)
+            self._pump(most_held_bytes=self._memory_bytes)
+            self._begin_batch(queue)
+            filled = True
+            if queue.builder.append(0, timestamp_ms, key, value, headers) is None:
+                raise ValueError(f"a record for {partition.topic}-{partition.partition} does not fit into any batch")
+        queue.count += 1
+        return filled
+
+    def flush(self) -> None:
+        """Send everything and wait until the brokers have taken it."""
+        for queue in self._partitions.values():
+            self._end_batch(queue)
+        self._pump(most_held_bytes=0)
+
+    def close(self) -> None:
+        """Close the connections; what is not acknowledged is given up."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._sent.clear()
+
+    def _begin_batch(self, queue: _Partition) -> None:
+        queue.builder = DefaultRecordBatchBuilder(
+            2,
+            self._compression,
+            1,
+            self._producer.producer_id,
+            self._producer.producer_epoch,
+            queue.sequence,
+            self._batch_size_bytes,
+        )
+        queue.count = 0
+
+    def _end_batch(self, queue: _Partition) -> None:
+        if queue.builder is None:
+            return
+        batch = _Batch(bytes(queue.builder.build()))
+        queue.batches.append(batch)
+        self._held_bytes += len(batch.records)
+        queue.sequence = (queue.sequence + queue.count) % _SEQUENCE_MODULUS
+        queue.builder = None
+
+    def _pump(self, *, most_held_bytes: int) -> None:
+        """Send what may be sent; wait for replies while more than `most_held_bytes` are unacknowledged."""
+        while True:
+            try:
+                self._add_partitions()
+                sent = self._send_round()
+                waiting = self._oldest_connection()
+                # Replies that are there already cost nothing; waiting for one is only worth it above the limit.
+                if self._held_bytes > most_held_bytes and waiting is not None:
+                    self._receive(waiting)
+                elif not sent:
+                    if self._held_bytes > most_held_bytes:
+                        # All are between two attempts: their leaders are being looked up again.
+                        self._backoff.wait(self._deadline, ConnectionLost("no leader to send to"))
+                        continue
+                    return
+            except ConnectionLost as lost:
+                self._give_up_closed()
+                self._backoff.wait(self._deadline, lost)
+
+    def _add_partitions(self) -> None:
+        """Add the partitions that have a batch to send, and those that will have one, to the transaction."""
+        if all(queue.added or not queue.batches for queue in self._partitions.values()):
+            return
+        new = [queue for queue in self._partitions.values() if not queue.added]
+        add_partitions(self._client, self._producer, [queue.name for queue in new], self._deadline)
+        for queue in new:
+            queue.added = True
+
+    def _send_round(self) -> bool:
+        """Send at most one request to each leader, of one batch from each partition that may send; whether any was."""
+        by_leader: dict[int, list[_Partition]] = {}
+        for queue in self._partitions.values():
+            if len(queue.batches) > queue.in_flight and not queue.retrying and (queue.opened or not queue.in_flight):
+                leader = self._client.resolve(Leader(*queue.name), self._deadline)
+                assert leader is not None
+                by_leader.setdefault(leader, []).append(queue)
+        sent = False
+        for leader, queues in by_leader.items():
+            connection = self._connection(leader)
+            # A partition whose leader moved must not overtake what is still in flight to the old one.
+            ready = [queue for queue in queues if self._alone_on(queue, connection)]
+            if ready and connection.in_flight < MOST_IN_FLIGHT:
+                self._send(connection, ready)
+                sent = True
+        return sent
+
+    @staticmethod
+    def _alone_on(queue: _Partition, connection: Connection) -> bool:
+        return all(batch.on is connection for batch in islice(queue.batches, queue.in_flight))
+
+    def _send(self, connection: Connection, queues: list[_Partition]) -> None:
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for queue in queues:
+            batch = queue.batches[queue.in_flight]
+            data = PartitionProduceData(index=queue.name.partition, records=batch.records)
+            topics.setdefault(queue.name.topic, []).append(data)
+        request = ProduceRequest(
+            transactional_id=self._producer.transactional_id,
+            acks=-1,
+            timeout_ms=30_000,
+            topic_data=[TopicProduceData(name=topic, partition_data=data) for topic, data in topics.items()],
+        )
+        connection.send(request, self._request_deadline())
+        for queue in queues:
+            queue.batches[queue.in_flight].on = connection
+            queue.in_flight += 1
+        self._sent[connection].append(queues)
+
+    def _receive(self, connection: Connection) -> None:
+        """Read one reply and settle what it answers."""
+        reply = connection.receive(self._request_deadline())
+        queues = self._sent[connection].popleft()
+        codes = {
+            TopicPartition(topic.name, entry.index): entry.error_code
+            for topic in reply.responses
+            for entry in topic.partition_responses
+        }
+        for queue in queues:
+            self._settle(queue, connection, codes.get(queue.name, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+    def _settle(self, queue: _Partition, connection: Connection, code: int) -> None:
+        """Apply the answer to the oldest batch of `queue` that is in flight on `connection`."""
+        index = next(i for i, batch in enumerate(queue.batches) if batch.on is connection)
+        if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self._held_bytes -= len(queue.batches[index].records)
+            del queue.batches[index]
+            queue.in_flight -= 1
+            queue.opened = True
+            self._backoff.reset()
+            self._deadline = Deadline(self._delivery_timeout_ms)
+            if queue.retrying:
+                self._rewind_when_settled(queue)
+            return
+        followed_a_failure = queue.retrying
+        queue.retrying = True
+        queue.opened = False
+        queue.batches[index].on = None
+        error = KafkaError(code, f"writing to {queue.name.topic}-{queue.name.partition}")
+        if code == ErrorCode.INVALID_TXN_STATE and queue.added:
+            # A broker that crashed before our first batch was durable has forgotten that we added the partition.
+            queue.added = False
+        elif not (followed_a_failure or classify(code) is ErrorClass.RETRIABLE):
+            raise error
+        if code in MOVED:
+            self._client.forget(Leader(*queue.name))
+        self._rewind_when_settled(queue)
+        self._backoff.wait(self._deadline, error)
+
+    @staticmethod
+    def _rewind_when_settled(queue: _Partition) -> None:
+        """Make everything wait again, in order, once nothing of it is in flight."""
+        if all(batch.on is None for batch in queue.batches):
+            queue.in_flight = 0
+            queue.retrying = False
+
+    def _connection(self, leader: int) -> Connection:
+        connection = self._connections.get(leader)
+        if connection is None or connection.closed:
+            connection = self._client.open(leader, self._request_deadline())
+            self._connections[leader] = connection
+            self._sent[connection] = deque()
+        return connection
+
+    def _oldest_connection(self) -> Connection | None:
+        """Return the connection with the most requests in flight."""
+        busiest = max(self._connections.values(), key=lambda each: each.in_flight, default=None)
+        return busiest if busiest is not None and busiest.in_flight else None
+
+    def _give_up_closed(self) -> None:
+        """Take back what was in flight on connections that are closed now: whether it was stored is unknown."""
+        for leader, connection in list(self._connections.items()):
+            if not connection.closed:
+                continue
+            del self._connections[leader]
+            for queues in self._sent.pop(connection):
+                for queue in queues:
+                    self._take_back(queue, connection)
+        # Whatever was sent, a leader that cannot be reached may be one no longer.
+        for queue in self._partitions.values():
+            if queue.batches and not queue.in_flight:
+                self._client.forget(Leader(*queue.name))
+
+    def _take_back(self, queue: _Partition, connection: Connection) -> None:
+        for batch in queue.batches:
+            if batch.on is connection:
+                batch.on = None
+        queue.retrying = True
+        queue.opened = False
+        # A crash may have taken the membership in the transaction along; adding it twice changes nothing.
+        queue.added = False
+        self._rewind_when_settled(queue)
+
+    def _request_deadline(self) -> Deadline:
+        return Deadline(min(30_000.0, self._deadline.remaining_s * 1000))

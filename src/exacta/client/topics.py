@@ -1,0 +1,129 @@
+"""Topics and their offsets: create, list the first, last and last stable offsets.
+
+Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from exacta.client.deadline import Backoff, Deadline
+from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
+from exacta.client.routing import Client, Controller, Leader, Node
+from exacta.client.transactions import TopicPartition
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+EARLIEST = -2
+LATEST = -1
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+
+def create_topic(
+    client: Client,
+    topic: str,
+    *,
+    partitions: int,
+    replication_factor: int = 1,
+    configs: Mapping[str, str] | None = None,
+    deadline: Deadline | None = None,
+) -> bool:
+    """Create a topic; return False where it exists already."""
+    request = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name=topic,
+                num_partitions=partitions,
+                replication_factor=replication_factor,
+                configs=[CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()],
+            )
+        ]
+    )
+    response = client.call(
+        Controller(),
+        request,
+        what=f"creating topic '{topic}'",
+        codes=lambda reply: (
+            entry.error_code for entry in reply.topics if entry.error_code != ErrorCode.TOPIC_ALREADY_EXISTS
+        ),
+        deadline=deadline,
+    )
+    return all(entry.error_code == ErrorCode.NONE for entry in response.topics)
+
+
+def list_offsets(
+    client: Client,
+    partitions: Iterable[TopicPartition],
+    at: int,
+    *,
+    isolation_level: int = READ_COMMITTED,
+    deadline: Deadline | None = None,
+) -> dict[TopicPartition, int]:
+    """Return an offset of each partition: `at` is EARLIEST, LATEST or a timestamp in ms (first offset not older).
+
+    With READ_COMMITTED the latest offset is the last stable one. A timestamp after all records yields -1.
+    """
+    deadline = deadline or client.deadline()
+    missing = set(partitions)
+    found: dict[TopicPartition, int] = {}
+    backoff = Backoff()
+    while missing:
+        failure: Exception | None = None
+        try:
+            by_node = _by_leader(client, missing, deadline)
+            for node_id, group in by_node.items():
+                reply = client.connection(Node(node_id), deadline).call(
+                    _request(group, at, isolation_level), client.deadline(30_000)
+                )
+                failure = _collect(client, reply, found) or failure
+        except ConnectionLost as lost:
+            for partition in missing:
+                client.forget(Leader(*partition))
+            failure = lost
+        missing -= found.keys()
+        if missing:
+            backoff.wait(deadline, failure or ConnectionLost(f"no offsets of {len(missing)} partitions"))
+    return found
+
+
+def _by_leader(
+    client: Client, partitions: Iterable[TopicPartition], deadline: Deadline
+) -> dict[int, list[TopicPartition]]:
+    by_node: dict[int, list[TopicPartition]] = {}
+    for partition in partitions:
+        leader = client.resolve(Leader(*partition), deadline)
+        assert leader is not None
+        by_node.setdefault(leader, []).append(partition)
+    return by_node
+
+
+def _request(partitions: Iterable[TopicPartition], at: int, isolation_level: int) -> ListOffsetsRequest:
+    topics: dict[str, list[ListOffsetsPartition]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(ListOffsetsPartition(partition_index=partition, timestamp=at))
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation_level,
+        topics=[ListOffsetsTopic(name=topic, partitions=entries) for topic, entries in topics.items()],
+    )
+
+
+def _collect(client: Client, reply: Any, found: dict[TopicPartition, int]) -> KafkaError | None:
+    """Add what was answered to `found`; return a failure worth repeating, raise any other."""
+    failure: KafkaError | None = None
+    for topic in reply.topics:
+        for entry in topic.partitions:
+            partition = TopicPartition(topic.name, entry.partition_index)
+            if entry.error_code == ErrorCode.NONE:
+                found[partition] = entry.offset
+                continue
+            error = KafkaError(entry.error_code, f"reading the offsets of {topic.name}-{entry.partition_index}")
+            if error.error_class is not ErrorClass.RETRIABLE:
+                raise error
+            client.forget(Leader(*partition))
+            failure = error
+    return failure

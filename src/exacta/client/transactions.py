@@ -1,0 +1,353 @@
+"""The transactional calls, one function each: what is asked, what is answered, which codes are repeated.
+
+Owns the shapes of requests. Every function may be repeated without harm, and repeats itself until its deadline:
+`InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was, adding what
+is already added changes nothing (KIP-98).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from exacta.client.bulk import ask_all
+from exacta.client.deadline import Deadline
+from exacta.client.errors import KafkaError
+from exacta.client.routing import GROUP, TRANSACTION, Client, Coordinator, Node, Route
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.messages.k28_txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.schema import Message
+
+_CONCURRENT = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS})
+
+
+class Producer(NamedTuple):
+    """One incarnation of a transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+class TopicPartition(NamedTuple):
+    """A partition by name."""
+
+    topic: str
+    partition: int
+
+
+class CommittedOffset(NamedTuple):
+    """A group's offset for one partition, with the text that was committed beside it."""
+
+    offset: int
+    metadata: str
+
+
+class TransactionDescription(NamedTuple):
+    """What the coordinator knows of a transactional id."""
+
+    state: str
+    producer_id: int
+    producer_epoch: int
+
+
+def init_producer_id(
+    client: Client, transactional_id: str, *, transaction_timeout_ms: int, deadline: Deadline | None = None
+) -> Producer:
+    """Take over a transactional id: fence its predecessor, abort what it left open, return the new incarnation."""
+    response = client.call(
+        Coordinator(TRANSACTION, transactional_id),
+        InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=transaction_timeout_ms),
+        what=f"taking over transactional id '{transactional_id}'",
+        codes=lambda reply: (reply.error_code,),
+        # An older incarnation's request that is still on its way can meet ours; the next try wins.
+        also_retry=_CONCURRENT | {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH},
+        deadline=deadline,
+    )
+    return Producer(transactional_id, response.producer_id, response.producer_epoch)
+
+
+def add_partitions(
+    client: Client, producer: Producer, partitions: Iterable[TopicPartition], deadline: Deadline | None = None
+) -> None:
+    """Add partitions to the transaction of `producer`, beginning it where none is open."""
+    topics = [
+        AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in _by_topic(partitions).items()
+    ]
+    client.call(
+        Coordinator(TRANSACTION, producer.transactional_id),
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=producer.transactional_id,
+            v3_and_below_producer_id=producer.producer_id,
+            v3_and_below_producer_epoch=producer.producer_epoch,
+            v3_and_below_topics=topics,
+        ),
+        what=f"adding partitions to the transaction of '{producer.transactional_id}'",
+        codes=_add_partitions_codes,
+        also_retry=_CONCURRENT | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+        deadline=deadline,
+    )
+
+
+def commit_offset(
+    client: Client,
+    producer: Producer,
+    group: str,
+    at: TopicPartition,
+    committed: CommittedOffset,
+    deadline: Deadline | None = None,
+) -> None:
+    """Commit an offset of `group` inside the transaction of `producer`, by no member of it (KIP-98)."""
+    deadline = deadline or client.deadline()
+    # A broker may forget that the group was added when it crashes before the offset itself: then both are repeated.
+    for last in (False, False, True):
+        client.call(
+            Coordinator(TRANSACTION, producer.transactional_id),
+            AddOffsetsToTxnRequest(
+                transactional_id=producer.transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                group_id=group,
+            ),
+            what=f"adding group '{group}' to the transaction of '{producer.transactional_id}'",
+            codes=lambda reply: (reply.error_code,),
+            also_retry=_CONCURRENT,
+            deadline=deadline,
+        )
+        try:
+            client.call(
+                Coordinator(GROUP, group),
+                _txn_offset_commit(producer, group, at, committed),
+                what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
+                codes=_txn_offset_commit_codes,
+                also_retry=_CONCURRENT,
+                deadline=deadline,
+            )
+        except KafkaError as error:
+            if error.code != ErrorCode.INVALID_TXN_STATE or last:
+                raise
+        else:
+            return
+
+
+def end_transaction(client: Client, producer: Producer, *, commit: bool, deadline: Deadline | None = None) -> None:
+    """Commit or abort the transaction of `producer`, from whatever process (KIP-98 §EndTxnRequest).
+
+    Raises `KafkaError`: fenced or INVALID_TXN_STATE both mean "not by this request", and never tell whether an earlier
+    one did.
+    """
+    client.call(
+        Coordinator(TRANSACTION, producer.transactional_id),
+        _end_txn(producer, commit),
+        what=f"{'committing' if commit else 'aborting'} the transaction of '{producer.transactional_id}'",
+        codes=lambda reply: (reply.error_code,),
+        also_retry=_CONCURRENT,
+        deadline=deadline,
+    )
+
+
+def end_transactions(
+    client: Client, producers: Sequence[Producer], *, commit: bool, deadline: Deadline | None = None
+) -> dict[Producer, KafkaError | None]:
+    """Commit or abort many transactions at once; return for each None or the error that refused it."""
+    deadline = deadline or client.deadline()
+    requests: list[tuple[Route, Message]] = [
+        (Coordinator(TRANSACTION, producer.transactional_id), _end_txn(producer, commit)) for producer in producers
+    ]
+    outcome: dict[Producer, KafkaError | None] = {}
+    for producer, reply in zip(producers, ask_all(client, requests, deadline), strict=True):
+        if reply is not None and reply.error_code == ErrorCode.NONE:
+            outcome[producer] = None
+            continue
+        try:
+            end_transaction(client, producer, commit=commit, deadline=deadline)
+            outcome[producer] = None
+        except KafkaError as error:
+            outcome[producer] = error
+    return outcome
+
+
+def fetch_offset(
+    client: Client, group: str, at: TopicPartition, *, stable: bool, deadline: Deadline | None = None
+) -> CommittedOffset | None:
+    """Return what `group` committed for a partition, or None.
+
+    With `stable` (KIP-447) an offset whose transaction is open raises `KafkaError` UNSTABLE_OFFSET_COMMIT instead of
+    being waited for.
+    """
+    response = client.call(
+        Coordinator(GROUP, group),
+        _offset_fetch(group, at, stable=stable),
+        what=f"reading the offset of group '{group}'",
+        codes=_offset_fetch_codes,
+        never_retry=frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
+        deadline=deadline,
+    )
+    return _offset_in(response, at)
+
+
+def fetch_stable_offsets(
+    client: Client, groups: Sequence[str], at: TopicPartition, deadline: Deadline | None = None
+) -> dict[str, CommittedOffset | None]:
+    """Return what each group committed for a partition, leaving out the groups with an open transaction (KIP-447)."""
+    deadline = deadline or client.deadline()
+    requests: list[tuple[Route, Message]] = [
+        (Coordinator(GROUP, group), _offset_fetch(group, at, stable=True)) for group in groups
+    ]
+    found: dict[str, CommittedOffset | None] = {}
+    for group, reply in zip(groups, ask_all(client, requests, deadline), strict=True):
+        if reply is not None and not any(_offset_fetch_codes(reply)):
+            found[group] = _offset_in(reply, at)
+            continue
+        try:
+            found[group] = fetch_offset(client, group, at, stable=True, deadline=deadline)
+        except KafkaError as error:
+            if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                raise
+    return found
+
+
+def list_transactions(
+    client: Client, prefix: str, *, states: Sequence[str] = ("Ongoing",), deadline: Deadline | None = None
+) -> list[str]:
+    """Return the transactional ids that begin with `prefix` and are in one of `states`, from all brokers.
+
+    The pattern is for brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
+    """
+    deadline = deadline or client.deadline()
+    request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
+    found: set[str] = set()
+    for node_id in client.nodes(deadline):
+        response = client.call(
+            Node(node_id),
+            request,
+            what="listing open transactions",
+            codes=lambda reply: (reply.error_code,),
+            deadline=deadline,
+        )
+        found.update(
+            entry.transactional_id
+            for entry in response.transaction_states
+            if entry.transactional_id.startswith(prefix) and entry.transaction_state in states
+        )
+    return sorted(found)
+
+
+def describe_transactions(
+    client: Client, transactional_ids: Sequence[str], deadline: Deadline | None = None
+) -> dict[str, TransactionDescription | None]:
+    """Return what the coordinators know of many transactional ids at once."""
+    deadline = deadline or client.deadline()
+    requests: list[tuple[Route, Message]] = [
+        (Coordinator(TRANSACTION, each), DescribeTransactionsRequest(transactional_ids=[each]))
+        for each in transactional_ids
+    ]
+    found: dict[str, TransactionDescription | None] = {}
+    for each, reply in zip(transactional_ids, ask_all(client, requests, deadline), strict=True):
+        if reply is not None and reply.transaction_states[0].error_code == ErrorCode.NONE:
+            found[each] = _description_in(reply)
+        else:
+            found[each] = describe_transaction(client, each, deadline)
+    return found
+
+
+def describe_transaction(
+    client: Client, transactional_id: str, deadline: Deadline | None = None
+) -> TransactionDescription | None:
+    """Return what the coordinator knows of a transactional id, or None where it knows nothing."""
+    response = client.call(
+        Coordinator(TRANSACTION, transactional_id),
+        DescribeTransactionsRequest(transactional_ids=[transactional_id]),
+        what=f"describing transactional id '{transactional_id}'",
+        codes=lambda reply: (
+            entry.error_code
+            for entry in reply.transaction_states
+            if entry.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        ),
+        deadline=deadline,
+    )
+    return _description_in(response)
+
+
+def _txn_offset_commit(
+    producer: Producer, group: str, at: TopicPartition, committed: CommittedOffset
+) -> TxnOffsetCommitRequest:
+    entry = TxnOffsetCommitRequestPartition(
+        partition_index=at.partition, committed_offset=committed.offset, committed_metadata=committed.metadata
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id=producer.transactional_id,
+        group_id=group,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        topics=[TxnOffsetCommitRequestTopic(name=at.topic, partitions=[entry])],
+    )
+
+
+def _end_txn(producer: Producer, commit: bool) -> EndTxnRequest:
+    return EndTxnRequest(
+        transactional_id=producer.transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        committed=commit,
+    )
+
+
+def _offset_fetch(group: str, at: TopicPartition, *, stable: bool) -> OffsetFetchRequest:
+    return OffsetFetchRequest(
+        group_id=group,
+        topics=[OffsetFetchRequestTopic(name=at.topic, partition_indexes=[at.partition])],
+        require_stable=stable,
+    )
+
+
+def _offset_in(reply: Any, at: TopicPartition) -> CommittedOffset | None:
+    for topic in reply.topics:
+        for entry in topic.partitions:
+            if (topic.name, entry.partition_index) == at and entry.committed_offset >= 0:
+                return CommittedOffset(entry.committed_offset, entry.metadata or "")
+    return None
+
+
+def _description_in(reply: Any) -> TransactionDescription | None:
+    for entry in reply.transaction_states:
+        if entry.error_code == ErrorCode.NONE:
+            return TransactionDescription(entry.transaction_state, entry.producer_id, entry.producer_epoch)
+    return None
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _add_partitions_codes(reply: Any) -> list[int]:
+    return [
+        entry.partition_error_code
+        for topic in reply.results_by_topic_v3_and_below
+        for entry in topic.results_by_partition
+        # Says only that another partition was refused.
+        if entry.partition_error_code != ErrorCode.OPERATION_NOT_ATTEMPTED
+    ]
+
+
+def _txn_offset_commit_codes(reply: Any) -> list[int]:
+    return [entry.error_code for topic in reply.topics for entry in topic.partitions]
+
+
+def _offset_fetch_codes(reply: Any) -> list[int]:
+    return [reply.error_code, *(entry.error_code for topic in reply.topics for entry in topic.partitions)]

@@ -1,0 +1,250 @@
+"""The two victims, as processes: the broker and the Spark driver with everything below it.
+
+Owns starting them, killing them with signal 9, and finding Spark's processes by walking the tree. Does not decide when.
+
+Theory of operation: a Spark driver is a Python process, a Java virtual machine below it, below that one or more
+Python daemons, each the leader of a process group of its own (so killing groups does not do), and below each daemon
+the workers that it forked, which run the tasks. The tree must be walked before anything in it is killed: an orphan is
+no longer below its grandparent. Workers that outlive their driver are zombies in the sense of KIP-98, not of the
+kernel: they hold rows, connections and open transactions, and go on for as long as nobody tells them. A process is
+always addressed through psutil, which refuses when its number belongs to another one by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_DAEMON = "pyspark.daemon"
+_TASK_WORKER_MODULE = "pyspark.worker"
+_LOST_TASK = re.compile(rb"^\S+ \S+ WARN TaskSetManager: .*Lost task [0-9.]+ in stage", re.MULTILINE)
+_DAEMON_GONE_WITHIN_S = 2.0
+_STOP_TIMEOUT_S = 30.0
+# Below the range from which outgoing connections take their ports: while the broker is away, nobody else gets its port.
+_FIRST_PORT, _LAST_PORT = 20_000, 32_000
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nothing uses at the moment."""
+    while True:
+        port = random.randint(_FIRST_PORT, _LAST_PORT)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+
+
+class ServerProcess:
+    """One process that writes its output to a log file and is started again after it ended."""
+
+    def __init__(
+        self, command: list[str], log: Path, environment: dict[str, str] | None = None, directory: Path | None = None
+    ) -> None:
+        self.log = log
+        self._command = command
+        self._environment = environment
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it. Its standard input stays open for as long as this process lives."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                cwd=self._directory,
+                start_new_session=True,
+            )
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process of the last start."""
+        assert self._process is not None, "not started"
+        return self._process
+
+    def exit_code(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        return self.process.poll()
+
+    def kill(self) -> None:
+        """Kill it with signal 9 and wait until it is gone."""
+        self.process.kill()
+        self._reap()
+
+    def end_input(self) -> None:
+        """Close its standard input."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it ends; say whether it did."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _reap(self) -> None:
+        self.process.wait()
+        self.end_input()
+
+
+class BrokerProcess(ServerProcess):
+    """`exacta serve`."""
+
+    def __init__(self, data: Path, port: int, log: Path) -> None:
+        self.bootstrap_servers = f"127.0.0.1:{port}"
+        super().__init__(
+            [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", self.bootstrap_servers], log
+        )
+
+    def stop(self) -> None:
+        """Stop it as an operator would; kill it if it does not."""
+        if self._process is None or self.exit_code() is not None:
+            return
+        self.process.terminate()
+        if not self.wait(_STOP_TIMEOUT_S):
+            self.process.kill()
+        self._reap()
+
+
+@dataclass
+class Zombies:
+    """Workers whose driver is dead."""
+
+    workers: list[psutil.Process]
+
+    def thaw(self) -> None:
+        """Let the frozen ones run on."""
+        _signal(self.workers, signal.SIGCONT)
+
+    def alive(self) -> int:
+        """Count those that still run."""
+        return sum(1 for worker in self.workers if _is_alive(worker))
+
+    def kill(self) -> None:
+        """Kill those that are left."""
+        _signal(self.workers, signal.SIGKILL)
+
+
+class DriverProcess(ServerProcess):
+    """The pipeline's Python process and all of Spark below it."""
+
+    def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> bool:
+        """Ask it to stop both queries and end; kill all of it if it does not. Say whether it ended by itself, well."""
+        if self._process is None:
+            return False
+        tree = self._tree()
+        self.end_input()
+        ended = self.wait(timeout_s)
+        _signal([*tree, *self._tree()], signal.SIGKILL)
+        self._reap()
+        return ended and self.process.returncode == 0
+
+    def kill_tree(self, *, freeze_workers: bool) -> Zombies:
+        """Kill driver, Java and daemons, and leave the workers, as they are or frozen (SIGSTOP)."""
+        tree = self._tree()
+        workers = [process for process in tree if _is_worker(process)]
+        if freeze_workers:
+            # Daemons first: where a process group loses its last parent while members are stopped, the kernel sends
+            # these a SIGHUP, and a frozen worker would be dead on thawing.
+            daemons = [process for process in tree if _DAEMON in _command(process) and process not in workers]
+            _signal(daemons, signal.SIGKILL)
+            psutil.wait_procs(daemons, timeout=_DAEMON_GONE_WITHIN_S)
+            _signal(workers, signal.SIGSTOP)
+        _signal([process for process in tree if process not in workers], signal.SIGKILL)
+        self._reap()
+        return Zombies(workers)
+
+    def task_workers(self) -> list[psutil.Process]:
+        """Return the Python workers in which tasks run, in the order of their numbers."""
+        workers = [process for process in self._tree() if _is_worker(process)]
+        return sorted((w for w in workers if _TASK_WORKER_MODULE in _command(w)), key=lambda worker: worker.pid)
+
+    def busy_task_workers(self) -> list[psutil.Process]:
+        """Return those task workers that compute at this moment; an idle one sleeps until Spark sends it a task."""
+        return [worker for worker in self.task_workers() if _status(worker) == psutil.STATUS_RUNNING]
+
+    def lost_tasks(self) -> int:
+        """Count the tasks that Spark has reported lost, in all its lives."""
+        return len(_LOST_TASK.findall(self.log.read_bytes()))
+
+    def _tree(self) -> list[psutil.Process]:
+        try:
+            root = psutil.Process(self.process.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def kill_below(pid: int) -> None:
+    """Kill everything below a process, the process itself excepted."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        _signal(psutil.Process(pid).children(recursive=True), signal.SIGKILL)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    """A worker is a fork of its daemon, with the daemon's command line; the daemon's parent is Java."""
+    if _DAEMON not in _command(process):
+        return False
+    try:
+        parent = process.parent()
+    except psutil.NoSuchProcess:
+        return False
+    return parent is not None and _DAEMON in _command(parent)
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return str(process.status())
+    except psutil.NoSuchProcess:
+        return str(psutil.STATUS_DEAD)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and _status(process) not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
+def spark_environment(scratch: Path) -> dict[str, str]:
+    """Return the environment of a Spark driver: this interpreter for its workers, a Java even where there is none.
+
+    What a killed driver leaves behind lies in `scratch`.
+    """
+    from exacta.spark.java import java_home
+
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environment["PYSPARK_PYTHON"] = environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    environment["JAVA_HOME"] = str(java_home())
+    environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    environment["SPARK_LOCAL_DIRS"] = environment["TMPDIR"] = str(scratch)
+    environment["TZ"] = "UTC"
+    return environment

@@ -1,0 +1,273 @@
+"""The demo from beginning to end.
+
+Owns the order of things: broker, input, pipeline, kills, end, verdict. The parts are elsewhere.
+
+Theory of operation: everything lives in one work directory. One loop watches Spark's checkpoints, lets the nemesis
+strike, and starts again what ended without having been killed, which is told and counted but not forgiven for ever.
+Once both queries have read all flights, and every planned kill has struck, the closing event is sent; once the
+watermark has passed the last hour, the pipeline is asked to stop. Then the judge reads. Whatever goes wrong before,
+the judge reads all the same: rows that did not come are lost.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+
+from exacta.demo import checkpoints, expectation, flights, topics
+from exacta.demo.kills import Target, plan
+from exacta.demo.nemesis import Nemesis
+from exacta.demo.pipeline_names import DELAYS_QUERY, ENRICHED_QUERY, WATERMARK_DAYS
+from exacta.demo.processes import BrokerProcess, DriverProcess, free_port, spark_environment
+from exacta.demo.raw_log import read_transactions
+from exacta.demo.records import CLOSING_FLIGHT_ID, AirportHour, EnrichedFlight, Flight
+from exacta.demo.screen import Screen
+from exacta.demo.verify import Output, Verdict, judge
+
+INPUT_TOPIC, ENRICHED_TOPIC, DELAYS_TOPIC = "flights", "flights-enriched", "delays-by-airport-and-hour"
+INPUT_PARTITIONS, OUTPUT_PARTITIONS = 2, 3
+_BROKER_READY_WITHIN_S = 20.0
+_STALLED_AFTER_S = 180.0
+_MOST_RESTARTS = 10
+_POLL_EVERY_S = 0.05
+_LOG_LINES, _LOG_WIDTH = 4, 300
+_TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Say what to run.
+
+    `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes. `micro_batches`: into about
+    how many of them each query divides the input.
+    """
+
+    seed: int
+    sink_format: str
+    kills: dict[Target, int]
+    flights: int | None = None
+    keep: Path | None = None
+    micro_batches: int = 32
+
+
+class DemoFailed(Exception):
+    """The demo could not be run to its end; the message is for the user."""
+
+
+def run(settings: Settings, screen: Screen) -> bool:
+    """Run the demo; return whether the output was exactly once."""
+    started_at = time.monotonic()
+    work = settings.keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))
+    (work / "scratch").mkdir(parents=True, exist_ok=True)
+    demo = _Demo(settings, screen, work.resolve())
+    try:
+        with screen:
+            demo.run()
+    finally:
+        demo.clean_up()
+    screen.verdicts(demo.verdicts)
+    screen.say(demo.summary(time.monotonic() - started_at))
+    exactly_once = bool(demo.verdicts) and all(verdict.exactly_once for verdict in demo.verdicts)
+    if exactly_once and settings.keep is None:
+        shutil.rmtree(work, ignore_errors=True)
+    else:
+        screen.say(f"logs, checkpoints and the broker's data: {work}")
+    screen.outcome(exactly_once)
+    return exactly_once
+
+
+class _Demo:
+    def __init__(self, settings: Settings, screen: Screen, work: Path) -> None:
+        self.verdicts: list[Verdict] = []
+        self._settings = settings
+        self._screen = screen
+        self._work = work
+        self._restarts: dict[str, int] = {"pipeline": 0, "broker": 0}
+        self._output_gauge: topics.Gauge | None = None
+        self._tables = flights.data_directory()
+        self._flights = flights.read_flights(self._tables, settings.flights)
+        self._broker = BrokerProcess(work / "broker", free_port(), work / "broker.log")
+        self._driver = DriverProcess(
+            self._driver_command(), work / "driver.log", spark_environment(work / "scratch"), directory=work / "scratch"
+        )
+        self._nemesis = Nemesis(
+            plan(settings.seed, settings.kills),
+            self._broker,
+            self._driver,
+            say=lambda text: screen.say(text, "yellow"),
+            written=self._count_written,
+        )
+
+    def run(self) -> None:
+        """Do everything up to the verdicts."""
+        seed = self._settings.seed
+        self._screen.say(f"sink {self._settings.sink_format}; seed {seed} (--seed {seed} draws the same kills again)")
+        self._broker.start()
+        self._wait_for_broker()
+        total = self._load()
+        self._driver.start()
+        self._screen.say("the pipeline is starting")
+        self._run_pipeline(total)
+        if not self._driver.stop():
+            self._screen.say("the pipeline did not stop cleanly and was killed", "red")
+        self._nemesis.end()
+        self._judge()
+
+    def clean_up(self) -> None:
+        """End every process that is left."""
+        self._nemesis.end()
+        if self._output_gauge is not None:
+            self._output_gauge.close()
+        self._driver.stop(timeout_s=0)
+        self._broker.stop()
+
+    def summary(self, seconds: float) -> str:
+        """Say in one line what was survived."""
+        struck = ", ".join(
+            f"{target.value} {count} of {self._settings.kills[target]}"
+            for target, count in self._nemesis.struck.items()
+        )
+        restarts = ", ".join(f"{name} {count}" for name, count in self._restarts.items() if count)
+        unplanned = f"; stopped by themselves and started again: {restarts}" if restarts else ""
+        return f"{seconds:.0f} s; killed -9: {struck}{unplanned}"
+
+    # --- input --------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> int:
+        servers = self._broker.bootstrap_servers
+        topics.create(servers, [INPUT_TOPIC], INPUT_PARTITIONS)
+        topics.create(servers, [ENRICHED_TOPIC, DELAYS_TOPIC], OUTPUT_PARTITIONS)
+        self._screen.bar("flights loaded", len(self._flights))
+        topics.load(
+            servers,
+            INPUT_TOPIC,
+            flights.messages(self._flights),
+            lambda count: self._screen.advance("flights loaded", count),
+        )
+        return sum(topics.end_offsets(servers, INPUT_TOPIC).values())
+
+    def _close_input(self) -> None:
+        """Send the event that moves the watermark past the last hour."""
+        beyond = self._flights["scheduled_at"].max() + pd.Timedelta(days=2 * WATERMARK_DAYS)
+        event = Flight(flight_id=CLOSING_FLIGHT_ID, scheduled=beyond.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        message = flights.Message(key=b"closing", value=msgspec.json.encode(event))
+        topics.load(self._broker.bootstrap_servers, INPUT_TOPIC, [message], lambda _: None)
+
+    # --- the pipeline and its kills -----------------------------------------------------------------------------------
+
+    def _driver_command(self) -> list[str]:
+        arguments: dict[str, object] = {
+            "bootstrap-servers": self._broker.bootstrap_servers,
+            "input-topic": INPUT_TOPIC,
+            "enriched-topic": ENRICHED_TOPIC,
+            "delays-topic": DELAYS_TOPIC,
+            "tables": self._tables,
+            "checkpoints": self._work / "checkpoints",
+            "scratch": self._work / "scratch",
+            "sink-format": self._settings.sink_format,
+            "max-offsets-per-trigger": max(1, -(-len(self._flights) // self._settings.micro_batches)),
+        }
+        options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
+        return [sys.executable, "-m", "exacta.demo.pipeline", *options]
+
+    def _run_pipeline(self, total: int) -> None:
+        bars = {ENRICHED_QUERY: "flights enriched", DELAYS_QUERY: "flights counted by hour"}
+        for bar in bars.values():
+            self._screen.bar(bar, total)
+        last_hour = self._flights["scheduled_at"].max().floor("h") + pd.Timedelta(hours=1)
+        last_hour_ms = int(last_hour.timestamp() * 1000)
+        closed = False
+        before: dict[str, checkpoints.QueryProgress] = {}
+        moved_at = time.monotonic()
+        while True:
+            queries = {name: checkpoints.read_progress(self._work / "checkpoints" / name) for name in bars}
+            for name, query in queries.items():
+                self._screen.move(bars[name], min(total, query.offsets_done), f"batch {query.last_done + 1}")
+            read = sum(query.offsets_done for query in queries.values())
+            self._nemesis.step(queries, read / (total * len(queries)))
+            self._restart_what_ended()
+            if not closed and all(query.offsets_done >= total for query in queries.values()):
+                self._nemesis.give_up()
+                if self._nemesis.finished:
+                    self._close_input()
+                    closed = True
+            if (
+                closed
+                and queries[DELAYS_QUERY].watermark_ms >= last_hour_ms
+                and queries[ENRICHED_QUERY].offsets_done > total
+            ):
+                return
+            if queries != before:
+                before, moved_at = queries, time.monotonic()
+            elif time.monotonic() - moved_at > _STALLED_AFTER_S:
+                self._complain(f"the pipeline has not moved for {_STALLED_AFTER_S:.0f} s", self._driver.log)
+                return
+            time.sleep(_POLL_EVERY_S)
+
+    def _count_written(self) -> int:
+        """Count the offsets of both outputs, committed or not; -1 if the broker does not answer."""
+        if self._output_gauge is None:
+            self._output_gauge = topics.Gauge(self._broker.bootstrap_servers, [ENRICHED_TOPIC, DELAYS_TOPIC])
+        return self._output_gauge.offsets()
+
+    def _restart_what_ended(self) -> None:
+        if self._driver.exit_code() is not None:
+            self._restart("pipeline", self._driver)
+        if not self._nemesis.broker_is_away and self._broker.exit_code() is not None:
+            self._restart("broker", self._broker)
+
+    def _restart(self, name: str, process: BrokerProcess | DriverProcess) -> None:
+        self._restarts[name] += 1
+        self._complain(f"the {name} ended by itself with exit code {process.exit_code()}", process.log)
+        if self._restarts[name] > _MOST_RESTARTS:
+            raise DemoFailed(f"the {name} ended by itself more than {_MOST_RESTARTS} times")
+        process.start()
+
+    def _complain(self, text: str, log: Path) -> None:
+        self._screen.say(text, "red")
+        lines = log.read_text(errors="replace").splitlines()
+        telling = [line for line in lines if _TELLING.search(line)] or lines
+        for line in telling[-_LOG_LINES:]:
+            self._screen.say(f"  {line[:_LOG_WIDTH]}", "dim")
+
+    def _wait_for_broker(self) -> None:
+        if not topics.wait_until_ready(self._broker.bootstrap_servers, _BROKER_READY_WITHIN_S):
+            self._complain("the broker does not answer", self._broker.log)
+            raise DemoFailed("the broker does not answer")
+
+    # --- the verdict --------------------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        if self._nemesis.broker_is_away:
+            self._broker.start()
+        self._wait_for_broker()
+        outputs = {
+            ENRICHED_TOPIC: Output(
+                name="enriched flights",
+                row_type=EnrichedFlight,
+                identity=lambda row: row.flight_id,
+                expected=expectation.enriched_flights(self._flights, self._tables).rows,
+                position=lambda row: row.flight_id,
+            ),
+            DELAYS_TOPIC: Output(
+                name="delays by airport and hour",
+                row_type=AirportHour,
+                identity=lambda row: (row.airport, row.hour),
+                expected=expectation.delays_by_airport_and_hour(self._flights).rows,
+            ),
+        }
+        servers = self._broker.bootstrap_servers
+        for topic, output in outputs.items():
+            bar = f"{output.name} read"
+            self._screen.bar(bar, len(output.expected))
+            rows = topics.read_committed(servers, topic, lambda count, bar=bar: self._screen.advance(bar, count))  # type: ignore[misc]
+            transactions = read_transactions(servers, topic, topics.end_offsets(servers, topic))
+            self.verdicts.append(judge(output, rows, transactions))

@@ -1,0 +1,52 @@
+"""What the sink reads of a query's checkpoint: the query id, and where the checkpoint is.
+
+Owns nothing there: Spark writes, we read. Local paths and `file:` need nothing; other file systems go through pyarrow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from urllib.parse import unquote, urlsplit
+
+
+class CheckpointUnreadable(RuntimeError):
+    """The checkpoint's metadata could not be read."""
+
+
+def query_id(location: str) -> str:
+    """Return the id of the query whose checkpoint lies at `location`; raises `CheckpointUnreadable`."""
+    try:
+        found = json.loads(_read(location, "metadata"))["id"]
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointUnreadable(
+            f"the query's id could not be read from the checkpoint at '{location}' (file 'metadata'): {error}"
+        ) from error
+    return str(found)
+
+
+def canonical_location(location: str) -> str:
+    """Return a location in the form in which two of them are compared."""
+    path = _local_path(location)
+    return f"file:{os.path.realpath(path)}" if path is not None else location.rstrip("/")
+
+
+def _local_path(location: str) -> str | None:
+    parts = urlsplit(location)
+    if parts.scheme == "file":
+        return unquote(parts.path)
+    # One letter before the colon is a drive, not a scheme.
+    return location if len(parts.scheme) <= 1 else None
+
+
+def _read(location: str, name: str) -> bytes:
+    path = _local_path(location)
+    if path is not None:
+        with open(os.path.join(path, name), "rb") as file:
+            return file.read()
+    from pyarrow import fs
+
+    system, root = fs.FileSystem.from_uri(location.rstrip("/"))
+    with system.open_input_stream(f"{root}/{name}") as stream:
+        content: bytes = stream.read()
+    return content

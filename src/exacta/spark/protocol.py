@@ -1,0 +1,409 @@
+"""The sink's transaction protocol on the driver's side (DESIGN.md §5): prepare, commit, abort, recover.
+
+Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half.
+
+Theory of operation. Tasks leave their transactions open and tell the driver who they are. The driver writes the
+*decision record* in a transaction of its own transactional id; that it commits is the commit point of the batch. Only
+then are the tasks' transactions ended. After a crash the next `prepare` reads the record and ends what it names once
+more, so the batch is wholly there or was never decided. Three things hold it together:
+
+- `prepare` takes the driver's id over, which fences every older driver: it can decide nothing from there on.
+- A task's transaction also commits its *replay marker*, an offset in a group of the task, equal to the batch id. So the
+  question "did this transaction commit?" has an answer even when its ids have been fenced or have timed out since.
+- Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
+  call from Spark, and would hold back every reader.
+
+A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
+run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
+same tasks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from exacta.client.deadline import Backoff, Deadline
+from exacta.client.errors import KafkaError
+from exacta.client.routing import Client
+from exacta.client.transactions import (
+    CommittedOffset,
+    Producer,
+    TopicPartition,
+    commit_offset,
+    describe_transaction,
+    describe_transactions,
+    end_transaction,
+    end_transactions,
+    fetch_offset,
+    fetch_stable_offsets,
+    init_producer_id,
+    list_transactions,
+)
+from exacta.protocol.errors import ErrorCode
+from exacta.spark import decision as record
+from exacta.spark.decision import Decision, DecisionEntry
+from exacta.spark.names import QueryNames
+
+#: The driver's own transactions hold two offsets and last milliseconds.
+_DRIVER_TIMEOUT_MS = 60_000
+
+#: The codes that say "not by this request", whatever happened before: only the marker knows.
+_ENDED_OTHERWISE = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+    }
+)
+
+_RUN = uuid.uuid4().hex
+
+
+class SinkError(RuntimeError):
+    """The sink cannot go on; the message is one sentence for the user."""
+
+
+class NewerDriver(SinkError):
+    """Another run of the same query has taken over."""
+
+    def __init__(self, query_id: str) -> None:
+        super().__init__(
+            f"query {query_id} was taken over by a newer run of it; this one decides nothing any more and must end"
+        )
+
+
+class CopiedCheckpoint(SinkError):
+    """The checkpoint belongs to another place."""
+
+
+class HalfCommitted(SinkError):
+    """Some transactions of a decided batch timed out and some did not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What the tasks of a batch, and its commit, must know. Travels with the writer."""
+
+    query_id: str
+    driver: Producer
+    marker: TopicPartition
+    decided_batch: int  # -1: none yet
+    decided_tasks: int
+    committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResult:
+    """What a task says of itself."""
+
+    task: int
+    attempt: int
+    driver: Producer
+    producer: Producer | None  # None: no rows, or its rows were committed already
+    rows: int
+    replayed: bool = False
+
+
+class SinkDriver:
+    """The driver's half of the protocol, for one query."""
+
+    def __init__(
+        self,
+        client: Client,
+        query_id: str,
+        *,
+        location: str,
+        marker: TopicPartition,
+        transaction_timeout_ms: int,
+        replay_deterministic: bool = False,
+        checkpoint_moved: bool = False,
+    ) -> None:
+        self._client = client
+        self._names = QueryNames(query_id)
+        self._location = location
+        self._marker = marker
+        self._transaction_timeout_ms = transaction_timeout_ms
+        self._replay_deterministic = replay_deterministic
+        self._checkpoint_moved = checkpoint_moved
+
+    # -- step 1 -------------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> Prepared:
+        """Fence older drivers, finish what they decided, abort what they left open; return what the tasks need.
+
+        Raises `CopiedCheckpoint`, `HalfCommitted`, and what the client raises.
+        """
+        # A copy must be found out before it takes over: it would stop the job that it was copied from.
+        self._check_location(self._read_decision_head())
+        driver = self._take_over()
+        decision = self.read_decision()
+        uncommitted = self._roll_forward(decision)
+        committed_tasks: frozenset[int] | None = None
+        decided_batch = decision.batch_id if decision is not None else -1
+        if decision is not None and uncommitted:
+            named = frozenset(entry.task for entry in decision.entries)
+            committed_tasks = named - uncommitted
+            if not committed_tasks:
+                # All timed out: nothing of the batch is there, so it is run as if it had never been decided.
+                decided_batch = decision.batch_id - 1
+                committed_tasks = None
+            elif not self._replay_deterministic:
+                raise HalfCommitted(
+                    f"of batch {decision.batch_id}, {len(uncommitted)} of {len(named)} transactions timed out before "
+                    "the query was started again and the others are committed, so a replay is exact only if it puts "
+                    "every row into the same task again: set option 'replay.deterministic' to true if it does (no "
+                    "shuffle, or one that orders its input), else remove the batch's rows by hand"
+                )
+        return Prepared(
+            query_id=self._names.query_id,
+            driver=driver,
+            marker=self._marker,
+            decided_batch=decided_batch,
+            decided_tasks=decision.tasks if decision is not None else 0,
+            committed_tasks=committed_tasks,
+        )
+
+    def _take_over(self) -> Producer:
+        return init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+
+    def _check_location(self, location: str | None) -> None:
+        if location is not None and location != record.shown_location(self._location) and not self._checkpoint_moved:
+            raise CopiedCheckpoint(
+                f"the checkpoint at '{self._location}' is a copy: query {self._names.query_id} has committed from "
+                f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
+                "with a new checkpoint, or set option 'checkpoint.moved' to true if you moved it"
+            )
+
+    def _roll_forward(self, decision: Decision | None) -> frozenset[int]:
+        """Commit what a decision names and abort everything else; return the tasks whose rows are not there."""
+        if decision is None:
+            self.sweep(protected=())
+            return frozenset()
+        committed = self._committed_tasks(decision)
+        open_ones = [entry for entry in decision.entries if entry.task not in committed]
+        refused = self.end_all(open_ones) if open_ones else []
+        self.sweep(protected=())
+        return frozenset(entry.task for entry in refused if not self._marker_reached(entry.task, decision.batch_id))
+
+    def _committed_tasks(self, decision: Decision) -> set[int]:
+        """Return the tasks of a decision whose marker says, stably, that they are committed."""
+        groups = {self._names.marker_group(entry.task): entry.task for entry in decision.entries}
+        found = fetch_stable_offsets(self._client, list(groups), self._marker)
+        return {
+            groups[group]
+            for group, offset in found.items()
+            if offset is not None and offset.offset >= decision.batch_id
+        }
+
+    def _marker_reached(self, task: int, batch_id: int) -> bool:
+        """Return whether a task's rows of a batch are committed, waiting until no transaction can change the answer."""
+        deadline = self._client.deadline()
+        backoff = Backoff()
+        while True:
+            try:
+                marker = fetch_offset(
+                    self._client, self._names.marker_group(task), self._marker, stable=True, deadline=deadline
+                )
+            except KafkaError as error:
+                if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    raise
+                backoff.wait(deadline, error)
+            else:
+                return marker is not None and marker.offset >= batch_id
+
+    # -- step 3 -------------------------------------------------------------------------------------------------------
+
+    def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int) -> None:
+        """Decide a batch and end its transactions.
+
+        Raises `NewerDriver` where the decision is refused and `SinkError` where it must not be taken; afterwards
+        nothing of the batch is visible, or all of it will be.
+        """
+        results = list(results)
+        live = {
+            result.producer: DecisionEntry(
+                result.task, result.attempt, result.producer.producer_id, result.producer.producer_epoch
+            )
+            for result in results
+            if result.producer is not None
+        }
+        if live:
+            entries = (*live.values(), *self._committed_before(results, batch_id, tasks))
+            self._check_open(live)
+            location = record.shown_location(self._location)
+            self.decide(results[0].driver, Decision(batch_id, tasks, location, _RUN, entries))
+            refused = self.end_all(list(live.values()))
+            lost = [entry.task for entry in refused if not self._marker_reached(entry.task, batch_id)]
+            if lost:
+                raise SinkError(
+                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                    "was decided (a time-out, or another run of the query); start the query again"
+                )
+        if results and self._is_current(results[0].driver):
+            self.sweep(protected=())
+
+    def _committed_before(self, results: list[TaskResult], batch_id: int, tasks: int) -> list[DecisionEntry]:
+        """Return the entries of an earlier decision of this batch that the new one must go on naming.
+
+        There are some where a part of the batch had timed out: its other tasks only drained their input.
+        """
+        if not any(result.replayed for result in results):
+            return []
+        earlier = self.read_decision()
+        if earlier is None or earlier.batch_id != batch_id:
+            raise SinkError(f"tasks of batch {batch_id} found it committed, but its decision record is gone")
+        if earlier.tasks != tasks:
+            raise SinkError(
+                f"batch {batch_id} had {earlier.tasks} tasks when a part of it was committed and has {tasks} now, so "
+                "its rows are sliced differently; start the query with the former number of partitions"
+            )
+        again = {result.task for result in results if result.producer is not None}
+        return [entry for entry in earlier.entries if entry.task not in again]
+
+    def _check_open(self, live: Mapping[Producer, DecisionEntry]) -> None:
+        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet."""
+        found = describe_transactions(self._client, [producer.transactional_id for producer in live])
+        for producer in live:
+            state = found[producer.transactional_id]
+            if state is None or (state.producer_id, state.producer_epoch) != producer[1:] or state.state != "Ongoing":
+                raise SinkError(
+                    f"transaction '{producer.transactional_id}' was ended before its batch was decided (a time-out, or "
+                    "another run of the query); nothing of the batch is visible, start the query again"
+                )
+
+    def decide(self, driver: Producer, decision: Decision) -> None:
+        """Write the decision record; when this returns, the batch is committed whatever happens. Raises
+        `NewerDriver`."""
+        try:
+            self._write_decision(driver, decision)
+            end_transaction(self._client, driver, commit=True)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.query_id) from error
+            raise
+
+    def _write_decision(self, driver: Producer, decision: Decision) -> None:
+        for piece, text in enumerate(record.pack(decision)):
+            group = self._names.decision_group(piece)
+            commit_offset(self._client, driver, group, self._marker, CommittedOffset(decision.batch_id, text))
+
+    def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
+        """Commit the transactions of a decision; return those that were refused for good."""
+        producers = {
+            Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch): entry
+            for entry in entries
+        }
+        refused = []
+        for producer, error in end_transactions(self._client, list(producers), commit=True).items():
+            if error is None:
+                continue
+            if error.code not in _ENDED_OTHERWISE:
+                raise error
+            refused.append(producers[producer])
+        return refused
+
+    # -- step 4 -------------------------------------------------------------------------------------------------------
+
+    def abort(self, results: Iterable[TaskResult | None], batch_id: int) -> None:
+        """Abort what a failed batch left open, unless it was decided.
+
+        Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
+        """
+        results = list(results)
+        driver = next((result.driver for result in results if result is not None), None)
+        if driver is not None:
+            # A decision that is still on its way must not arrive behind our back; and a newer driver is left alone.
+            try:
+                end_transaction(self._client, driver, commit=False)
+            except KafkaError as error:
+                if error.fenced:
+                    return
+                if error.code != ErrorCode.INVALID_TXN_STATE:
+                    raise
+            if not self._is_current(driver):
+                return
+            # From here on a task of this batch that only now begins finds itself outdated.
+            self._take_over()
+        decision = self.read_decision()
+        protected: tuple[str, ...] = ()
+        if decision is not None and decision.batch_id == batch_id:
+            protected = tuple(self._names.attempt(entry.task, entry.attempt) for entry in decision.entries)
+        self._fence_silent(results, protected)
+        self.sweep(protected=protected)
+
+    def _fence_silent(self, results: Iterable[TaskResult | None], protected: Collection[str]) -> None:
+        """Fence the attempts of tasks that said nothing: they may be about to open a transaction."""
+        for task, result in enumerate(results):
+            attempt = 0
+            while result is None:
+                transactional_id = self._names.attempt(task, attempt)
+                if describe_transaction(self._client, transactional_id) is None:
+                    break
+                if transactional_id not in protected:
+                    self._fence(transactional_id)
+                attempt += 1
+
+    # -- shared -------------------------------------------------------------------------------------------------------
+
+    def sweep(self, *, protected: Collection[str]) -> list[str]:
+        """Abort and fence every open transaction of the query's tasks but the protected ones; return their ids."""
+        swept = [
+            transactional_id
+            for transactional_id in list_transactions(self._client, self._names.prefix)
+            if transactional_id != self._names.driver and transactional_id not in protected
+        ]
+        for transactional_id in swept:
+            self._fence(transactional_id)
+        return swept
+
+    def _fence(self, transactional_id: str) -> None:
+        init_producer_id(self._client, transactional_id, transaction_timeout_ms=self._transaction_timeout_ms)
+
+    def _is_current(self, driver: Producer) -> bool:
+        return is_current(self._client, driver)
+
+    def _read_decision_head(self) -> str | None:
+        """Return the location that the last committed decision names, or None."""
+        head = fetch_offset(self._client, self._names.decision_group(0), self._marker, stable=False)
+        return None if head is None else record.location_of(head.metadata)
+
+    def read_decision(self) -> Decision | None:
+        """Return the last decision of the query, or None; waits until it is final."""
+        deadline = self._client.deadline()
+        first = self._decision_piece(0, deadline)
+        if first is None:
+            return None
+        pieces = [first.metadata]
+        for piece in range(1, record.pieces_of(first.metadata)):
+            further = self._decision_piece(piece, deadline)
+            if further is None or further.offset != first.offset:
+                raise record.UnreadableDecision(
+                    f"piece {piece} of the decision record of batch {first.offset} is missing"
+                )
+            pieces.append(further.metadata)
+        return record.unpack(first.offset, pieces)
+
+    def _decision_piece(self, piece: int, deadline: Deadline) -> CommittedOffset | None:
+        backoff = Backoff()
+        while True:
+            try:
+                return fetch_offset(
+                    self._client, self._names.decision_group(piece), self._marker, stable=True, deadline=deadline
+                )
+            except KafkaError as error:
+                if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    raise
+                backoff.wait(deadline, error)
+
+
+def is_current(client: Client, driver: Producer) -> bool:
+    """Return whether no newer driver has taken the query over."""
+    found = describe_transaction(client, driver.transactional_id)
+    return found is not None and (found.producer_id, found.producer_epoch) == (
+        driver.producer_id,
+        driver.producer_epoch,
+    )

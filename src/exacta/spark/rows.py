@@ -1,0 +1,136 @@
+"""Rows as Arrow columns, and as what is written to a topic. Both directions' schemas live here.
+
+Owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks with their
+sentences. Does not talk to a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from exacta.client.transactions import TopicPartition
+from exacta.spark.options import OptionError
+
+# Column -> the types it may have, by Spark's simple names.
+_WRITE_TYPES = {
+    "topic": ("string",),
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "partition": ("int",),
+}
+
+
+def read_schema(*, include_headers: bool) -> Any:
+    """Return the columns of a reader, as a pyspark `StructType`."""
+    from pyspark.sql.types import (
+        ArrayType,
+        BinaryType,
+        IntegerType,
+        LongType,
+        StringType,
+        StructType,
+        TimestampType,
+    )
+
+    schema = (
+        StructType()
+        .add("key", BinaryType())
+        .add("value", BinaryType())
+        .add("topic", StringType())
+        .add("partition", IntegerType())
+        .add("offset", LongType())
+        .add("timestamp", TimestampType())
+        .add("timestampType", IntegerType())
+    )
+    header = StructType().add("key", StringType()).add("value", BinaryType())
+    return schema.add("headers", ArrayType(header)) if include_headers else schema
+
+
+def check_write_columns(columns: dict[str, str], topic: str | None) -> None:
+    """Check the columns of a writer: name -> Spark's simple type; raises `OptionError` with one sentence."""
+    if "value" not in columns:
+        raise OptionError(
+            f"writing needs a column 'value' (string or binary); there are: {', '.join(columns) or 'none'}"
+        )
+    if topic is None and "topic" not in columns:
+        raise OptionError("writing needs a topic: set option 'topic', or give every row one in a column 'topic'")
+    for name, found in columns.items():
+        allowed = _WRITE_TYPES.get(name)
+        if allowed is None:
+            raise OptionError(f"column '{name}' cannot be written; the columns are: {', '.join(_WRITE_TYPES)}")
+        if found.lower().replace(" ", "") not in allowed:
+            raise OptionError(f"column '{name}' must be of type {' or '.join(allowed)}, not {found}")
+
+
+class Rows(NamedTuple):
+    """A batch of rows to write, by column; an absent column is None."""
+
+    size: int
+    topics: list[str | None] | None
+    partitions: list[int | None] | None
+    keys: list[bytes | None] | None
+    values: list[bytes | None]
+    headers: list[list[dict[str, Any]] | None] | None
+    key_array: Any  # pyarrow binary array, for hashing; None without a key column
+
+
+def rows_of(batch: Any) -> Rows:
+    """Return the columns of a pyarrow record batch, as Python values."""
+    import pyarrow as pa
+
+    columns = {name.lower(): batch.column(index) for index, name in enumerate(batch.schema.names)}
+
+    def binary(name: str) -> Any:
+        column = columns.get(name)
+        if column is None:
+            return None
+        # A string's bytes are its UTF-8: the cast copies nothing.
+        large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+        return column.cast(pa.large_binary() if large else pa.binary())
+
+    def listed(name: str) -> Any:
+        column = columns.get(name)
+        return None if column is None else column.to_pylist()
+
+    keys = binary("key")
+    return Rows(
+        size=batch.num_rows,
+        topics=listed("topic"),
+        partitions=listed("partition"),
+        keys=None if keys is None else keys.to_pylist(),
+        values=binary("value").to_pylist(),
+        headers=listed("headers"),
+        key_array=keys,
+    )
+
+
+def to_arrow(
+    schema: Any, partition: TopicPartition, columns: tuple[list[Any], ...], *, timestamp_type: int
+) -> Iterator[Any]:
+    """Yield a pyarrow record batch of a reader's schema from lists: keys, values, offsets, timestamps in ms, headers.
+
+    `schema` is the pyarrow schema that Spark expects, to the letter; the headers are left out where it has none.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys, values, offsets, timestamps, headers = columns
+    count = len(offsets)
+    if not count:
+        return
+    milliseconds = pa.array(timestamps, pa.int64())
+    arrays: list[Any] = [
+        pa.array(keys, pa.binary()),
+        pa.array(values, pa.binary()),
+        pa.repeat(pa.scalar(partition.topic, pa.string()), count),
+        pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
+        pa.array(offsets, pa.int64()),
+        pc.multiply(milliseconds, 1000).cast(schema.field("timestamp").type),
+        pa.repeat(pa.scalar(timestamp_type, pa.int32()), count),
+    ]
+    if len(schema) > len(arrays):
+        column = [[{"key": key, "value": value} for key, value in row] if row else None for row in headers]
+        arrays.append(pa.array(column, schema.field("headers").type))
+    yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,74 @@
+"""A local Spark session with settings that suit the source and the sink, and Java if there is none.
+
+Owns the settings and their reasons. A session of the user's own works as well; then `register` is all it needs, or
+not even that where the package is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from exacta.spark.java import choose_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The module by which Spark's workers find the data source without `register`.
+_FOUND_BY_SPARK = "pyspark_exacta"
+
+_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+SETTINGS: Mapping[str, str] = {
+    # Workers talk to Spark over Unix sockets, and checkpoint files are renamed in place: a third off a small batch.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Slicing a replayed batch otherwise than the first time is what the sink's protocol fears most.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+}
+
+
+# Compiling only lightly halves the processor time of a Spark that lives for a minute; a long one wants the default.
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def session(
+    master: str = "local[2]",
+    *,
+    app: str = "exacta",
+    settings: Mapping[str, str] | None = None,
+    quick_start: bool = False,
+) -> SparkSession:
+    """Start, or return, a local Spark session that knows `format("exacta")`.
+
+    `settings` come on top of ours. With `quick_start` the virtual machine is tuned for a life of a minute or two.
+    """
+    os.environ["JAVA_HOME"] = choose_java_home()
+    # The workers must be this interpreter: Spark would take whatever `python3` is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName(app)
+    if quick_start:
+        builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
+    for name, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    if find_spec(_FOUND_BY_SPARK) is None:
+        register(spark)
+    return spark
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("exacta")` known to a session; not needed where Spark finds the installed package by itself."""
+    from exacta.spark.datasource import ExactaDataSource
+
+    spark.dataSource.register(ExactaDataSource)

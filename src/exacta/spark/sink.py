@@ -1,0 +1,141 @@
+"""The writer that Spark sees: it turns Spark's calls into the steps of the transaction protocol.
+
+Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch (DESIGN.md §5):
+
+1. the planner process constructs a writer and pickles it twice, for the tasks;
+2. each attempt of a task calls `write` on its copy;
+3. another process constructs a writer once more and calls `commit` or `abort` on that one.
+
+So the constructor must not fence anything: in step 3 it would fence the transactions about to be committed. Only the
+planner pickles, so preparing belongs to pickling. The writer learns the batch id in the tasks and in `commit`, never
+in step 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from exacta.client.routing import Client
+from exacta.client.transactions import TopicPartition
+from exacta.spark import checkpoint
+from exacta.spark.connect import client_of
+from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.protocol import Prepared, SinkDriver, SinkError, TaskResult
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+
+@dataclass
+class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
+    """Carries a task's result to the driver."""
+
+    result: TaskResult
+
+
+def check_sink_options(options: SinkOptions) -> None:
+    """Check what only a streaming writer needs; raises `OptionError`."""
+    if options.checkpoint_location is None:
+        raise OptionError(
+            "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
+            "default: exactly once hangs on the query's identity, which lies there"
+        )
+    if options.topic is None and options.marker_topic is None:
+        raise OptionError(
+            "where rows name their topics, option 'transaction.marker.topic' must name one: its first partition "
+            "carries the replay markers"
+        )
+
+
+class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """Writes the micro-batches of one query, each exactly once."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        check_sink_options(options)
+        self.options = options
+        self._prepared: Prepared | None = None
+
+    # -- the planner --------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
+        if self._prepared is None:
+            self._prepared = self.driver().prepare()
+        return dict(self.__dict__)
+
+    # -- the tasks ----------------------------------------------------------------------------------------------------
+
+    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+        """Write one attempt of one task; its transaction stays open."""
+        from pyspark import TaskContext
+
+        from exacta.spark.task import write_task
+
+        context = TaskContext.get()
+        assert context is not None
+        assert self._prepared is not None
+        running = context.getLocalProperty("sql.streaming.queryId")
+        if running is not None and running != self._prepared.query_id:
+            raise SinkError(
+                f"option 'checkpointLocation' leads to the checkpoint of query {self._prepared.query_id}, but query "
+                f"{running} is running: give the writer the location that the query itself uses"
+            )
+        batch_id = context.getLocalProperty("streaming.sql.batchId")
+        assert batch_id is not None
+        result = write_task(
+            self.client(),
+            self.options,
+            self._prepared,
+            iterator,
+            batch_id=int(batch_id),
+            task=context.partitionId(),
+            attempt=context.attemptNumber(),
+        )
+        return TaskMessage(result)
+
+    # -- the commit process -------------------------------------------------------------------------------------------
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Commit the batch whose tasks sent `messages`."""
+        results = _results(messages)
+        missing = [task for task, result in enumerate(results) if result is None]
+        if missing:
+            raise SinkError(f"Spark asked to commit batch {batchId} without tasks {missing}")
+        done = [result for result in results if result is not None]
+        self.driver().commit(done, batchId, tasks=len(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Abort the batch, unless it was decided."""
+        self.driver().abort(_results(messages), batchId)
+
+    # -- shared -------------------------------------------------------------------------------------------------------
+
+    def client(self) -> Client:
+        """Return the client of this process."""
+        return client_of(self.options.bootstrap, call_timeout_ms=self.options.delivery_timeout_ms)
+
+    def driver(self) -> SinkDriver:
+        """Return the driver's half of the protocol for this query."""
+        location = self.options.checkpoint_location
+        assert location is not None
+        client = self.client()
+        topic = self.options.marker_topic or self.options.topic
+        assert topic is not None
+        client.partitions([topic], create=self.options.marker_topic is None)
+        return SinkDriver(
+            client,
+            checkpoint.query_id(location),
+            location=checkpoint.canonical_location(location),
+            marker=TopicPartition(topic, 0),
+            transaction_timeout_ms=self.options.transaction_timeout_ms,
+            replay_deterministic=self.options.replay_deterministic,
+            checkpoint_moved=self.options.checkpoint_moved,
+        )
+
+
+def _results(messages: list[WriterCommitMessage | None]) -> list[TaskResult | None]:
+    return [message.result if isinstance(message, TaskMessage) else None for message in messages]

@@ -1,0 +1,1 @@
+"""Conformance: real Kafka clients judge the broker. One set of scenarios, one small adapter per client library."""

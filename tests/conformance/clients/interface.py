@@ -1,0 +1,183 @@
+"""What a scenario may ask of a client library: the part that confluent-kafka, aiokafka and kafka-python share.
+
+Owns the vocabulary of the scenarios (records, isolation, the three classes of failure) and the shape of an adapter.
+It hides spelling only, never behaviour: an adapter adds no retry and swallows no error, since what the library itself
+makes of the broker's answers is what is being tested.
+
+Calls block, with a deadline of `CALL_TIMEOUT_S`; only `Producer.send` returns at once, with a future. A producer and a
+consumer belong to one thread at a time, as two of the libraries require.
+"""
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+CALL_TIMEOUT_S = 30.0
+"""Longest time that any one call may take: a broker killed and started again lies inside it."""
+
+SESSION_TIMEOUT_MS = 6_000
+"""Kafka's smallest allowed session time-out of a group member."""
+
+HEARTBEAT_INTERVAL_MS = 200
+"""Members learn of a rebalance by their heartbeats: often, so that tests do not wait for it."""
+
+RETRY_BACKOFF_MS = 50
+FETCH_MAX_WAIT_MS = 100
+
+
+class ClientError(Exception):
+    """A call failed, and this is what the library says of it; its own exception is the cause."""
+
+
+class FencedError(ClientError):
+    """The library says that another producer has taken over: this one is finished."""
+
+
+class AbortRequiredError(ClientError):
+    """The library says that the transaction must be aborted, after which the producer may go on."""
+
+
+class CallAgainError(ClientError):
+    """The library has given up for now and says that the same call may be made again."""
+
+
+class Isolation(StrEnum):
+    """What a consumer sees of transactions."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+class TopicPartition(NamedTuple):
+    """Name a partition."""
+
+    topic: str
+    partition: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Hold a consumed record, in the same form from every library."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+    headers: tuple[tuple[str, bytes | None], ...] = field(default=())
+
+
+class Producer(Protocol):
+    """Produce, in transactions if it has a transactional id."""
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        partition: int,
+        key: bytes | None = None,
+        headers: Collection[tuple[str, bytes]] = (),
+        timestamp_ms: int | None = None,
+    ) -> "Future[int]":
+        """Hand a record to the library; the future holds its offset, or a ClientError, at the latest after `flush`."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until every record sent so far is delivered or has failed."""
+        ...
+
+    def init_transactions(self) -> None:
+        """Take the transactional id over."""
+        ...
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        ...
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
+        """Commit offsets inside the transaction for a group, as `Consumer.group_metadata` names it."""
+        ...
+
+    def commit(self) -> None:
+        """Commit the transaction."""
+        ...
+
+    def abort(self) -> None:
+        """Abort the transaction; raises CallAgainError where the library wants to be asked again."""
+        ...
+
+    def close(self) -> None:
+        """Give sockets and threads back; never fails, and leaves an open transaction open."""
+        ...
+
+
+class Consumer(Protocol):
+    """Consume, alone or as a member of a group; nothing is committed unless told."""
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Join the group for these topics."""
+        ...
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions from these offsets, without group management."""
+        ...
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        """Return what arrives first, or nothing after the time-out; serves group membership meanwhile."""
+        ...
+
+    def group_metadata(self) -> object:
+        """Return what names the group in a transaction, as it is now; with member and generation where possible."""
+        ...
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that this member owns now."""
+        ...
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset that comes next, past markers and aborted records that were skipped at the end."""
+        ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit these offsets for the group and wait for the answer."""
+        ...
+
+    def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
+        """Ask the broker for the group's offset; None if there is none, ClientError when the time is over."""
+        ...
+
+    def close(self) -> None:
+        """Leave the group; give sockets and threads back."""
+        ...
+
+
+class Client(Protocol):
+    """Make producers and consumers of one library, and end what is left of them."""
+
+    name: ClassVar[str]
+    logger: ClassVar[str]
+    """Where the library logs."""
+    compressions: ClassVar[tuple[str, ...]]
+    """The codecs that the library has without further packages."""
+    sends_group_metadata: ClassVar[bool]
+    """Whether send_offsets names member and generation (KIP-447)."""
+    waits_for_stable_offsets: ClassVar[bool]
+    """Whether a read_committed consumer asks for stable offsets only (OffsetFetch with require_stable)."""
+
+    def producer(self, bootstrap: str, **options: Any) -> Producer:
+        """Make a producer: `transactional_id`, `transaction_timeout_ms`, `batch_bytes`, `compression`, `idempotent`."""
+        ...
+
+    def consumer(
+        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+    ) -> Consumer:
+        """Make a consumer that begins at the start of a partition where its group has no offset."""
+        ...
+
+    def close(self) -> None:
+        """Close every producer and consumer that the scenario has left open."""
+        ...

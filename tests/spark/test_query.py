@@ -1,0 +1,194 @@
+"""Queries of one Spark session: what is written, what is refused, and faults that leave the driver alive."""
+
+import os
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
+
+import exacta
+from exacta.spark import session
+from tests.spark import faults
+from tests.spark.clusters import check_exactly, new_topic, read_committed
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    faults.travel_by_value()
+    with pytest.MonkeyPatch.context() as patch:
+        # Spark's own Java search must not matter.
+        patch.delenv("JAVA_HOME", raising=False)
+        # A task may fail thrice.
+        started = session("local[2,4]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
+        started.sparkContext.setLogLevel("OFF")
+        started.dataSource.register(faults.FaultySource)
+        yield started
+        started.stop()
+
+
+def reading(spark, bootstrap, topic, **options):
+    reader = spark.readStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    for name, value in {"startingOffsets": "earliest", **options}.items():
+        reader = reader.option(name, value)
+    return reader.load()
+
+
+def writing(rows, bootstrap, checkpoint, *, form="exacta", **options):
+    writer = rows.writeStream.format(form).option("kafka.bootstrap.servers", bootstrap)
+    for name, value in {"checkpointLocation": str(checkpoint), **options}.items():
+        writer = writer.option(name, value)
+    return writer.trigger(availableNow=True)
+
+
+def run(writer):
+    query = writer.start()
+    query.awaitTermination()
+    return query
+
+
+def fill(bootstrap, topic, rows):
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for row in rows:
+        producer.produce(topic, key=b"%d" % (row % 97), value=b"%d" % row)
+    producer.flush()
+
+
+def test_restarted_from_its_checkpoint(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
+    for first in (0, 1000):
+        fill(bootstrap, source, range(first, first + 1000))
+        rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=400)
+        query = run(writing(rows.select("key", "value"), bootstrap, tmp_path / "checkpoint", topic=sink))
+        assert sum(progress["numInputRows"] for progress in query.recentProgress) == 1000
+    check_exactly(bootstrap, sink, range(2000))
+    # The keys go where the Java client's partitioner, which librdkafka names so, would put them.
+    reference = new_topic(bootstrap, 3)
+    producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random"})
+    for row in range(97):
+        producer.produce(reference, key=b"%d" % row)
+    producer.flush()
+    wanted = {key: partition for partition, key, _ in read_committed(bootstrap, reference)}
+    assert {key: partition for partition, key, _ in read_committed(bootstrap, sink)} == wanted
+
+
+@pytest.mark.parametrize("fault", [faults.WORKER_DIES, faults.TASK_FAILS])
+def test_a_task_that_is_lost_after_its_marker(spark, bootstrap, tmp_path, fault):
+    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
+    fill(bootstrap, source, range(1000))
+    faults.arm(tmp_path, fault)
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    options = {"topic": sink, "fault.directory": str(tmp_path)}
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    assert faults.struck(tmp_path) == [fault]
+    check_exactly(bootstrap, sink, range(1000))
+
+
+def test_a_commit_that_fails_after_the_decision(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
+    fill(bootstrap, source, range(1000))
+    faults.arm(tmp_path, faults.COMMIT_RAISES)
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    options = {"topic": sink, "fault.directory": str(tmp_path)}
+    with pytest.raises(StreamingQueryException, match="because a test wants it to"):
+        run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    check_exactly(bootstrap, sink, range(1000))
+
+
+@pytest.mark.skipif("EXACTA_TEST_BOOTSTRAP" in os.environ, reason="kills its own broker")
+def test_a_broker_that_is_killed_while_the_query_runs(spark, tmp_path):
+    with exacta.Broker() as broker:
+        bootstrap = broker.bootstrap_servers
+        source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
+        fill(bootstrap, source, range(3000))
+        rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=300).select("key", "value")
+        query = writing(rows, bootstrap, tmp_path / "checkpoint", topic=sink).start()
+        crashes = 0
+        while not query.awaitTermination(1):
+            # Only while the query gets on: each crash meets another step of it.
+            if query.recentProgress and crashes < 4:
+                broker.kill()
+                broker.start()
+                crashes += 1
+        assert crashes > 0
+        check_exactly(bootstrap, sink, range(3000))
+
+
+def test_topic_partition_and_headers_by_row(spark, bootstrap, tmp_path):
+    source, sink, other = new_topic(bootstrap, 1), new_topic(bootstrap, 3), new_topic(bootstrap, 2)
+    fill(bootstrap, source, range(6))
+    rows = reading(spark, bootstrap, source).selectExpr(
+        f"if(cast(value as string) < '3', '{sink}', '{other}') as topic",
+        "cast(null as binary) as key",
+        "cast(value as string) as value",
+        "cast(value as string) % 2 as part",
+        "array(named_struct('key', 'h', 'value', value)) as headers",
+    )
+    rows = rows.selectExpr("topic", "key", "value", "cast(part as int) as partition", "headers")
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", **{"transaction.marker.topic": sink}))
+    assert sorted(read_committed(bootstrap, sink)) == [(0, None, b"0"), (0, None, b"2"), (1, None, b"1")]
+    assert sorted(read_committed(bootstrap, other)) == [(0, None, b"4"), (1, None, b"3"), (1, None, b"5")]
+    back = reading(spark, bootstrap, other, includeHeaders="true").select("value", "headers")
+    query = back.writeStream.format("memory").queryName("back").trigger(availableNow=True).start()
+    query.awaitTermination()
+    found = spark.sql("select * from back").collect()
+    assert all(row.headers[0].value == row.value and row.headers[0].key == "h" for row in found)
+    assert len(found) == 3
+
+
+def test_what_is_refused_is_said_in_a_sentence(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    rows = reading(spark, bootstrap, source).select("key", "value")
+
+    def refusal(writer):
+        with pytest.raises(Exception) as refused:  # noqa: PT011 - Spark wraps them in several ways
+            run(writer)
+        return str(refused.value)
+
+    checkpoint = tmp_path / "a"
+    assert "writing needs a topic: set option 'topic'" in refusal(writing(rows, bootstrap, checkpoint))
+    strange = writing(rows, bootstrap, tmp_path / "b", topic=sink, topicc="x")
+    assert "does not know option 'topicc' for writing; did you mean 'topic'?" in refusal(strange)
+    update = writing(rows, bootstrap, tmp_path / "c", topic=sink).outputMode("update")
+    assert "does not support Update mode" in refusal(update)
+    numbers = rows.selectExpr("1 as value")
+    assert "column 'value' must be of type string or binary, not int" in refusal(
+        writing(numbers, bootstrap, tmp_path / "d", topic=sink)
+    )
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path / "default"))
+    try:
+        default = rows.writeStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).option("topic", sink)
+        assert "writing needs option 'checkpointLocation' as an .option(...)" in refusal(
+            default.trigger(availableNow=True)
+        )
+    finally:
+        spark.conf.unset("spark.sql.streaming.checkpointLocation")
+    nowhere = reading(spark, bootstrap, "nowhere").select("value")
+    assert "topic 'nowhere' does not exist on" in refusal(writing(nowhere, bootstrap, tmp_path / "e", topic=sink))
+    with pytest.raises(Exception, match="reading needs exactly one of the options 'subscribe'"):
+        spark.readStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).load()
+    with pytest.raises(Exception, match="reads streams"):
+        spark.read.format("exacta").option("kafka.bootstrap.servers", bootstrap).option(
+            "subscribe", source
+        ).load().count()
+
+
+def test_a_copied_checkpoint_is_refused_and_harms_nothing(spark, bootstrap, tmp_path):
+    import shutil
+
+    source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    fill(bootstrap, source, range(100))
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    run(writing(rows, bootstrap, tmp_path / "one", topic=sink))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    fill(bootstrap, source, range(100, 200))
+    with pytest.raises(StreamingQueryException, match=r"two' is a copy: query .* has committed from"):
+        run(writing(rows, bootstrap, tmp_path / "two", topic=sink))
+    run(writing(rows, bootstrap, tmp_path / "one", topic=sink))
+    check_exactly(bootstrap, sink, range(200))
+    fill(bootstrap, source, range(200, 300))
+    shutil.move(tmp_path / "one", tmp_path / "three")
+    run(writing(rows, bootstrap, tmp_path / "three", topic=sink, **{"checkpoint.moved": "true"}))
+    check_exactly(bootstrap, sink, range(300))

@@ -1,0 +1,193 @@
+"""The reader, called as Spark calls it, against a real broker and without a virtual machine."""
+
+import time
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from exacta.client.errors import ClientError
+from exacta.client.routing import UnknownTopic
+from exacta.spark.options import OptionError, source_options
+from exacta.spark.planning import DataLost
+from exacta.spark.rows import read_schema
+from exacta.spark.source import ExactaStreamReader
+from tests.spark.clusters import new_topic
+
+
+def reader_of(bootstrap: str, **options: str) -> ExactaStreamReader:
+    given = {"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest", **options}
+    parsed = source_options({name.replace("__", "."): value for name, value in given.items()})
+    return ExactaStreamReader(parsed, read_schema(include_headers=parsed.include_headers))
+
+
+def rows_between(reader, start, end):
+    rows = []
+    for partition in reader.partitions(start, end):
+        for batch in reader.read(partition):
+            rows += batch.to_pylist()
+    return rows
+
+
+def transactional(bootstrap: str, name: str) -> Producer:
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": 60_000})
+    producer.init_transactions(30)
+    return producer
+
+
+def test_the_columns_of_sparks_kafka_connector(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, key=b"k", value=b"v", timestamp=1_700_000_000_123, headers=[("h", b"x"), ("n", None)])
+    producer.produce(topic, key=None, value=None, timestamp=1_700_000_000_124)
+    producer.flush()
+    reader = reader_of(bootstrap, subscribe=topic, includeHeaders="true")
+    start = reader.initialOffset()
+    assert start == {topic: {"0": 0}}
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end == {topic: {"0": 2}}
+    first, second = rows_between(reader, start, end)
+    assert (first["key"], first["value"], first["topic"], first["partition"], first["offset"]) == (
+        b"k",
+        b"v",
+        topic,
+        0,
+        0,
+    )
+    assert first["timestamp"].timestamp() == 1_700_000_000.123
+    assert first["timestampType"] == 0
+    assert first["headers"] == [{"key": "h", "value": b"x"}, {"key": "n", "value": None}]
+    assert (second["key"], second["value"], second["offset"], second["headers"]) == (None, None, 1, None)
+
+
+def test_reads_what_is_committed_only_and_plans_no_further(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    writer, aborter, keeper = (transactional(bootstrap, f"{topic}-{name}") for name in ("writer", "aborter", "keeper"))
+    writer.begin_transaction()
+    aborter.begin_transaction()
+    for row in range(50):
+        writer.produce(topic, value=b"good %d" % row)
+        aborter.produce(topic, value=b"bad %d" % row)
+        if row % 10 == 9:  # interleaved in batches
+            writer.flush()
+            aborter.flush()
+    aborter.abort_transaction(30)
+    writer.commit_transaction(30)
+    keeper.begin_transaction()
+    keeper.produce(topic, value=b"undecided")
+    keeper.flush()
+    plain = Producer({"bootstrap.servers": bootstrap})
+    plain.produce(topic, value=b"behind the undecided one")
+    plain.flush()
+
+    reader = reader_of(bootstrap, subscribe=topic)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end == {topic: {"0": 102}}  # 100 records and two markers
+    assert [row["value"] for row in rows_between(reader, start, end)] == [b"good %d" % row for row in range(50)]
+
+    keeper.abort_transaction(30)
+    everything = reader.latestOffset(end, ReadAllAvailable())
+    assert [row["value"] for row in rows_between(reader, end, everything)] == [b"behind the undecided one"]
+
+    dirty = reader_of(bootstrap, subscribe=topic, kafka__isolation__level="read_uncommitted")
+    assert len(rows_between(dirty, start, everything)) == 102
+
+
+def test_ranges_that_begin_and_end_inside_batches(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100, "compression.type": "gzip"})
+    for row in range(1000):
+        producer.produce(topic, value=b"%d" % row)
+    producer.flush()
+    reader = reader_of(bootstrap, subscribe=topic, maxOffsetsPerTrigger="300")
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(300)
+    position, seen = reader.initialOffset(), []
+    while True:
+        end = reader.latestOffset(position, limit)
+        if end == position:
+            break
+        seen.append([int(row["value"]) for row in rows_between(reader, position, end)])
+        position = end
+    assert seen == [list(range(300)), list(range(300, 600)), list(range(600, 900)), list(range(900, 1000))]
+
+
+def test_a_range_without_any_visible_row(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    aborter = transactional(bootstrap, f"{topic}-aborter")
+    aborter.begin_transaction()
+    aborter.produce(topic, value=b"bad")
+    aborter.flush()
+    aborter.abort_transaction(30)
+    reader = reader_of(bootstrap, subscribe=topic)
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert end == {topic: {"0": 2}}
+    assert rows_between(reader, reader.initialOffset(), end) == []
+
+
+def test_an_idle_reader_waits_and_is_woken(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    reader = reader_of(bootstrap, subscribe=topic)
+    start = reader.initialOffset()
+    began_s = time.monotonic()
+    for _ in range(6):
+        assert reader.latestOffset(start, ReadAllAvailable()) == start
+    assert time.monotonic() - began_s > 0.4  # the first one answers at once, the others wait 100 ms each
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, value=b"x")
+    producer.flush()
+    assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 1}}
+    reader.stop()
+
+
+def test_available_now_ends_where_it_began(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, value=b"before")
+    producer.flush()
+    reader = reader_of(bootstrap, subscribe=topic)
+    start = reader.initialOffset()
+    reader.prepareForTriggerAvailableNow()
+    producer.produce(topic, value=b"after")
+    producer.flush()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end == {topic: {"0": 1}}
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
+
+
+def test_starting_offsets_by_partition(bootstrap):
+    topic = new_topic(bootstrap, 3)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for partition in range(3):
+        for _ in range(5):
+            producer.produce(topic, value=b"x", partition=partition)
+    producer.flush()
+    reader = reader_of(bootstrap, subscribe=topic, startingOffsets=f'{{"{topic}": {{"0": -2, "1": 3, "2": -1}}}}')
+    assert reader.initialOffset() == {topic: {"0": 0, "1": 3, "2": 5}}
+    with pytest.raises(OptionError, match="must name exactly the partitions"):
+        reader_of(bootstrap, subscribe=topic, startingOffsets=f'{{"{topic}": {{"0": 1}}}}').initialOffset()
+    assigned = reader_of(bootstrap, assign=f'{{"{topic}": [1, 2]}}')
+    assert assigned.latestOffset(assigned.initialOffset(), ReadAllAvailable()) == {topic: {"1": 5, "2": 5}}
+
+
+def test_an_unknown_topic_is_named(bootstrap):
+    with pytest.raises(UnknownTopic, match="topic 'nowhere' does not exist on"):
+        reader_of(bootstrap, subscribe="nowhere").initialOffset()
+
+
+def test_offsets_that_are_gone(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    reader = reader_of(bootstrap, subscribe=topic)
+    ahead = {topic: {"0": 7}}
+    with pytest.raises(DataLost, match="ends at offset 0, before offset 7"):
+        reader.latestOffset(ahead, ReadAllAvailable())
+    tolerant = reader_of(bootstrap, subscribe=topic, failOnDataLoss="false")
+    assert tolerant.latestOffset(ahead, ReadAllAvailable()) == ahead
+
+
+def test_a_cluster_that_cannot_be_reached():
+    from exacta.client.routing import Client
+
+    with pytest.raises(ClientError, match=r"cannot connect to 127\.0\.0\.1:1"):
+        Client("127.0.0.1:1", call_timeout_ms=50).nodes()
