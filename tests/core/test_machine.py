@@ -72,6 +72,11 @@ class CoreMachine(RuleBasedStateMachine):
         self.world.state = restore(snapshot(self.world.state), SMALL)
         after_recovery(self.world.state)
 
+    @rule()
+    def crash(self) -> None:
+        """Crash and forget the registrations that were acknowledged last."""
+        self.world.crash()
+
     @invariant()
     def holds(self) -> None:
         if hasattr(self, "world"):

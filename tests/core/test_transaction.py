@@ -34,17 +34,8 @@ def in_phase(world: World, phase: Phase) -> Producer:
 
 
 def expire(producer: Producer) -> object:
-    world = producer.world
-    held = world.state.transactionals["x"]
-    world.now_ms += 5000
-    return world.send(
-        ExpireTransaction(
-            transactional_id="x",
-            producer_id=producer.producer_id,
-            producer_epoch=producer.epoch,
-            start_ms=held.start_ms,
-        )
-    )
+    producer.world.now_ms += 5000
+    return producer.world.send(ExpireTransaction(transactional_id="x"))
 
 
 INPUTS = {

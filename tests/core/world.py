@@ -12,13 +12,15 @@ from exacta.core.commands import (
     InitProducerId,
     OffsetToCommit,
 )
-from exacta.core.decide import decide
+from exacta.core.decide import decide, timers_after_recovery
 from exacta.core.events import Event, decode_event, encode_event
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import Appended, ProducerBound
+from exacta.core.snapshot import after_recovery
 from exacta.core.state import Limits, State
+from exacta.engine.durability import WAITS
 
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
 
@@ -33,6 +35,7 @@ class World:
         self.timers: list[Timer] = []
         self.now_ms = 1_000_000
         self.woken: dict[int, object] = {}
+        self.durable_length = 0
 
     def send(self, command: Command) -> object:
         """Decide and apply; return the reply (None while it waits)."""
@@ -42,6 +45,8 @@ class World:
                 event = decode_event(encode_event(event))
                 self.log.append(event)
             apply(self.state, event)
+        if WAITS[type(command)]:
+            self.durable_length = len(self.log)
         self.timers += outcome.timers
         self.woken.update(outcome.wakes)
         if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
@@ -68,6 +73,15 @@ class World:
             self.now_ms = max(self.now_ms, timer.at_ms)
             self.send(timer.command)
         self.now_ms = end_ms
+
+    def crash(self) -> None:
+        """Lose what no acknowledged answer rests on, and recover from the rest."""
+        del self.log[self.durable_length :]
+        self.state = State(limits=self.state.limits)
+        for event in self.log:
+            apply(self.state, event)
+        after_recovery(self.state)
+        self.timers = timers_after_recovery(self.state)
 
     def check(self) -> None:
         assert violations(self.state, self.log, self.acknowledged) == []

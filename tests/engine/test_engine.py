@@ -373,3 +373,21 @@ def test_create_is_answered_when_it_is_durable(rig: Rig) -> None:
     assert rig.engine.visible("u", 0) is None
     rig.loop.settle()
     assert rig.engine.visible("u", 0) == Visible(0, 0, 0)
+
+
+def test_a_transaction_each_millisecond_leaves_one_timer(rig: Rig) -> None:
+    producer = bound(rig)
+    for sequence in range(100):
+        rig.submit(add(producer))
+        rig.submit(batch(b"x", 0, producer, sequence, transactional=True), payloads=[b"x"])
+        rig.submit(end(producer, commit=True))
+        rig.loop.pass_time(1)
+    assert len(rig.engine._deadlines._heap) == 1
+
+
+def test_a_defect_while_a_command_is_taken_stops_the_engine(rig: Rig) -> None:
+    with pytest.raises(AssertionError):
+        rig.engine.submit([batch(b"a")], lambda answers: None)  # no payload: the event is applied and cannot be written
+    assert len(rig.failures) == 1
+    assert rig.append(b"b") == []
+    rig.loop.settle()

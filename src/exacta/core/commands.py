@@ -89,12 +89,9 @@ class EndTransaction(Command, frozen=True, kw_only=True):
 
 
 class ExpireTransaction(Command, frozen=True, kw_only=True):
-    """Timer: abort a transaction whose time is up."""
+    """Timer: abort the transaction of this id if its time is up; names no transaction, so that one timer serves all."""
 
     transactional_id: str
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
-    start_ms: int
 
 
 # --- offsets ----------------------------------------------------------------------------------------------------------

@@ -35,7 +35,9 @@ def decide(state: State, command: Command, now_ms: int) -> Outcome:
 def timers_after_recovery(state: State) -> list[Timer]:
     """Return the timers that open transactions need; those of members died with the membership."""
     return [
-        transaction.expiry(held, held.start_ms) for held in state.transactionals.values() if held.phase is Phase.ONGOING
+        transaction.expiry(held, held.deadline_ms)
+        for held in state.transactionals.values()
+        if held.phase is Phase.ONGOING
     ]
 
 

@@ -157,7 +157,7 @@ def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tu
     )
     timers: tuple[Timer, ...] = ()
     if held.phase is not Phase.ONGOING:
-        timers = (expiry(held, now_ms),)
+        timers = (expiry(held, now_ms + held.transaction_timeout_ms),)
     return Outcome(events=(extended,), reply=DONE, timers=timers)
 
 
@@ -196,15 +196,9 @@ def joined(
     return Extension(outcome.events, outcome.timers)
 
 
-def expiry(held: Transactional, start_ms: int) -> Timer:
-    """Return the timer that aborts the transaction which began, or begins, at `start_ms`."""
-    command = ExpireTransaction(
-        transactional_id=held.transactional_id,
-        producer_id=held.producer_id,
-        producer_epoch=held.producer_epoch,
-        start_ms=start_ms,
-    )
-    return Timer(start_ms + held.transaction_timeout_ms, command)
+def expiry(held: Transactional, deadline_ms: int) -> Timer:
+    """Return the timer that looks at the deadline of the transaction which is open, or begins."""
+    return Timer(deadline_ms, ExpireTransaction(transactional_id=held.transactional_id))
 
 
 def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
@@ -231,11 +225,11 @@ def expire(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:
     The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588); after a takeover it may
     not.
     """
-    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
-    if isinstance(held, Rejection) or held.phase is not Phase.ONGOING or held.start_ms != command.start_ms:
+    held = state.transactionals.get(command.transactional_id)
+    if held is None or held.phase is not Phase.ONGOING:
         return Outcome(reply=DONE)
-    if now_ms < held.deadline_ms:  # the clock went back
-        return Outcome(reply=DONE, timers=(Timer(held.deadline_ms, command),))
+    if now_ms < held.deadline_ms:  # this transaction began after the timer was set, or the clock went back
+        return Outcome(reply=DONE, timers=(expiry(held, held.deadline_ms),))
     producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
     bound = ProducerBound(
         transactional_id=held.transactional_id,

@@ -50,8 +50,10 @@ class Deadlines:
         # Anything earlier than "never" must arm again; what the callbacks add is armed once, below.
         self._armed_ms = -1
         now_ms = self._clock()
-        while self._heap and self._heap[0][0] <= now_ms:
-            heapq.heappop(self._heap)[2]()
-        self._armed_ms = None
-        if self._heap:
-            self._arm()
+        try:
+            while self._heap and self._heap[0][0] <= now_ms:
+                heapq.heappop(self._heap)[2]()
+        finally:
+            self._armed_ms = None
+            if self._heap:
+                self._arm()

@@ -37,7 +37,7 @@ WAITS: dict[type[Command], bool] = {
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,
-    # promises only that the next request is accepted; that one is refused if a crash forgets this one
+    # promises only that the next request is accepted, which makes up for it if a crash forgets this one
     AddPartitions: False,
     AddGroup: False,
     # promises nothing durable: members join again

@@ -10,8 +10,8 @@ while one group is being synced, the next one gathers. The state in memory is th
 most two groups, and every answer is held back until the group that holds the state it was taken from is durable. What
 readers see (`Visible`) is taken down when a group is sealed, and shown when it is durable.
 
-A failed or conflicting append makes the state in memory worthless: the engine answers nobody any more and says so once
-through `on_failure`; the process must stop, and recovery reads what is really there.
+A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
+more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ Done = Callable[[list[Answer]], None]
 
 
 class EngineFailed(Exception):
-    """The journal did not take a group: nothing in memory can be trusted, the process must end and recover."""
+    """Nothing in memory can be trusted any more (a group was not taken, or a defect): end the process and recover."""
 
 
 class Engine:
@@ -101,23 +101,30 @@ class Engine:
             return
         now_ms = self._clock()
         answers: list[Answer] = []
+        woken: list[tuple[Done, Answer]] = []
         waits = False
-        for number, command in enumerate(commands):
-            outcome = decide(self._state, command, now_ms)
-            command_waits = WAITS[type(command)]
-            waits = waits or command_waits
-            for event in outcome.events:
-                self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
-            for timer in outcome.timers:
-                self._set(timer)
-            if outcome.reply is None:
-                assert isinstance(command, JoinGroup | SyncGroup)
-                assert len(commands) == 1
-                self._parked[command.ticket] = done
-            else:
-                answers.append(outcome.reply)
-            for ticket, answer in outcome.wakes:
-                self._parked.pop(ticket)([answer])
+        try:
+            for number, command in enumerate(commands):
+                outcome = decide(self._state, command, now_ms)
+                command_waits = WAITS[type(command)]
+                waits = waits or command_waits
+                for event in outcome.events:
+                    self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
+                for timer in outcome.timers:
+                    self._set(timer)
+                if outcome.reply is None:
+                    assert isinstance(command, JoinGroup | SyncGroup)
+                    assert len(commands) == 1
+                    self._parked[command.ticket] = done
+                else:
+                    answers.append(outcome.reply)
+                woken += [(self._parked.pop(ticket), answer) for ticket, answer in outcome.wakes]
+        except Exception as defect:
+            # Memory may be ahead of what will ever be written: as worthless as after a failed append.
+            self._fail(f"{type(commands[0]).__name__}: {defect!r}")
+            raise
+        for waiting, answer in woken:
+            waiting([answer])
         if len(answers) == len(commands):
             if waits:
                 self._release(lambda: done(answers))
@@ -230,16 +237,20 @@ class Engine:
         self._gathering = CommitGroup()
         self._in_flight = group
         self._changes = visible_changes(self._state, group.touched)
-        end_position = self._journal.append(self._journal.position, group.entries, self._appended)
-        if self._journal.wants_snapshot:
-            # Nothing has gathered since: the state is exactly the one at the end of this group.
-            self._journal.save_snapshot(snapshot(self._state), end_position)
+        try:
+            end_position = self._journal.append(self._journal.position, group.entries, self._appended)
+            if self._journal.wants_snapshot:
+                # Nothing has gathered since: the state is exactly the one at the end of this group.
+                self._journal.save_snapshot(snapshot(self._state), end_position)
+        except Exception as defect:
+            self._fail(f"append: {defect!r}")
+            raise
 
     def _appended(self, result: AppendResult) -> None:
         group = self._in_flight
         assert group is not None
         if not isinstance(result, Appended):
-            self._fail(result)
+            self._fail(f"the journal did not take a group: {result}")
             return
         self._in_flight = None
         changes = self._changes
@@ -258,8 +269,8 @@ class Engine:
             else:
                 self._visible[partition_id] = seen
 
-    def _fail(self, result: object) -> None:
-        self.failed = EngineFailed(f"the journal did not take a group: {result}")
+    def _fail(self, reason: str) -> None:
+        self.failed = EngineFailed(reason)
         self._deadlines.close()
         self._on_failure(self.failed)
 
