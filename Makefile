@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-kafka clean
+.PHONY: help demo test test-spark-connector check bench bench-kafka clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -24,6 +24,16 @@ demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, 
 test: $(VENV)/.installed-test  ## the tests (a few minutes)
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
+# Its PySpark must be of the connector's version, so it has an environment of its own.
+.venv-spark-kafka/.installed: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv .venv-spark-kafka
+	.venv-spark-kafka/bin/python -m pip install --quiet --upgrade pip
+	.venv-spark-kafka/bin/python -m pip install --quiet --editable '.[test]' 'pyspark==4.2.0'
+	@touch $@
+
+test-spark-connector: .venv-spark-kafka/.installed  ## Spark's own Kafka connector against Exacta (needs Java and Maven)
+	EXACTA_TEST_SPARK_CONNECTOR=1 .venv-spark-kafka/bin/python -m pytest tests/spark_connector $(ARGS)
+
 check: $(VENV)/.installed-check  ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -37,4 +47,4 @@ bench-kafka: $(VENV)/.installed-test  ## the benchmark beside Apache Kafka (need
 	$(BIN)/python -m benchmarks --beside-kafka $(ARGS)
 
 clean:  ## remove the virtual environments and caches
-	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -24,6 +24,7 @@ import time
 import uuid
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
@@ -144,6 +145,8 @@ class Server:
             )
         except JournalError as error:
             raise ServerError(str(error)) from error
+        except msgspec.DecodeError as error:
+            raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
         except OSError as error:
             raise ServerError(f"cannot use the data directory {self._data}: {error.strerror or error}") from error
         advertised = self._advertise or self.listening

@@ -7,8 +7,8 @@ earlier ones (pipelining); each is a place in a queue, and answers leave strictl
 during one turn of the event loop is written at its end in one call. A request larger than `socket.request.max.bytes` is
 refused by its size field alone, before its body is read; until a frame is whole, nothing is held but what has arrived.
 
-Back-pressure: reading stops while too many requests, or too many bytes of them, are unanswered, and while the client
-does not read what it asked for.
+Back-pressure: reading stops while too many requests, or too many bytes of them and of their answers, are held, and
+while the client does not read what it asked for.
 
 A client that sends what cannot be understood loses this connection, with one line in the log, and nothing else happens.
 """
@@ -64,6 +64,7 @@ class Connection(asyncio.Protocol):
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
         self._outgoing: list[Buffer] = []
+        self._outgoing_bytes = 0
         self._flush_scheduled = False
         self._write_paused = False
         self._reading = True
@@ -199,6 +200,7 @@ class Connection(asyncio.Protocol):
             self._write_paused
             or len(self._unanswered) >= MAX_UNANSWERED
             or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
+            or self._outgoing_bytes >= WRITE_HIGH_WATER_BYTES
         )
 
     def _stop_reading(self) -> None:
@@ -217,12 +219,20 @@ class Connection(asyncio.Protocol):
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def answered(self) -> None:
-        """Send what has become ready at the head of the queue, at the end of this turn of the loop."""
+    def answered(self, context: RequestContext, response: list[Buffer]) -> None:
+        """Send what has become ready at the head of the queue, at the end of this turn of the loop.
+
+        From now on the request's place counts for the bytes of its answer, which are held until they are sent.
+        """
+        size = sum(map(len, response))
+        self._unanswered_bytes += size - context.size
+        context.size = size
         unanswered = self._unanswered
-        while unanswered and (response := unanswered[0].response) is not None:
-            self._unanswered_bytes -= unanswered.popleft().size
-            self._outgoing.extend(response)
+        while unanswered and (ready := unanswered[0].response) is not None:
+            size = unanswered.popleft().size
+            self._unanswered_bytes -= size
+            self._outgoing_bytes += size
+            self._outgoing.extend(ready)
         if not self._flush_scheduled and not self._closing:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
@@ -233,6 +243,7 @@ class Connection(asyncio.Protocol):
             return
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
+            self._outgoing_bytes = 0
             self._transport.writelines(outgoing)
         self._go_on()
 

@@ -59,7 +59,7 @@ class RequestContext:
         """Answer with what has been encoded already. A second answer is a bug and is dropped."""
         if self.response is None:
             self.response = response
-            self.connection.answered()
+            self.connection.answered(self, response)
 
     def guard(self, done: Callable[[T], None]) -> Callable[[T], None]:
         """Wrap a callback that the engine will call: an exception in it must end here."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -23,8 +24,7 @@ _FOUND_BY_SPARK = "pyspark_exacta"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 SETTINGS: Mapping[str, str] = {
-    # Workers talk to Spark over Unix sockets, and checkpoint files are renamed in place: a third off a small batch.
-    "spark.python.unix.domain.socket.enabled": "true",
+    # Checkpoint files are renamed in place; with the Unix sockets (below) that takes a third off a small batch.
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
@@ -34,6 +34,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 
+
+#: A Unix socket's path has 107 bytes at most; Spark puts a name of 42 behind the directory for temporary files.
+_LONGEST_SOCKET_DIRECTORY = 64
 
 # Compiling only lightly halves the processor time of a Spark that lives for a minute; a long one wants the default.
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -59,6 +62,8 @@ def session(
     builder = SparkSession.builder.master(master).appName(app)
     if quick_start:
         builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
+    short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_SOCKET_DIRECTORY
+    builder = builder.config("spark.python.unix.domain.socket.enabled", str(short).lower())
     for name, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
