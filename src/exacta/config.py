@@ -170,7 +170,7 @@ def read_properties(path: Path) -> dict[str, str]:
     Raises ConfigurationError; names and values are not looked at here.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"cannot read {path}: {reason}") from error

@@ -248,7 +248,7 @@ def _bind(listen: Endpoint) -> socket.socket:
     host = None if listen.host in WILDCARDS and listen.host != "::" else listen.host
     try:
         found = socket.getaddrinfo(host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise ServerError(_cannot_listen(listen, error)) from error
     # A name may have several addresses; clients that resolve it try IPv4 first where both exist.
     family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
@@ -263,8 +263,9 @@ def _bind(listen: Endpoint) -> socket.socket:
     return sock
 
 
-def _cannot_listen(listen: Endpoint, error: OSError) -> str:
-    return f"cannot listen on {listen}: {(error.strerror or str(error)).lower()}"
+def _cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot listen on {listen}: {reason.lower()}"
 
 
 def _cluster_id(path: Path) -> str:

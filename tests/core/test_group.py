@@ -1,6 +1,7 @@
 """The classic group protocol: its table swept, rebalances, time-outs, fencing of offset commits (KIP-447)."""
 
 import pytest
+from msgspec import structs
 
 from exacta.core.commands import (
     CommitOffsets,
@@ -13,9 +14,9 @@ from exacta.core.commands import (
 from exacta.core.ids import Ticket
 from exacta.core.membership import Phase
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Joined, MemberIdRequired, Synced
+from exacta.core.replies import DONE, Joined, MemberIdRequired, OffsetsTaken, Synced
 from exacta.core.views import fetch_offsets
-from tests.core.world import World
+from tests.core.world import SMALL, World
 
 SESSION_MS, REBALANCE_MS = 100, 300
 
@@ -374,11 +375,31 @@ def test_a_later_plain_commit_wins_over_an_earlier_pending_one() -> None:
     group.world.check()
 
 
-def test_offsets_are_checked(group: Group) -> None:
+def test_one_offsets_fault_is_not_anothers(group: Group) -> None:
+    good = OffsetToCommit(topic="t", partition=0, offset=4)
+    missing = OffsetToCommit(topic="t", partition=9, offset=1)
+    long = OffsetToCommit(topic="t", partition=1, offset=1, metadata="é" * 2049)
+    answer = group.world.send(CommitOffsets(group_id="g", offsets=(good, missing, long)))
+    assert answer == OffsetsTaken(
+        rejections=(None, Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.OFFSET_METADATA_TOO_LARGE)
+    )
+    assert committed(group.world) == 4
     producer = group.world.producer()
     producer.add_group()
-    assert producer.commit_offsets(1, partition=9) is Rejection.UNKNOWN_TOPIC_OR_PARTITION
-    long = OffsetToCommit(topic="t", partition=0, offset=1, metadata="é" * 2049)
-    command = CommitOffsets(group_id="g", offsets=(long,))
-    assert group.world.send(command) is Rejection.OFFSET_METADATA_TOO_LARGE
+    refused = OffsetsTaken(rejections=(Rejection.UNKNOWN_TOPIC_OR_PARTITION,))
+    assert producer.commit_offsets(1, partition=9) == refused
     assert group.world.send(CommitOffsets(group_id="", offsets=())) is Rejection.INVALID_GROUP_ID
+    group.world.check()
+
+
+def test_a_new_group_waits_for_its_first_members() -> None:
+    group = Group()
+    group.world = World(structs.replace(SMALL, group_initial_rebalance_delay_ms=50))
+    group.world.topic()
+    first, _ = group.join("a")
+    group.world.pass_time(20)
+    second, _ = group.join("b")
+    group.world.pass_time(29)
+    assert group.phase is Phase.PREPARING_REBALANCE
+    group.world.pass_time(1)
+    assert group.joined(first).generation == group.joined(second).generation == 1

@@ -259,15 +259,23 @@ def test_a_write_out_of_sequence_begins_nothing(world: World) -> None:
     world.check()
 
 
-def test_a_forgotten_begin_can_be_aborted(world: World) -> None:
+def test_a_forgotten_begin_can_be_aborted_and_is_given_up(world: World) -> None:
     producer = in_phase(world, Phase.COMPLETE_COMMIT)
     after_recovery(world.state)
     assert isinstance(producer.end(commit=False), TransactionEnded)
+    assert isinstance(producer.end(commit=False), TransactionEnded), "a repeat gets the same answer"
+    assert producer.append() is REFUSED, "a late write of what was aborted must not begin anything"
     producer.add()
     producer.append()
     producer.end(commit=True)
     assert producer.end(commit=False) is INVALID, "commit, then abort: the client must not be told that it aborted"
     world.check()
+
+
+def test_a_forgotten_begin_of_nothing_can_be_committed(world: World) -> None:
+    producer = world.producer()
+    after_recovery(world.state)
+    assert isinstance(producer.end(commit=True), TransactionEnded)
 
 
 def test_bad_arguments(world: World) -> None:

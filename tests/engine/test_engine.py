@@ -15,7 +15,7 @@ from exacta.core.commands import (
     SyncGroup,
 )
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, Joined, ProducerBound, Synced, TransactionEnded
+from exacta.core.replies import DONE, Appended, Joined, ProducerBound, Synced, TopicDeleted, TransactionEnded
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Phase
 from exacta.engine.durability import WAITS
@@ -216,7 +216,7 @@ def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
 
 def test_a_deleted_topic_answers_who_waits_for_it(rig: Rig) -> None:
     waiting = rig.fetch(max_wait_ms=10_000)
-    assert rig.ask(DeleteTopic(topic="t")) is DONE
+    assert isinstance(rig.ask(DeleteTopic(topic="t")), TopicDeleted)
     rig.loop.settle()
     assert waiting[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
     assert rig.engine.visible("t", 0) is None
@@ -391,3 +391,24 @@ def test_a_defect_while_a_command_is_taken_stops_the_engine(rig: Rig) -> None:
     assert len(rig.failures) == 1
     assert rig.append(b"b") == []
     rig.loop.settle()
+
+
+def test_a_topic_id_deletes_no_other_topic_of_that_name(rig: Rig) -> None:
+    old_id = rig.engine._state.topics["t"].topic_id
+    by_name, again, by_id = (
+        DeleteTopic(topic="t"),
+        CreateTopic(topic="t", topic_id=b"2" * 16, partition_count=1),
+        DeleteTopic(topic_id=old_id),
+    )
+    answers = rig.submit(by_name, again, by_id)
+    rig.loop.settle()
+    assert answers[2] is Rejection.UNKNOWN_TOPIC_ID
+    assert rig.engine.visible("t", 0) == Visible(0, 0, 0)
+
+
+def test_an_answered_fetch_is_not_kept_alive_by_its_deadline(rig: Rig) -> None:
+    rig.fetch(max_wait_ms=60_000)
+    rig.append(b"one")
+    rig.loop.settle()
+    assert rig.engine._fetcher._by_key == {}
+    assert rig.engine._fetcher._waiting == {}

@@ -73,4 +73,8 @@ def test_an_end_of_transaction_is_never_refused_as_abortable(rejection: Rejectio
 
 @pytest.mark.parametrize("rejection", [r for r in Rejection if CODES[r] in RETRIABLE])
 def test_only_what_may_pass_by_itself_is_retriable(rejection: Rejection) -> None:
-    assert rejection in {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.STORAGE_ERROR}
+    assert rejection in {
+        Rejection.UNKNOWN_TOPIC_OR_PARTITION,
+        Rejection.UNKNOWN_TOPIC_ID,
+        Rejection.STORAGE_ERROR,
+    }

@@ -9,6 +9,7 @@ from exacta.core.events import (
     Event,
     MemberSeen,
     MembershipChanged,
+    NothingAborted,
     OffsetsCommitted,
     ProducerBound,
     ProducerIdAllocated,
@@ -87,6 +88,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     held.phase = Phase.EMPTY
     state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
     state.volatile.transactional_by_producer[event.producer_id] = held
+    state.volatile.aborted_nothing.discard(event.transactional_id)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
 
 
@@ -95,6 +97,7 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
     if held.phase is not Phase.ONGOING:
         held.phase = Phase.ONGOING
         held.start_ms = event.at_ms
+        state.volatile.aborted_nothing.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
     held.partitions.update(event.partitions)
     held.groups.update(event.groups)
@@ -184,6 +187,11 @@ def _member_seen(state: State, event: MemberSeen) -> None:
     state.volatile.member_deadlines_ms[event.group_id, event.member_id] = event.deadline_ms
 
 
+def _nothing_aborted(state: State, event: NothingAborted) -> None:
+    state.volatile.may_have_forgotten.discard(event.transactional_id)
+    state.volatile.aborted_nothing.add(event.transactional_id)
+
+
 _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicCreated: _topic_created,
     TopicDeleted: _topic_deleted,
@@ -196,4 +204,5 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     OffsetsCommitted: _offsets_committed,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
+    NothingAborted: _nothing_aborted,
 }

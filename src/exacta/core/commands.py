@@ -27,9 +27,13 @@ class CreateTopic(Command, frozen=True, kw_only=True):
 
 
 class DeleteTopic(Command, frozen=True, kw_only=True):
-    """Delete a topic with its records; its committed offsets go too."""
+    """Delete a topic with its records; its committed offsets go too.
 
-    topic: str
+    Named by `topic`, or by `topic_id`: then a topic that has the name by now, but another id, is left alone.
+    """
+
+    topic: str = ""
+    topic_id: bytes = b""
 
 
 # --- producers and transactions ---------------------------------------------------------------------------------------

@@ -129,6 +129,13 @@ class MemberSeen(Event, frozen=True, kw_only=True, array_like=True, tag=11):
     deadline_ms: int
 
 
+class NothingAborted(Event, frozen=True, kw_only=True, array_like=True, tag=12):
+    """Volatile: an abort was answered although nothing is open: whatever the crash forgot has been given up."""
+
+    durable: ClassVar[bool] = False
+    transactional_id: str
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted

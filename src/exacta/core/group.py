@@ -85,8 +85,11 @@ class _Step:
         self.timers.append(Timer(deadline_ms, ExpireRebalance(group_id=self.group_id)))
 
     def complete_if_all_joined(self) -> None:
-        if self.membership.phase is Phase.PREPARING_REBALANCE and all(
-            member.join_ticket is not None for member in self.membership.members.values()
+        """Complete it, but for a group's first rebalance before its delay is over (KIP-134)."""
+        if (
+            self.membership.phase is Phase.PREPARING_REBALANCE
+            and self.now_ms >= self.membership.not_before_ms
+            and all(member.join_ticket is not None for member in self.membership.members.values())
         ):
             self.complete_rebalance()
 
@@ -170,12 +173,18 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
             return step.outcome(_joined(membership, member_id))
     if known is not None and known.join_ticket is not None:
         step.wakes.append((known.join_ticket, Rejection.REBALANCE_IN_PROGRESS))
+    delay_ms: int | None = None
     if membership.phase is Phase.EMPTY:
+        delay_ms = step.limits.group_initial_rebalance_delay_ms
         step.membership = replace(
-            membership, protocol_type=command.protocol_type, protocol="", leader=member_id, members={}
+            membership,
+            protocol_type=command.protocol_type,
+            protocol="",
+            leader=member_id,
+            members={},
+            not_before_ms=now_ms + delay_ms,
         )
     step.membership = replace(step.membership, pending=step.membership.pending - {member_id})
-    wait_ms = step.limits.group_initial_rebalance_delay_ms if membership.phase is Phase.EMPTY else None
     step.put(
         Member(
             member_id=member_id,
@@ -187,10 +196,9 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
             sync_ticket=known.sync_ticket if known is not None else None,
         )
     )
-    step.begin_rebalance(wait_ms=wait_ms)
+    step.begin_rebalance(wait_ms=delay_ms)
     step.put(replace(step.membership.members[member_id], join_ticket=command.ticket))
-    if not wait_ms:
-        step.complete_if_all_joined()
+    step.complete_if_all_joined()
     return step.outcome(None)
 
 

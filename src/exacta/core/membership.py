@@ -37,7 +37,8 @@ class Member(Struct, frozen=True, kw_only=True):
 class Membership(Struct, frozen=True, kw_only=True):
     """A group's members and generation; `pending` are ids given out by KIP-394 that have not joined yet.
 
-    `deadline_ms` is when a rebalance goes on without those who are late.
+    `deadline_ms` is when a rebalance goes on without those who are late, `not_before_ms` the end of the delay in which
+    a new group waits for its first members.
     """
 
     phase: Phase = Phase.EMPTY
@@ -48,6 +49,7 @@ class Membership(Struct, frozen=True, kw_only=True):
     members: dict[str, Member] = {}
     pending: frozenset[str] = frozenset()
     deadline_ms: int = 0
+    not_before_ms: int = 0
 
 
 NOBODY = Membership()

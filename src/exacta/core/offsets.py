@@ -1,25 +1,27 @@
 """Consumer groups' offsets: committed at once, or pending until a transaction ends (KIP-98, KIP-447)."""
 
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets, OffsetToCommit
-from exacta.core.events import OffsetsCommitted, TransactionalOffsetsCommitted
+from exacta.core.events import Event, OffsetsCommitted, TransactionalOffsetsCommitted
 from exacta.core.group import check_committer, session_extended
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
+from exacta.core.replies import DONE, OffsetsTaken, Reply
 from exacta.core.state import State
 from exacta.core.transaction import authorize, joined
 
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
     """Commit offsets outside a transaction; a member's commit is also a sign of life."""
-    rejection = _check_offsets(state, command.group_id, command.offsets) or check_committer(
+    rejection = _check_group(command.group_id) or check_committer(
         state, command.group_id, command.member_id, command.generation, transactional=False
     )
     if rejection is not None:
         return Outcome(reply=rejection)
-    committed = OffsetsCommitted(group_id=command.group_id, offsets=command.offsets, at_ms=now_ms)
-    seen = session_extended(state, command.group_id, command.member_id, now_ms)
-    return Outcome(events=(committed, *seen), reply=DONE)
+    taken, reply = _check_offsets(state, command.offsets)
+    events: tuple[Event, ...] = session_extended(state, command.group_id, command.member_id, now_ms)
+    if taken:
+        events = (OffsetsCommitted(group_id=command.group_id, offsets=taken, at_ms=now_ms), *events)
+    return Outcome(events=events, reply=reply)
 
 
 def commit_transactional_offsets(state: State, command: CommitTransactionalOffsets, now_ms: int) -> Outcome:
@@ -27,7 +29,7 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
-    rejection = _check_offsets(state, command.group_id, command.offsets) or check_committer(
+    rejection = _check_group(command.group_id) or check_committer(
         state, command.group_id, command.member_id, command.generation, transactional=True
     )
     if rejection is not None:
@@ -35,18 +37,31 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     before = joined(state, held, group_id=command.group_id, now_ms=now_ms)
     if before is None:
         return Outcome(reply=Rejection.TRANSACTION_NOT_BEGUN)
+    taken, reply = _check_offsets(state, command.offsets)
+    if not taken:
+        return Outcome(reply=reply)
     committed = TransactionalOffsetsCommitted(
-        group_id=command.group_id, producer_id=held.producer_id, offsets=command.offsets, at_ms=now_ms
+        group_id=command.group_id, producer_id=held.producer_id, offsets=taken, at_ms=now_ms
     )
-    return Outcome(events=(*before.events, committed), reply=DONE, timers=before.timers)
+    return Outcome(events=(*before.events, committed), reply=reply, timers=before.timers)
 
 
-def _check_offsets(state: State, group_id: str, offsets: tuple[OffsetToCommit, ...]) -> Rejection | None:
-    if not group_id:
-        return Rejection.INVALID_GROUP_ID
-    for offset in offsets:
-        if state.partition(offset.topic, offset.partition) is None:
-            return Rejection.UNKNOWN_TOPIC_OR_PARTITION
-        if len(offset.metadata.encode()) > state.limits.offset_metadata_max_bytes:
-            return Rejection.OFFSET_METADATA_TOO_LARGE
+def _check_group(group_id: str) -> Rejection | None:
+    return None if group_id else Rejection.INVALID_GROUP_ID
+
+
+def _check_offsets(state: State, offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[OffsetToCommit, ...], Reply]:
+    """Return the offsets that can be committed, and the answer: one partition's fault is not another's."""
+    rejections = tuple(_check_offset(state, offset) for offset in offsets)
+    if not any(rejections):
+        return offsets, DONE
+    taken = tuple(offset for offset, rejection in zip(offsets, rejections, strict=True) if rejection is None)
+    return taken, OffsetsTaken(rejections=rejections)
+
+
+def _check_offset(state: State, offset: OffsetToCommit) -> Rejection | None:
+    if state.partition(offset.topic, offset.partition) is None:
+        return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    if len(offset.metadata.encode()) > state.limits.offset_metadata_max_bytes:
+        return Rejection.OFFSET_METADATA_TOO_LARGE
     return None

@@ -9,11 +9,10 @@ class Rejection(Enum):
 
     # topics and partitions
     UNKNOWN_TOPIC_OR_PARTITION = auto()
+    UNKNOWN_TOPIC_ID = auto()
     TOPIC_ALREADY_EXISTS = auto()
     INVALID_TOPIC = auto()
     INVALID_PARTITIONS = auto()
-    INVALID_REPLICATION_FACTOR = auto()
-    INVALID_CONFIG = auto()
     # idempotence (KIP-98, KIP-360)
     OUT_OF_ORDER_SEQUENCE = auto()
     INVALID_PRODUCER_EPOCH = auto()
@@ -26,7 +25,6 @@ class Rejection(Enum):
     INVALID_TRANSACTION_TIMEOUT = auto()
     TRANSACTION_NOT_BEGUN = auto()
     """The partition or group is not part of an open transaction of this producer."""
-    TRANSACTIONAL_ID_NOT_FOUND = auto()
     INVALID_TRANSACTIONAL_ID = auto()
     # groups (classic protocol) and offsets
     UNKNOWN_MEMBER_ID = auto()

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+from exacta.core.rejections import Rejection
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -42,6 +43,19 @@ class TopicCreated(Reply, frozen=True, kw_only=True):
 
     topic_id: bytes
     partition_count: int
+
+
+class TopicDeleted(Reply, frozen=True, kw_only=True):
+    """The topic that this was is gone."""
+
+    topic: str
+    topic_id: bytes
+
+
+class OffsetsTaken(Reply, frozen=True, kw_only=True):
+    """Of the offsets, in the command's order, those without a rejection are committed."""
+
+    rejections: tuple[Rejection | None, ...]
 
 
 class MemberIdRequired(Reply, frozen=True, kw_only=True):

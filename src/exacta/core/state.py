@@ -29,7 +29,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
     group_initial_rebalance_delay_ms: int = 0
-    max_partitions_per_topic: int = 100_000
+    max_partitions_per_topic: int = 10_000
+    max_partitions: int = 100_000
+    """Of all topics. Each costs memory and time at every start, whoever asked for it."""
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -148,6 +150,8 @@ class Volatile(Struct):
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
     may_have_forgotten: set[str] = field(default_factory=set)
     """Transactional ids of which a crash may have forgotten an acknowledged AddPartitions or AddGroup (D4)."""
+    aborted_nothing: set[str] = field(default_factory=set)
+    """Those that have given it up since, and not begun again: a repeat of that abort gets the same answer."""
 
 
 class State(Struct):

@@ -6,8 +6,8 @@ from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.events import Event, TopicCreated, TopicDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
 from exacta.core.replies import TopicCreated as TopicCreatedReply
+from exacta.core.replies import TopicDeleted as TopicDeletedReply
 from exacta.core.state import State
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -19,7 +19,12 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INVALID_TOPIC)
     if command.topic in state.topics:
         return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)
-    if not 1 <= command.partition_count <= state.limits.max_partitions_per_topic:
+    limits = state.limits
+    if (
+        not 1
+        <= command.partition_count
+        <= min(limits.max_partitions_per_topic, limits.max_partitions - len(state.partitions))
+    ):
         return Outcome(reply=Rejection.INVALID_PARTITIONS)
     reply = TopicCreatedReply(topic_id=command.topic_id, partition_count=command.partition_count)
     events: tuple[Event, ...] = ()
@@ -38,6 +43,13 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
 
 def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
     """Delete a topic; an open transaction goes on without its partitions."""
-    if command.topic not in state.topics:
-        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-    return Outcome(events=(TopicDeleted(topic=command.topic),), reply=DONE)
+    if command.topic_id:
+        found = next((topic for topic in state.topics.values() if topic.topic_id == command.topic_id), None)
+        unknown = Rejection.UNKNOWN_TOPIC_ID
+    else:
+        found = state.topics.get(command.topic)
+        unknown = Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    if found is None:
+        return Outcome(reply=unknown)
+    reply = TopicDeletedReply(topic=found.topic, topic_id=found.topic_id)
+    return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply)

@@ -12,14 +12,21 @@ and groups (DESIGN D2), so that no phase lies between, and nobody is ever told t
 
 * An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
 it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, and an abort of nothing
-succeeds. `may_have_forgotten` says for whom: those that were there at recovery, until they end a transaction or
-initialise again.
+succeeds, and gives it up. `may_have_forgotten` says for whom: those that were there at recovery, until they end a
+transaction, abort or initialise again.
 """
 
 from msgspec import Struct
 
 from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction, InitProducerId
-from exacta.core.events import Event, ProducerBound, ProducerIdAllocated, TransactionEnded, TransactionExtended
+from exacta.core.events import (
+    Event,
+    NothingAborted,
+    ProducerBound,
+    ProducerIdAllocated,
+    TransactionEnded,
+    TransactionExtended,
+)
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -207,16 +214,20 @@ def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
     if isinstance(held, Rejection):
         return Outcome(reply=held)
     reply = TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
+    forgotten = held.transactional_id in state.volatile.may_have_forgotten
     match held.phase:
         case Phase.ONGOING:
             return Outcome(events=(ending(state, held, commit=command.commit, now_ms=now_ms),), reply=reply)
         case Phase.EMPTY:
-            already = not command.commit
+            already = not command.commit or forgotten
         case Phase.COMPLETE_COMMIT:
-            already = command.commit or held.transactional_id in state.volatile.may_have_forgotten
+            already = command.commit or forgotten or held.transactional_id in state.volatile.aborted_nothing
         case Phase.COMPLETE_ABORT:
             already = not command.commit
-    return Outcome(reply=reply if already else Rejection.INVALID_TRANSACTION_STATE)
+    if not already:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+    given_up = (NothingAborted(transactional_id=held.transactional_id),) if forgotten and not command.commit else ()
+    return Outcome(events=given_up, reply=reply)
 
 
 def expire(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:

@@ -62,7 +62,7 @@ class _Waiting(Struct, eq=False):
     request: FetchRequest
     done: Callable[[list[FetchResult]], None]
     partition_ids: set[PartitionId]
-    answered: bool = False
+    key: int = 0
 
 
 class Fetcher:
@@ -76,6 +76,8 @@ class Fetcher:
         self._visible = visible
         self._deadlines = deadlines
         self._waiting: dict[PartitionId, dict[int, _Waiting]] = {}
+        self._by_key: dict[int, _Waiting] = {}
+        self._count = 0
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
         """Answer now, or when there is enough, or when the time is over."""
@@ -89,9 +91,14 @@ class Fetcher:
             if (partition := self._state.partition(wanted.topic, wanted.partition)) is not None
         }
         waiting = _Waiting(request, done, partition_ids)
+        self._count += 1
+        key = self._count
+        self._by_key[key] = waiting
+        waiting.key = key
         for partition_id in partition_ids:
-            self._waiting.setdefault(partition_id, {})[id(waiting)] = waiting
-        self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(waiting))
+            self._waiting.setdefault(partition_id, {})[key] = waiting
+        # By a number: the deadline stays set when the fetch is answered, and must not keep the answer alive.
+        self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(key))
 
     def advance(self, partition_ids: Sequence[PartitionId]) -> None:
         """Look again at those who wait for one of these partitions."""
@@ -108,17 +115,18 @@ class Fetcher:
     def finish(self) -> None:
         """Answer everybody who waits with what there is: the engine stops."""
         for waiting in {key: w for by_id in self._waiting.values() for key, w in by_id.items()}.values():
-            self._over(waiting)
+            self._over(waiting.key)
 
-    def _over(self, waiting: _Waiting) -> None:
-        if not waiting.answered:
+    def _over(self, key: int) -> None:
+        waiting = self._by_key.get(key)
+        if waiting is not None:
             self._answer(waiting, self._plan(waiting.request))
 
     def _answer(self, waiting: _Waiting, plan: _Plan) -> None:
-        waiting.answered = True
+        del self._by_key[waiting.key]
         for partition_id in waiting.partition_ids:
             by_id = self._waiting[partition_id]
-            by_id.pop(id(waiting), None)
+            by_id.pop(waiting.key, None)
             if not by_id:
                 del self._waiting[partition_id]
         self._read(plan, waiting.done)

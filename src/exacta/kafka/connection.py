@@ -229,7 +229,9 @@ class Connection(asyncio.Protocol):
         context.size = size
         unanswered = self._unanswered
         while unanswered and (ready := unanswered[0].response) is not None:
-            size = unanswered.popleft().size
+            first = unanswered.popleft()
+            first.response = []  # whoever still knows the request must not keep its answer alive
+            size = first.size
             self._unanswered_bytes -= size
             self._outgoing_bytes += size
             self._outgoing.extend(ready)

@@ -12,11 +12,10 @@ from exacta.protocol.errors import ErrorCode
 
 CODES: dict[Rejection, ErrorCode] = {
     Rejection.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    Rejection.UNKNOWN_TOPIC_ID: ErrorCode.UNKNOWN_TOPIC_ID,
     Rejection.TOPIC_ALREADY_EXISTS: ErrorCode.TOPIC_ALREADY_EXISTS,
     Rejection.INVALID_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
     Rejection.INVALID_PARTITIONS: ErrorCode.INVALID_PARTITIONS,
-    Rejection.INVALID_REPLICATION_FACTOR: ErrorCode.INVALID_REPLICATION_FACTOR,
-    Rejection.INVALID_CONFIG: ErrorCode.INVALID_CONFIG,
     Rejection.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     Rejection.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
     Rejection.UNKNOWN_PRODUCER_ID: ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -25,7 +24,6 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
-    Rejection.TRANSACTIONAL_ID_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
     Rejection.UNKNOWN_MEMBER_ID: ErrorCode.UNKNOWN_MEMBER_ID,
     Rejection.ILLEGAL_GENERATION: ErrorCode.ILLEGAL_GENERATION,
@@ -51,7 +49,7 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # take that for abortable in a produce response.
     (ApiKey.PRODUCE, Rejection.PRODUCER_FENCED): (_EVERY_VERSION, ErrorCode.INVALID_PRODUCER_EPOCH),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.PRODUCER_FENCED): (_EVERY_VERSION, ErrorCode.INVALID_PRODUCER_EPOCH),
-    # DESIGN D4: a begin that a crash forgot. The client must abort, and go on with its next transaction.
+    # A write outside any transaction: the client must abort, and go on with its next transaction.
     # Produce: INVALID_TXN_STATE is fatal to kafka-python. TRANSACTION_ABORTABLE is what Kafka says from v11 on; older
     # clients do not know its number, and every one of them takes an unknown permanent error for abortable.
     (ApiKey.PRODUCE, Rejection.TRANSACTION_NOT_BEGUN): (_EVERY_VERSION, ErrorCode.TRANSACTION_ABORTABLE),

@@ -1,18 +1,12 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each.
-
-The core takes or refuses a command whole. Most refusals are about the committer and so hold for every partition. Where
-one partition is at fault, Kafka refuses that one alone: then, and only then, each partition is submitted by itself.
-"""
+"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each."""
 
 from collections.abc import Callable, Sequence
 
 from exacta.core.commands import Command, OffsetToCommit
-from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, OffsetsTaken
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-
-_ONE_PARTITION_AT_FAULT = frozenset({Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.OFFSET_METADATA_TOO_LARGE})
 
 
 def offset_to_commit(
@@ -34,9 +28,9 @@ def commit(
     """Submit the offsets; `done` gets one answer for each, in order."""
 
     def answered(answer: Answer) -> None:
-        if answer in _ONE_PARTITION_AT_FAULT and len(offsets) > 1:
-            broker.submit(context, [make_command((offset,)) for offset in offsets], done)
-        else:
+        if isinstance(answer, OffsetsTaken):
+            done([DONE if rejection is None else rejection for rejection in answer.rejections])
+        else:  # about the committer, and so about every partition
             done([answer] * len(offsets))
 
     broker.ask(context, make_command(tuple(offsets)), answered)

@@ -22,6 +22,9 @@ MAX_VERSION = 4  # 5 brings static membership
 PLAIN_ERROR = JoinGroupResponse
 MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
 
+_NAMED_BY = 200
+"""Characters of the client id that a member id begins with; a Kafka string must hold it, in everybody's answers."""
+
 
 def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Join or rejoin."""
@@ -58,8 +61,8 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             ticket=broker.new_ticket(),
             group_id=request.group_id,
             member_id=request.member_id,
-            new_member_id=f"{context.client_id}-{broker.new_uuid()}",
-            client_id=context.client_id,
+            new_member_id=f"{context.client_id[:_NAMED_BY]}-{broker.new_uuid()}",
+            client_id=context.client_id[:_NAMED_BY],
             client_host=context.client_host,
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
