@@ -42,6 +42,8 @@ class Broker:
     ) -> None:
         self._configuration = configure({**(config or {}), **options})
         self._given = None if data is None else Path(data)
+        if not 0 <= port <= 65535:
+            raise ValueError(f"port must be from 0 to 65535, not {port}")
         self._listen = Endpoint(DEFAULT_HOST, port)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
