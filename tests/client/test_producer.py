@@ -1,16 +1,19 @@
 """The producer: order, repeats and crashes of the broker."""
 
+import itertools
 import os
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
-import exacta
 from exacta.client.errors import DeadlineExceeded, KafkaError
 from exacta.client.producer import TransactionalProducer
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id
 from exacta.protocol.errors import ErrorCode
+from tests.conformance.brokers import broker_process
 from tests.spark.clusters import new_topic, read_committed
 
 ROWS = 20_000
@@ -33,34 +36,32 @@ def test_order_within_each_partition(bootstrap, compression):
     assert found == [list(range(partition, ROWS, 3)) for partition in range(3)]
 
 
-@pytest.mark.skipif("EXACTA_TEST_BOOTSTRAP" in os.environ, reason="kills its own broker")
-def test_a_broker_that_crashes_again_and_again():
-    with exacta.Broker() as broker:
-        topic = new_topic(broker.bootstrap_servers, 2)
-        with Client(broker.bootstrap_servers) as client:
+def test_a_broker_that_is_killed_again_and_again(tmp_path):
+    with broker_process(tmp_path) as broker:
+        topic = new_topic(broker.bootstrap, 2)
+        with Client(broker.bootstrap) as client:
             producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
             writer = TransactionalProducer(client, producer, batch_size_bytes=2_000, memory_bytes=20_000)
-            half_written, written = threading.Event(), threading.Event()
+            written, kills = threading.Event(), itertools.count()
 
             def crash():
-                half_written.wait()
-                while not written.wait(0.2):
-                    broker.kill()
-                    broker.start()
+                while not written.wait(0.1):
+                    next(kills)
+                    broker.restart_killed()
 
             nemesis = threading.Thread(target=crash)
-            nemesis.start()
             for row in range(ROWS):
                 if row == ROWS // 10:
-                    half_written.set()
+                    nemesis.start()
                 writer.append(TopicPartition(topic, row % 2), row, None, b"%d" % row)
             writer.flush()
             written.set()
             nemesis.join()
             writer.close()
+            assert next(kills) > 0
             end_transaction(client, producer, commit=True)
         found = [[], []]
-        for partition, _, value in read_committed(broker.bootstrap_servers, topic):
+        for partition, _, value in read_committed(broker.bootstrap, topic):
             found[partition].append(int(value))
         assert found == [list(range(partition, ROWS, 2)) for partition in range(2)]
 
@@ -78,11 +79,10 @@ def test_a_record_that_the_broker_refuses_is_not_repeated(bootstrap):
         end_transaction(client, producer, commit=False)
 
 
-@pytest.mark.skipif("EXACTA_TEST_BOOTSTRAP" in os.environ, reason="kills its own broker")
-def test_a_broker_that_stays_away_is_given_up():
-    with exacta.Broker() as broker:
-        topic = new_topic(broker.bootstrap_servers, 1)
-        client = Client(broker.bootstrap_servers)
+def test_a_broker_that_stays_away_is_given_up(tmp_path):
+    with broker_process(tmp_path) as broker:
+        topic = new_topic(broker.bootstrap, 1)
+        client = Client(broker.bootstrap)
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
         writer = TransactionalProducer(client, producer, delivery_timeout_ms=500)
         writer.append(TopicPartition(topic, 0), 1, None, b"x")
@@ -93,3 +93,40 @@ def test_a_broker_that_stays_away_is_given_up():
             writer.flush()
         writer.close()
         client.close()
+
+
+def test_time_that_the_caller_spends_elsewhere_is_not_counted(bootstrap, monkeypatch):
+    topic = new_topic(bootstrap, 1)
+    idle_s = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + idle_s[0], sleep=time.sleep)
+    monkeypatch.setattr("exacta.client.deadline.time", clock)
+    with Client(bootstrap) as client:
+        producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
+        writer = TransactionalProducer(client, producer, batch_size_bytes=200, delivery_timeout_ms=10_000)
+        for row in range(60):
+            idle_s[0] += 3_600
+            writer.append(TopicPartition(topic, 0), 1, None, b"%d" % row * 10)
+            if row % 20 == 0:
+                idle_s[0] += 3_600
+                writer.flush()
+        writer.flush()
+        writer.close()
+        end_transaction(client, producer, commit=True)
+    assert len(read_committed(bootstrap, topic)) == 60
+
+
+def test_a_transaction_that_was_ended_from_outside_is_not_begun_again(bootstrap):
+    """The rows of the first would be lost, and nobody would know."""
+    topic = new_topic(bootstrap, 1)
+    with Client(bootstrap) as client:
+        producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
+        writer = TransactionalProducer(client, producer)
+        writer.append(TopicPartition(topic, 0), 1, None, b"x")
+        writer.flush()
+        end_transaction(client, producer, commit=False)  # an operator's tool: the epoch stays
+        writer.append(TopicPartition(topic, 0), 1, None, b"y")
+        with pytest.raises(KafkaError) as refused:
+            writer.flush()
+        writer.close()
+    assert refused.value.code in (ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTION_ABORTABLE)
+    assert read_committed(bootstrap, topic) == []

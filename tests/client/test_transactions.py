@@ -82,6 +82,21 @@ def test_taking_over_aborts_and_fences(client, bootstrap, topic):
     assert [value for _, _, value in read_committed(bootstrap, topic)] == [b"kept"]
 
 
+def test_taking_over_from_one_incarnation_only(client, topic):
+    first = taken(client, f"{topic}-a")
+    written(client, first, topic, b"lost")
+    end_transaction(client, first, commit=False)
+    second = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000, expected=first)
+    assert second.producer_epoch > first.producer_epoch
+    third = taken(client, f"{topic}-a")
+    written(client, third, topic, b"kept")
+    for outdated in (first, second):
+        with pytest.raises(KafkaError) as refused:
+            init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000, expected=outdated)
+        assert refused.value.fenced
+    end_transaction(client, third, commit=True)
+
+
 def test_an_offset_in_a_transaction_is_unstable_until_its_end(client, topic):
     at, group = TopicPartition(topic, 0), f"{topic}-group"
     producer = taken(client, f"{topic}-a")
@@ -126,6 +141,7 @@ def test_many_are_ended_listed_and_described_at_once(client, bootstrap, topic):
     found = describe_transactions(client, [*names, f"{topic}-none"])
     assert [found[name].state for name in names] == ["Ongoing"] * 8 + ["Empty"]
     assert (found[names[0]].producer_id, found[names[0]].producer_epoch) == producers[0][1:]
+    assert found[names[0]].partitions >= {TopicPartition(topic, 0)}
     assert found[f"{topic}-none"] is None
     outcome = end_transactions(client, producers, commit=True)
     assert [error for error in outcome.values() if error is not None] == [outcome[producers[8]]]

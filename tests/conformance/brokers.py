@@ -26,10 +26,6 @@ BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.
     "group.initial.rebalance.delay.ms=0",
 )
-KAFKA_SETTINGS = (
-    # Kafka looks for transactions over their time every ten seconds by default.
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms=200",
-)
 
 
 def free_port() -> int:
@@ -132,7 +128,7 @@ def _kafka(folder: Path, advertised_port: int | None) -> BrokerProcess:
     from benchmarks.kafka import distribution, node
 
     port, controller_port = free_port(), free_port()
-    overrides = [*BROKER_SETTINGS, *KAFKA_SETTINGS]
+    overrides = list(BROKER_SETTINGS)
     if advertised_port is not None:
         controller = f"CONTROLLER://{HOST}:{controller_port}"
         overrides.append(f"advertised.listeners=PLAINTEXT://{HOST}:{advertised_port},{controller}")

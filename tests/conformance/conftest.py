@@ -14,6 +14,7 @@ from .clients import CLIENTS, Client
 from .proxy import Proxy
 from .scenario import Scenario
 
+SCENARIO_TIMEOUT_S = 400 if ON_KAFKA else 90
 _numbers = itertools.count()
 
 
@@ -22,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.timeout(90))
+            item.add_marker(pytest.mark.timeout(SCENARIO_TIMEOUT_S))
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
 
 

@@ -90,6 +90,14 @@ def test_a_driver_that_does_not_stop_is_killed_with_all_below_it(driver):
     assert wait_until_gone([each for found in processes.values() for each in found])
 
 
+def test_what_a_driver_leaves_behind_when_it_ends_by_itself_is_killed(driver):
+    process, processes = driver
+    processes["driver"][0].kill()
+    assert process.wait(timeout_s=10)
+    process.kill_survivors()
+    assert wait_until_gone([each for found in processes.values() for each in found])
+
+
 def test_lost_tasks_are_counted_in_the_log(tmp_path):
     process = DriverProcess([], tmp_path / "log")
     process.log.write_text(

@@ -65,10 +65,10 @@ class CrashingDriver(SinkDriver):
         if self.crash_at == "after commit":
             raise Crash
 
-    def sweep(self, *, protected):
+    def sweep(self, driver, **arguments):
         if self.crash_at == "before the last sweep":
             raise Crash
-        return super().sweep(protected=protected)
+        return super().sweep(driver, **arguments)
 
 
 @dataclass

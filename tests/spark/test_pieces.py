@@ -59,7 +59,7 @@ entries = st.builds(
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
-    made = Decision(batch_id, len(listed) + 3, shown, "run", tuple(listed))
+    made = Decision(batch_id, len(listed) + 3, shown, tuple(listed))
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)

@@ -1,7 +1,6 @@
 """The sink's protocol against a real broker, with a stand-in for Spark."""
 
 import itertools
-import os
 import threading
 import uuid
 from collections import Counter
@@ -9,14 +8,14 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-import exacta
 from exacta.client.routing import Client
-from exacta.client.transactions import TopicPartition, init_producer_id
+from exacta.client.transactions import TopicPartition, commit_offset, end_transaction, init_producer_id
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkDriver, SinkError
 from exacta.spark.task import write_task
+from tests.conformance.brokers import broker_process
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import Campaign
 
@@ -40,19 +39,17 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
     assert [row for row, count in counts.items() if count > 1] != []
 
 
-@pytest.mark.skipif("EXACTA_TEST_BOOTSTRAP" in os.environ, reason="kills its own broker")
 @pytest.mark.parametrize("seed", range(2))
-def test_every_row_once_while_the_broker_crashes_as_well(seed):
-    with exacta.Broker() as broker:
-        topic = new_topic(broker.bootstrap_servers)
-        campaign = Campaign(broker.bootstrap_servers, topic, seed=seed, batches=25)
+def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
+    with broker_process(tmp_path) as broker:
+        topic = new_topic(broker.bootstrap)
+        campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=20)
         ended, crashes = threading.Event(), itertools.count()
 
         def crash():
-            while not ended.wait(0.05):
+            while not ended.wait(0.1):
                 next(crashes)
-                broker.kill()
-                broker.start()
+                broker.restart_killed()
 
         nemesis = threading.Thread(target=crash)
         nemesis.start()
@@ -62,7 +59,7 @@ def test_every_row_once_while_the_broker_crashes_as_well(seed):
             ended.set()
             nemesis.join()
         assert next(crashes) > 3
-        check_exactly(broker.bootstrap_servers, topic, campaign.expected)
+        check_exactly(broker.bootstrap, topic, campaign.expected)
 
 
 # -- single steps -----------------------------------------------------------------------------------------------------
@@ -92,7 +89,7 @@ class Query:
         prepared = driver.prepare()
         results = [self.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(3)]
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(prepared.driver, Decision(batch_id, 3, "file:/a", "run", tuple(entries)))
+        driver.decide(prepared.driver, Decision(batch_id, 3, "file:/a", tuple(entries)))
         for task in timed_out:  # what the broker does to a transaction whose time is up
             init_producer_id(self.client, self.names.attempt(task, 0), transaction_timeout_ms=60_000)
 
@@ -148,7 +145,7 @@ def test_an_older_driver_decides_nothing(query):
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
         query.driver().commit([result], 0, tasks=1)
     with pytest.raises(NewerDriver):
-        query.driver().decide(old.driver, Decision(0, 1, "file:/a", "run", ()))
+        query.driver().decide(old.driver, Decision(0, 1, "file:/a", ()))
     with pytest.raises(NewerDriver):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
@@ -170,12 +167,95 @@ def test_abort_ends_what_the_tasks_left_open_and_what_never_spoke(query):
     assert query.rows() == []
 
 
+@pytest.mark.parametrize("batch_id", [0, 1])
+@pytest.mark.parametrize("told", ["nothing", "in part", "everything"])
+@pytest.mark.parametrize("moment", ["prepared", "written", "decided", "half ended"])
+def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, told, batch_id):
+    old = query.driver().prepare()
+    results = [query.task(old, 0, task, [task]) for task in range(2)]
+    outdated = {"nothing": [None, None], "in part": [results[0], None], "everything": results}[told]
+    new, driver = query.driver().prepare(), query.driver()
+    if moment == "prepared":
+        query.driver().abort(outdated, 0)
+    results = [query.task(new, batch_id, task, [task]) for task in range(2)]
+    if moment == "written":
+        query.driver().abort(outdated, 0)
+    if moment in ("decided", "half ended"):
+        entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
+        driver.decide(new.driver, Decision(batch_id, 2, "file:/a", tuple(entries)))
+        if moment == "half ended":
+            driver.end_all(entries[:1])
+        query.driver().abort(outdated, 0)
+        assert driver.end_all(entries) == []
+    else:
+        driver.commit(results, batch_id, tasks=2)
+    assert query.rows() == [0, 1]
+
+
+@pytest.mark.parametrize("ending", ["abort", "commit"])
+@pytest.mark.parametrize("step", ["read_decision", "sweep", "_silent_attempts", "_fence"])
+def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
+    old, older = query.driver().prepare(), query.driver()
+    results = [query.task(old, 0, task, [task]) for task in range(2)]
+    query.task(old, 0, 0, [0], attempt=1)  # a loser for the sweep
+    plain, newer = getattr(older, step), []
+
+    def take_over_first(*arguments, **named):
+        if not newer:
+            prepared = query.driver().prepare()
+            # Where the older one was done deciding, the query goes on with the next batch.
+            batch_id = prepared.decided_batch + 1
+            newer.append((batch_id, [query.task(prepared, batch_id, task, [10 + task]) for task in range(2)]))
+        return plain(*arguments, **named)
+
+    monkeypatch.setattr(older, step, take_over_first)
+    older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2)
+    if newer:
+        batch_id, results = newer[0]
+        query.driver().commit(results, batch_id, tasks=2)
+        assert query.rows() == ([10, 11] if ending == "abort" else [0, 1, 10, 11])
+    else:
+        assert (ending, step) in (("commit", "read_decision"), ("commit", "_silent_attempts"))
+
+
+def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, monkeypatch):
+    """Its rows are gone, and the marker began another one with the same epoch."""
+
+    def end_first(client, producer, *arguments):
+        end_transaction(client, producer, commit=False)
+        commit_offset(client, producer, *arguments)
+
+    prepared = query.driver().prepare()
+    monkeypatch.setattr("exacta.spark.task.commit_offset", end_first)
+    result = query.task(prepared, 0, 0, [1])
+    with pytest.raises(SinkError, match="was ended before its batch was decided"):
+        query.driver().commit([result], 0, tasks=1)
+    monkeypatch.undo()
+    query.driver().abort([result], 0)
+    query.driver().commit([query.task(query.driver().prepare(), 0, 0, [1])], 0, tasks=1)
+    assert query.rows() == [1]
+
+
+def test_a_task_that_an_abort_has_missed_opens_nothing(query, monkeypatch):
+    prepared = query.driver().prepare()
+    spoken = query.task(prepared, 0, 1, [1])
+
+    def abort_first(client, transactional_id, **settings):
+        query.driver().abort([None, spoken], 0)
+        return init_producer_id(client, transactional_id, **settings)
+
+    monkeypatch.setattr("exacta.spark.task.init_producer_id", abort_first)
+    with pytest.raises(NewerDriver):
+        query.task(prepared, 0, 0, [0])
+    assert held_back(query.client.bootstrap, query.topic) == {}
+
+
 def test_abort_leaves_a_decided_batch_alone(query):
     driver = query.driver()
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [1])
     loser = query.task(prepared, 0, 1, [2])
-    driver.decide(prepared.driver, Decision(0, 2, "file:/a", "run", (DecisionEntry(0, 0, *result.producer[1:]),)))
+    driver.decide(prepared.driver, Decision(0, 2, "file:/a", (DecisionEntry(0, 0, *result.producer[1:]),)))
     query.driver().abort([result, loser], 0)
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == [1]

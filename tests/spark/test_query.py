@@ -1,13 +1,11 @@
 """Queries of one Spark session: what is written, what is refused, and faults that leave the driver alive."""
 
-import os
-
 import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
-import exacta
 from exacta.spark import session
+from tests.conformance.brokers import broker_process
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, read_committed
 
@@ -97,10 +95,9 @@ def test_a_commit_that_fails_after_the_decision(spark, bootstrap, tmp_path):
     check_exactly(bootstrap, sink, range(1000))
 
 
-@pytest.mark.skipif("EXACTA_TEST_BOOTSTRAP" in os.environ, reason="kills its own broker")
 def test_a_broker_that_is_killed_while_the_query_runs(spark, tmp_path):
-    with exacta.Broker() as broker:
-        bootstrap = broker.bootstrap_servers
+    with broker_process(tmp_path) as broker:
+        bootstrap = broker.bootstrap
         source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
         fill(bootstrap, source, range(3000))
         rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=300).select("key", "value")
@@ -109,8 +106,7 @@ def test_a_broker_that_is_killed_while_the_query_runs(spark, tmp_path):
         while not query.awaitTermination(1):
             # Only while the query gets on: each crash meets another step of it.
             if query.recentProgress and crashes < 4:
-                broker.kill()
-                broker.start()
+                broker.restart_killed()
                 crashes += 1
         assert crashes > 0
         check_exactly(bootstrap, sink, range(3000))

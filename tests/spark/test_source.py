@@ -4,9 +4,11 @@ import time
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from exacta.client.errors import ClientError
+from exacta.client.fetcher import OffsetOutOfRange, fetch_range
 from exacta.client.routing import UnknownTopic
 from exacta.spark.options import OptionError, source_options
 from exacta.spark.planning import DataLost
@@ -184,6 +186,61 @@ def test_offsets_that_are_gone(bootstrap):
         reader.latestOffset(ahead, ReadAllAvailable())
     tolerant = reader_of(bootstrap, subscribe=topic, failOnDataLoss="false")
     assert tolerant.latestOffset(ahead, ReadAllAvailable()) == ahead
+
+
+def produced(bootstrap: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for row in range(count):
+        producer.produce(topic, value=b"%d" % row, partition=0)
+        producer.flush()  # a batch for each, so that a range can begin anywhere
+
+
+def test_a_topic_that_is_deleted_under_way(bootstrap, monkeypatch):
+    monkeypatch.setattr("exacta.spark.source._GONE_AFTER_MS", 300)
+    monkeypatch.setattr("exacta.spark.reading._GONE_AFTER_MS", 300)
+    gone, kept = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    produced(bootstrap, gone, 2)
+    produced(bootstrap, kept, 3)
+    strict, tolerant = (
+        reader_of(bootstrap, subscribe=f"{gone},{kept}", failOnDataLoss=fail) for fail in ("true", "false")
+    )
+    start = {gone: {"0": 1}, kept: {"0": 1}}
+    planned = strict.partitions(start, {gone: {"0": 2}, kept: {"0": 3}})
+    assert strict.latestOffset(start, ReadAllAvailable()) == tolerant.latestOffset(start, ReadAllAvailable())
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([gone])[gone].result(30)
+    with pytest.raises(DataLost, match=f"partition {gone}-0 is gone, .*set option 'failOnDataLoss' to false"):
+        strict.latestOffset(start, ReadAllAvailable())
+    assert tolerant.latestOffset(start, ReadAllAvailable()) == {gone: {"0": 1}, kept: {"0": 3}}
+    # Where it was planned before it was deleted:
+    with pytest.raises(DataLost, match=f"topic '{gone}' is gone, of which offsets 1 to 2 were still to be read"):
+        list(strict.read(planned[0] if planned[0].part.topic == gone else planned[1]))
+    assert [row["value"] for part in planned for batch in tolerant.read(part) for row in batch.to_pylist()] == [
+        b"1",
+        b"2",
+    ]
+    # A new query that names it is told at once.
+    with pytest.raises(UnknownTopic, match=gone):
+        reader_of(bootstrap, subscribe=f"{gone},{kept}", failOnDataLoss="false").initialOffset()
+
+
+def test_a_range_whose_beginning_was_deleted(bootstrap, monkeypatch):
+    topic = new_topic(bootstrap, 1)
+    produced(bootstrap, topic, 5)
+    log_start = 3  # as after retention, which not every broker of these tests can be asked for
+
+    def fetch(client, partition, start, end, **settings):
+        if start < log_start:
+            raise OffsetOutOfRange(partition, start)
+        yield from fetch_range(client, partition, start, end, **settings)
+
+    monkeypatch.setattr("exacta.spark.reading.fetch_range", fetch)
+    monkeypatch.setattr("exacta.spark.reading.list_offsets", lambda _, partitions, __: {partitions[0]: log_start})
+    start, end = {topic: {"0": 1}}, {topic: {"0": 5}}
+    with pytest.raises(DataLost, match=f"offset 1 of {topic}-0 is not there, the first is 3"):
+        rows_between(reader_of(bootstrap, subscribe=topic), start, end)
+    tolerant = reader_of(bootstrap, subscribe=topic, failOnDataLoss="false")
+    assert [row["offset"] for row in rows_between(tolerant, start, end)] == [3, 4]
 
 
 def test_a_cluster_that_cannot_be_reached():

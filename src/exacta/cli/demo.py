@@ -44,7 +44,7 @@ def demo(
     try:
         from exacta.demo.flights import FlightsMissing
         from exacta.demo.kills import KillsSyntaxError, parse_counts
-        from exacta.demo.run import DemoFailed, Settings, run
+        from exacta.demo.run import Settings, run
         from exacta.demo.screen import Screen
     except ModuleNotFoundError as error:
         _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
@@ -63,7 +63,7 @@ def demo(
         exactly_once = run(settings, Screen())
     except KillsSyntaxError as error:
         _fail(f"--kills: {error}", _EXIT_USAGE)
-    except (DemoFailed, FlightsMissing) as error:
+    except FlightsMissing as error:
         _fail(str(error), _EXIT_NO)
     raise typer.Exit(0 if exactly_once else _EXIT_NO)
 

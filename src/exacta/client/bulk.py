@@ -34,18 +34,24 @@ def ask_all(client: Client, requests: Sequence[tuple[Route, Message]], deadline:
         if node_id is not None:
             lanes.setdefault((node_id, index % LANES), []).append(index)
     sent: list[tuple[Connection, int]] = []
-    for (node_id, lane), indexes in lanes.items():
-        try:
-            connection = client.lane(node_id, lane, deadline)
-            for index in indexes:
-                connection.send(requests[index][1], deadline)
-                sent.append((connection, index))
-        except ConnectionLost:
-            continue
-    for connection, index in sent:
-        if not connection.closed:
+    try:
+        for (node_id, lane), indexes in lanes.items():
             try:
-                replies[index] = connection.receive(deadline)
+                connection = client.lane(node_id, lane, deadline)
+                for index in indexes:
+                    connection.send(requests[index][1], deadline)
+                    sent.append((connection, index))
             except ConnectionLost:
                 continue
+        for connection, index in sent:
+            if not connection.closed:
+                try:
+                    replies[index] = connection.receive(deadline)
+                except ConnectionLost:
+                    continue
+    finally:
+        # A lane is kept: a reply left on it would be taken for the answer to the next request.
+        for connection, _ in sent:
+            if connection.in_flight:
+                connection.close()
     return replies

@@ -97,6 +97,7 @@ class Connection:
 
     def receive(self, deadline: Deadline) -> Any:
         """Read the reply to the oldest request in flight."""
+        self._open()
         correlation_id, response_type, version = self._in_flight[0]
         size = int.from_bytes(self._read(4, deadline), "big", signed=True)
         if not 4 <= size <= LARGEST_REPLY_BYTES:

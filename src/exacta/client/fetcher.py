@@ -78,7 +78,7 @@ def fetch_range(
         while position < end:
             try:
                 data = reader.fetch(position, deadline)
-                _check(client, data, partition, position)
+                _check(data, partition, position)
                 records = data.records if data.records is not None else memoryview(b"")
                 reached = next_offset(records, position)
                 if reached == position:
@@ -152,7 +152,7 @@ class _Reader:
             self._connection = None
 
 
-def _check(client: Client, data: Any, partition: TopicPartition, position: int) -> None:
+def _check(data: Any, partition: TopicPartition, position: int) -> None:
     if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         raise OffsetOutOfRange(partition, position)
     if data.error_code != ErrorCode.NONE:

@@ -8,7 +8,11 @@ which never changes afterwards, so sending it again cannot store it twice (KIP-9
 queue: the head part is in flight, the rest waits. The first batch of a partition travels alone, because a broker may
 still be checking that the partition belongs to the transaction, and would refuse it and take the second. A reply
 takes batches from the head. After a lost connection or a retriable code, everything of the partition that is in
-flight is awaited or given up, then sent again in order, alone first. No success for `delivery_timeout_ms` raises.
+flight is awaited or given up, then sent again in order, alone first. No success for `delivery_timeout_ms` raises; what
+the caller does between two calls is not counted.
+
+A partition is added to the transaction once and never again, whatever is answered: where the transaction has been
+ended behind our back, adding would begin another one without the rows that were acknowledged in the first.
 """
 
 from __future__ import annotations
@@ -96,6 +100,11 @@ class TransactionalProducer:
         self._backoff = Backoff()
         self._deadline = Deadline(delivery_timeout_ms)
 
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The partitions that records were appended to."""
+        return frozenset(self._partitions)
+
     def append(
         self,
         partition: TopicPartition,
@@ -157,11 +166,12 @@ class TransactionalProducer:
 
     def _pump(self, *, most_held_bytes: int) -> None:
         """Send what may be sent; wait for replies while more than `most_held_bytes` are unacknowledged."""
+        self._deadline = Deadline(self._delivery_timeout_ms)
         while True:
             try:
                 self._add_partitions()
                 sent = self._send_round()
-                waiting = self._oldest_connection()
+                waiting = self._busiest_connection()
                 # Replies that are there already cost nothing; waiting for one is only worth it above the limit.
                 if self._held_bytes > most_held_bytes and waiting is not None:
                     self._receive(waiting)
@@ -254,10 +264,7 @@ class TransactionalProducer:
         queue.opened = False
         queue.batches[index].on = None
         error = KafkaError(code, f"writing to {queue.name.topic}-{queue.name.partition}")
-        if code == ErrorCode.INVALID_TXN_STATE and queue.added:
-            # A broker that crashed before our first batch was durable has forgotten that we added the partition.
-            queue.added = False
-        elif not (followed_a_failure or classify(code) is ErrorClass.RETRIABLE):
+        if not followed_a_failure and classify(code) is not ErrorClass.RETRIABLE:
             raise error
         if code in MOVED:
             self._client.forget(Leader(*queue.name))
@@ -279,8 +286,8 @@ class TransactionalProducer:
             self._sent[connection] = deque()
         return connection
 
-    def _oldest_connection(self) -> Connection | None:
-        """Return the connection with the most requests in flight."""
+    def _busiest_connection(self) -> Connection | None:
+        """Return the connection with the most requests in flight, or None where nothing is."""
         busiest = max(self._connections.values(), key=lambda each: each.in_flight, default=None)
         return busiest if busiest is not None and busiest.in_flight else None
 
@@ -304,8 +311,6 @@ class TransactionalProducer:
                 batch.on = None
         queue.retrying = True
         queue.opened = False
-        # A crash may have taken the membership in the transaction along; adding it twice changes nothing.
-        queue.added = False
         self._rewind_when_settled(queue)
 
     def _request_deadline(self) -> Deadline:

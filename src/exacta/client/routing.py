@@ -68,11 +68,7 @@ class Controller(NamedTuple):
     """The broker that creates topics."""
 
 
-class Anyone(NamedTuple):
-    """Whichever broker answers."""
-
-
-Route = Node | Coordinator | Leader | Controller | Anyone
+Route = Node | Coordinator | Leader | Controller
 
 
 class Client:
@@ -189,6 +185,7 @@ class Client:
         connection = self._lanes.get((node_id, index))
         if connection is None or connection.closed:
             connection = self._lanes[node_id, index] = self.open(node_id, deadline)
+        assert not connection.in_flight
         return connection
 
     def resolve(self, route: Route, deadline: Deadline) -> int | None:
@@ -212,8 +209,6 @@ class Client:
                 if self._controller_id not in self._brokers:
                     self.refresh([], deadline)
                 return self._controller_id if self._controller_id in self._brokers else None
-            case Anyone():
-                return None
 
     def forget(self, route: Route) -> None:
         """Forget what `route` was resolved to, and the connection behind it where it is closed."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
-from exacta.client.errors import KafkaError
+from exacta.client.errors import FENCED, KafkaError
 from exacta.client.routing import GROUP, TRANSACTION, Client, Coordinator, Node, Route
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -29,8 +29,6 @@ from exacta.protocol.messages.k28_txn_offset_commit import (
 from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.schema import Message
-
-_CONCURRENT = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS})
 
 
 class Producer(NamedTuple):
@@ -56,24 +54,39 @@ class CommittedOffset(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """What the coordinator knows of a transactional id."""
+    """What the coordinator knows of a transactional id, and which partitions its open transaction holds."""
 
     state: str
     producer_id: int
     producer_epoch: int
+    partitions: frozenset[TopicPartition]
 
 
 def init_producer_id(
-    client: Client, transactional_id: str, *, transaction_timeout_ms: int, deadline: Deadline | None = None
+    client: Client,
+    transactional_id: str,
+    *,
+    transaction_timeout_ms: int,
+    expected: Producer | None = None,
+    deadline: Deadline | None = None,
 ) -> Producer:
-    """Take over a transactional id: fence its predecessor, abort what it left open, return the new incarnation."""
+    """Take over a transactional id: fence its predecessor, abort what it left open, return the new incarnation.
+
+    With `expected` only from that incarnation (KIP-360); where there is another by now, raises a fenced `KafkaError`.
+    Apache Kafka says so too where it has just aborted a transaction of `expected` for us.
+    """
     response = client.call(
         Coordinator(TRANSACTION, transactional_id),
-        InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=transaction_timeout_ms),
+        InitProducerIdRequest(
+            transactional_id=transactional_id,
+            transaction_timeout_ms=transaction_timeout_ms,
+            producer_id=-1 if expected is None else expected.producer_id,
+            producer_epoch=-1 if expected is None else expected.producer_epoch,
+        ),
         what=f"taking over transactional id '{transactional_id}'",
         codes=lambda reply: (reply.error_code,),
         # An older incarnation's request that is still on its way can meet ours; the next try wins.
-        also_retry=_CONCURRENT | {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH},
+        also_retry=FENCED if expected is None else frozenset(),
         deadline=deadline,
     )
     return Producer(transactional_id, response.producer_id, response.producer_epoch)
@@ -96,7 +109,6 @@ def add_partitions(
         ),
         what=f"adding partitions to the transaction of '{producer.transactional_id}'",
         codes=_add_partitions_codes,
-        also_retry=_CONCURRENT | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
         deadline=deadline,
     )
 
@@ -109,37 +121,31 @@ def commit_offset(
     committed: CommittedOffset,
     deadline: Deadline | None = None,
 ) -> None:
-    """Commit an offset of `group` inside the transaction of `producer`, by no member of it (KIP-98)."""
+    """Commit an offset of `group` inside the transaction of `producer`, by no member of it (KIP-98).
+
+    INVALID_TXN_STATE is raised, never answered by adding the group again: that would begin another transaction, and
+    hide that the one which held the rows is gone.
+    """
     deadline = deadline or client.deadline()
-    # A broker may forget that the group was added when it crashes before the offset itself: then both are repeated.
-    for last in (False, False, True):
-        client.call(
-            Coordinator(TRANSACTION, producer.transactional_id),
-            AddOffsetsToTxnRequest(
-                transactional_id=producer.transactional_id,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-                group_id=group,
-            ),
-            what=f"adding group '{group}' to the transaction of '{producer.transactional_id}'",
-            codes=lambda reply: (reply.error_code,),
-            also_retry=_CONCURRENT,
-            deadline=deadline,
-        )
-        try:
-            client.call(
-                Coordinator(GROUP, group),
-                _txn_offset_commit(producer, group, at, committed),
-                what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
-                codes=_txn_offset_commit_codes,
-                also_retry=_CONCURRENT,
-                deadline=deadline,
-            )
-        except KafkaError as error:
-            if error.code != ErrorCode.INVALID_TXN_STATE or last:
-                raise
-        else:
-            return
+    client.call(
+        Coordinator(TRANSACTION, producer.transactional_id),
+        AddOffsetsToTxnRequest(
+            transactional_id=producer.transactional_id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            group_id=group,
+        ),
+        what=f"adding group '{group}' to the transaction of '{producer.transactional_id}'",
+        codes=lambda reply: (reply.error_code,),
+        deadline=deadline,
+    )
+    client.call(
+        Coordinator(GROUP, group),
+        _txn_offset_commit(producer, group, at, committed),
+        what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
+        codes=_txn_offset_commit_codes,
+        deadline=deadline,
+    )
 
 
 def end_transaction(client: Client, producer: Producer, *, commit: bool, deadline: Deadline | None = None) -> None:
@@ -153,7 +159,6 @@ def end_transaction(client: Client, producer: Producer, *, commit: bool, deadlin
         _end_txn(producer, commit),
         what=f"{'committing' if commit else 'aborting'} the transaction of '{producer.transactional_id}'",
         codes=lambda reply: (reply.error_code,),
-        also_retry=_CONCURRENT,
         deadline=deadline,
     )
 
@@ -324,7 +329,10 @@ def _offset_in(reply: Any, at: TopicPartition) -> CommittedOffset | None:
 def _description_in(reply: Any) -> TransactionDescription | None:
     for entry in reply.transaction_states:
         if entry.error_code == ErrorCode.NONE:
-            return TransactionDescription(entry.transaction_state, entry.producer_id, entry.producer_epoch)
+            partitions = frozenset(
+                TopicPartition(topic.topic, index) for topic in entry.topics for index in topic.partitions
+            )
+            return TransactionDescription(entry.transaction_state, entry.producer_id, entry.producer_epoch, partitions)
     return None
 
 

@@ -155,6 +155,7 @@ class DriverProcess(ServerProcess):
         ended = self.wait(timeout_s)
         _signal([*tree, *self._tree()], signal.SIGKILL)
         self._reap()
+        self.kill_survivors()
         return ended and self.process.returncode == 0
 
     def kill_tree(self, *, freeze_workers: bool) -> Zombies:
@@ -171,6 +172,14 @@ class DriverProcess(ServerProcess):
         _signal([process for process in tree if process not in workers], signal.SIGKILL)
         self._reap()
         return Zombies(workers)
+
+    def kill_survivors(self) -> None:
+        """Kill what is left of a driver that ended by itself, as a supervisor would before it starts the next one.
+
+        Its tree has no root any more; but all of it is still in the session that its root was the leader of.
+        """
+        session = self.process.pid
+        _signal([process for process in psutil.process_iter() if _session(process) == session], signal.SIGKILL)
 
     def task_workers(self) -> list[psutil.Process]:
         """Return the Python workers in which tasks run, in the order of their numbers."""
@@ -193,12 +202,6 @@ class DriverProcess(ServerProcess):
             return []
 
 
-def kill_below(pid: int) -> None:
-    """Kill everything below a process, the process itself excepted."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        _signal(psutil.Process(pid).children(recursive=True), signal.SIGKILL)
-
-
 def _command(process: psutil.Process) -> list[str]:
     try:
         return list(process.cmdline())
@@ -215,6 +218,13 @@ def _is_worker(process: psutil.Process) -> bool:
     except psutil.NoSuchProcess:
         return False
     return parent is not None and _DAEMON in _command(parent)
+
+
+def _session(process: psutil.Process) -> int | None:
+    try:
+        return os.getsid(process.pid)
+    except ProcessLookupError:
+        return None
 
 
 def _status(process: psutil.Process) -> str:

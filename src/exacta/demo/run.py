@@ -17,25 +17,28 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pandas as pd
+from confluent_kafka import KafkaException
 
 from exacta.demo import checkpoints, expectation, flights, topics
 from exacta.demo.kills import Target, plan
 from exacta.demo.nemesis import Nemesis
 from exacta.demo.pipeline_names import DELAYS_QUERY, ENRICHED_QUERY, WATERMARK_DAYS
 from exacta.demo.processes import BrokerProcess, DriverProcess, free_port, spark_environment
-from exacta.demo.raw_log import read_transactions
+from exacta.demo.raw_log import RawLogError, read_transactions
 from exacta.demo.records import CLOSING_FLIGHT_ID, AirportHour, EnrichedFlight, Flight
 from exacta.demo.screen import Screen
 from exacta.demo.verify import Output, Verdict, judge
 
 INPUT_TOPIC, ENRICHED_TOPIC, DELAYS_TOPIC = "flights", "flights-enriched", "delays-by-airport-and-hour"
+_OUTPUTS = 2
 INPUT_PARTITIONS, OUTPUT_PARTITIONS = 2, 3
 _BROKER_READY_WITHIN_S = 20.0
-_STALLED_AFTER_S = 180.0
+_STALLED_AFTER_S = 300.0
 _MOST_RESTARTS = 10
 _POLL_EVERY_S = 0.05
 _LOG_LINES, _LOG_WIDTH = 4, 300
@@ -62,8 +65,11 @@ class DemoFailed(Exception):
     """The demo could not be run to its end; the message is for the user."""
 
 
+_FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, RawLogError)
+
+
 def run(settings: Settings, screen: Screen) -> bool:
-    """Run the demo; return whether the output was exactly once."""
+    """Run the demo; return whether the output was exactly once. What could not be judged was not."""
     started_at = time.monotonic()
     work = settings.keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))
     (work / "scratch").mkdir(parents=True, exist_ok=True)
@@ -71,11 +77,14 @@ def run(settings: Settings, screen: Screen) -> bool:
     try:
         with screen:
             demo.run()
+    except _FAILURES as failure:
+        screen.say(f"the demo failed: {failure}", "red")
     finally:
         demo.clean_up()
-    screen.verdicts(demo.verdicts)
+    if demo.verdicts:
+        screen.verdicts(demo.verdicts)
     screen.say(demo.summary(time.monotonic() - started_at))
-    exactly_once = bool(demo.verdicts) and all(verdict.exactly_once for verdict in demo.verdicts)
+    exactly_once = len(demo.verdicts) == _OUTPUTS and all(verdict.exactly_once for verdict in demo.verdicts)
     if exactly_once and settings.keep is None:
         shutil.rmtree(work, ignore_errors=True)
     else:
@@ -150,7 +159,7 @@ class _Demo:
             servers,
             INPUT_TOPIC,
             flights.messages(self._flights),
-            lambda count: self._screen.advance("flights loaded", count),
+            partial(self._screen.advance, "flights loaded"),
         )
         return sum(topics.end_offsets(servers, INPUT_TOPIC).values())
 
@@ -185,7 +194,7 @@ class _Demo:
         last_hour = self._flights["scheduled_at"].max().floor("h") + pd.Timedelta(hours=1)
         last_hour_ms = int(last_hour.timestamp() * 1000)
         closed = False
-        before: dict[str, checkpoints.QueryProgress] = {}
+        before: object = None
         moved_at = time.monotonic()
         while True:
             queries = {name: checkpoints.read_progress(self._work / "checkpoints" / name) for name in bars}
@@ -205,8 +214,9 @@ class _Demo:
                 and queries[ENRICHED_QUERY].offsets_done > total
             ):
                 return
-            if queries != before:
-                before, moved_at = queries, time.monotonic()
+            # A pipeline that was just started has the whole time again.
+            if (queries, self._driver.process.pid) != before:
+                before, moved_at = (queries, self._driver.process.pid), time.monotonic()
             elif time.monotonic() - moved_at > _STALLED_AFTER_S:
                 self._complain(f"the pipeline has not moved for {_STALLED_AFTER_S:.0f} s", self._driver.log)
                 return
@@ -229,6 +239,8 @@ class _Demo:
         self._complain(f"the {name} ended by itself with exit code {process.exit_code()}", process.log)
         if self._restarts[name] > _MOST_RESTARTS:
             raise DemoFailed(f"the {name} ended by itself more than {_MOST_RESTARTS} times")
+        if isinstance(process, DriverProcess):
+            process.kill_survivors()
         process.start()
 
     def _complain(self, text: str, log: Path) -> None:
@@ -268,6 +280,6 @@ class _Demo:
         for topic, output in outputs.items():
             bar = f"{output.name} read"
             self._screen.bar(bar, len(output.expected))
-            rows = topics.read_committed(servers, topic, lambda count, bar=bar: self._screen.advance(bar, count))  # type: ignore[misc]
+            rows = topics.read_committed(servers, topic, partial(self._screen.advance, bar))
             transactions = read_transactions(servers, topic, topics.end_offsets(servers, topic))
             self.verdicts.append(judge(output, rows, transactions))

@@ -43,7 +43,6 @@ class Decision(NamedTuple):
     batch_id: int
     tasks: int  # of the batch, those without rows included
     location: str  # of the checkpoint
-    run: str  # of the driver that decided
     entries: tuple[DecisionEntry, ...]
 
 
@@ -59,7 +58,6 @@ def pack(decision: Decision) -> list[str]:
         "tasks": decision.tasks,
         "pieces": 9999,  # as wide as it may become
         "location": shown_location(decision.location),
-        "run": decision.run,
         "entries": "",
     }
     room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
@@ -90,7 +88,7 @@ def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
         for piece in pieces:
             packed = base64.b85decode(_read(piece)["entries"])
             entries += [DecisionEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]
-        return Decision(batch_id, int(head["tasks"]), str(head["location"]), str(head["run"]), tuple(entries))
+        return Decision(batch_id, int(head["tasks"]), str(head["location"]), tuple(entries))
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error
 

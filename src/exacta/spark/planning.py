@@ -13,6 +13,9 @@ from exacta.client.transactions import TopicPartition
 
 Positions = dict[TopicPartition, int]
 
+#: How a sentence about lost data ends.
+REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"
+
 
 class Range(NamedTuple):
     """What one task reads: [start, end) of one partition."""
@@ -76,12 +79,9 @@ def check_not_behind(start: Positions, available: Positions) -> None:
     for partition, position in sorted(start.items()):
         name = f"{partition.topic}-{partition.partition}"
         if partition not in available:
-            raise DataLost(f"partition {name} is gone, which the query has read up to offset {position}; {_REMEDY}")
+            raise DataLost(f"partition {name} is gone, which the query has read up to offset {position}; {REMEDY}")
         if available[partition] < position:
             raise DataLost(
                 f"partition {name} ends at offset {available[partition]}, before offset {position} that the query has "
-                f"reached: was the topic deleted and made again? {_REMEDY}"
+                f"reached: was the topic deleted and made again? {REMEDY}"
             )
-
-
-_REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"

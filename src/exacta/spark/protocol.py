@@ -13,6 +13,11 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
+A driver may be a zombie without knowing it, and between asking whether it is and acting a newer one may begin. So
+nothing is fenced by its name alone, except by a driver that takes over: first the incarnations (producer id and epoch)
+are read, then it is asked whether this driver is still the last one, then exactly these incarnations are fenced. What
+a newer driver's tasks take in the meantime has another epoch, and the broker refuses.
+
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -20,9 +25,9 @@ same tasks.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import KafkaError
@@ -31,6 +36,7 @@ from exacta.client.transactions import (
     CommittedOffset,
     Producer,
     TopicPartition,
+    TransactionDescription,
     commit_offset,
     describe_transaction,
     describe_transactions,
@@ -59,8 +65,6 @@ _ENDED_OTHERWISE = frozenset(
         ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     }
 )
-
-_RUN = uuid.uuid4().hex
 
 
 class SinkError(RuntimeError):
@@ -92,7 +96,6 @@ class Prepared:
     driver: Producer
     marker: TopicPartition
     decided_batch: int  # -1: none yet
-    decided_tasks: int
     committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
 
 
@@ -106,6 +109,7 @@ class TaskResult:
     producer: Producer | None  # None: no rows, or its rows were committed already
     rows: int
     replayed: bool = False
+    partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
 
 
 class SinkDriver:
@@ -139,9 +143,9 @@ class SinkDriver:
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         self._check_location(self._read_decision_head())
-        driver = self._take_over()
+        driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
         decision = self.read_decision()
-        uncommitted = self._roll_forward(decision)
+        uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
         decided_batch = decision.batch_id if decision is not None else -1
         if decision is not None and uncommitted:
@@ -163,12 +167,8 @@ class SinkDriver:
             driver=driver,
             marker=self._marker,
             decided_batch=decided_batch,
-            decided_tasks=decision.tasks if decision is not None else 0,
             committed_tasks=committed_tasks,
         )
-
-    def _take_over(self) -> Producer:
-        return init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
 
     def _check_location(self, location: str | None) -> None:
         if location is not None and location != record.shown_location(self._location) and not self._checkpoint_moved:
@@ -178,15 +178,15 @@ class SinkDriver:
                 "with a new checkpoint, or set option 'checkpoint.moved' to true if you moved it"
             )
 
-    def _roll_forward(self, decision: Decision | None) -> frozenset[int]:
+    def _roll_forward(self, driver: Producer, decision: Decision | None) -> frozenset[int]:
         """Commit what a decision names and abort everything else; return the tasks whose rows are not there."""
         if decision is None:
-            self.sweep(protected=())
+            self.sweep(driver)
             return frozenset()
         committed = self._committed_tasks(decision)
         open_ones = [entry for entry in decision.entries if entry.task not in committed]
         refused = self.end_all(open_ones) if open_ones else []
-        self.sweep(protected=())
+        self.sweep(driver)
         return frozenset(entry.task for entry in refused if not self._marker_reached(entry.task, decision.batch_id))
 
     def _committed_tasks(self, decision: Decision) -> set[int]:
@@ -201,19 +201,8 @@ class SinkDriver:
 
     def _marker_reached(self, task: int, batch_id: int) -> bool:
         """Return whether a task's rows of a batch are committed, waiting until no transaction can change the answer."""
-        deadline = self._client.deadline()
-        backoff = Backoff()
-        while True:
-            try:
-                marker = fetch_offset(
-                    self._client, self._names.marker_group(task), self._marker, stable=True, deadline=deadline
-                )
-            except KafkaError as error:
-                if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                    raise
-                backoff.wait(deadline, error)
-            else:
-                return marker is not None and marker.offset >= batch_id
+        marker = self._final_offset(self._names.marker_group(task), self._client.deadline())
+        return marker is not None and marker.offset >= batch_id
 
     # -- step 3 -------------------------------------------------------------------------------------------------------
 
@@ -233,9 +222,9 @@ class SinkDriver:
         }
         if live:
             entries = (*live.values(), *self._committed_before(results, batch_id, tasks))
-            self._check_open(live)
+            self._check_open([result for result in results if result.producer is not None])
             location = record.shown_location(self._location)
-            self.decide(results[0].driver, Decision(batch_id, tasks, location, _RUN, entries))
+            self.decide(results[0].driver, Decision(batch_id, tasks, location, entries))
             refused = self.end_all(list(live.values()))
             lost = [entry.task for entry in refused if not self._marker_reached(entry.task, batch_id)]
             if lost:
@@ -243,8 +232,8 @@ class SinkDriver:
                     f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
                     "was decided (a time-out, or another run of the query); start the query again"
                 )
-        if results and self._is_current(results[0].driver):
-            self.sweep(protected=())
+        if results:
+            self.sweep(results[0].driver)
 
     def _committed_before(self, results: list[TaskResult], batch_id: int, tasks: int) -> list[DecisionEntry]:
         """Return the entries of an earlier decision of this batch that the new one must go on naming.
@@ -264,12 +253,22 @@ class SinkDriver:
         again = {result.task for result in results if result.producer is not None}
         return [entry for entry in earlier.entries if entry.task not in again]
 
-    def _check_open(self, live: Mapping[Producer, DecisionEntry]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet."""
-        found = describe_transactions(self._client, [producer.transactional_id for producer in live])
-        for producer in live:
+    def _check_open(self, live: Iterable[TaskResult]) -> None:
+        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+
+        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
+        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        """
+        written = {result.producer: result.partitions for result in live if result.producer is not None}
+        found = describe_transactions(self._client, [producer.transactional_id for producer in written])
+        for producer, partitions in written.items():
             state = found[producer.transactional_id]
-            if state is None or (state.producer_id, state.producer_epoch) != producer[1:] or state.state != "Ongoing":
+            if (
+                state is None
+                or state.state != "Ongoing"
+                or _incarnation(producer.transactional_id, state) != producer
+                or not partitions <= state.partitions
+            ):
                 raise SinkError(
                     f"transaction '{producer.transactional_id}' was ended before its batch was decided (a time-out, or "
                     "another run of the query); nothing of the batch is visible, start the query again"
@@ -293,10 +292,7 @@ class SinkDriver:
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
-        producers = {
-            Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch): entry
-            for entry in entries
-        }
+        producers = {self._producer_of(entry): entry for entry in entries}
         refused = []
         for producer, error in end_transactions(self._client, list(producers), commit=True).items():
             if error is None:
@@ -312,59 +308,78 @@ class SinkDriver:
         """Abort what a failed batch left open, unless it was decided.
 
         Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
+        Where no task has told which driver it belongs to, nothing is touched: this driver may be a zombie, and what is
+        open the newer one's. The next `prepare` sweeps.
         """
         results = list(results)
         driver = next((result.driver for result in results if result is not None), None)
-        if driver is not None:
-            # A decision that is still on its way must not arrive behind our back; and a newer driver is left alone.
+        if driver is None:
+            return
+        try:
+            # A decision that is still on its way must not arrive behind our back.
             try:
                 end_transaction(self._client, driver, commit=False)
             except KafkaError as error:
-                if error.fenced:
-                    return
                 if error.code != ErrorCode.INVALID_TXN_STATE:
                     raise
-            if not self._is_current(driver):
-                return
             # From here on a task of this batch that only now begins finds itself outdated.
-            self._take_over()
+            driver = init_producer_id(
+                self._client, driver.transactional_id, transaction_timeout_ms=_DRIVER_TIMEOUT_MS, expected=driver
+            )
+        except KafkaError as error:
+            if error.fenced:
+                return
+            raise
         decision = self.read_decision()
-        protected: tuple[str, ...] = ()
-        if decision is not None and decision.batch_id == batch_id:
-            protected = tuple(self._names.attempt(entry.task, entry.attempt) for entry in decision.entries)
-        self._fence_silent(results, protected)
-        self.sweep(protected=protected)
+        protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
+        self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
 
-    def _fence_silent(self, results: Iterable[TaskResult | None], protected: Collection[str]) -> None:
-        """Fence the attempts of tasks that said nothing: they may be about to open a transaction."""
-        for task, result in enumerate(results):
-            attempt = 0
-            while result is None:
-                transactional_id = self._names.attempt(task, attempt)
-                if describe_transaction(self._client, transactional_id) is None:
-                    break
-                if transactional_id not in protected:
-                    self._fence(transactional_id)
-                attempt += 1
+    def _silent_attempts(self, task: int) -> Iterator[Producer]:
+        """Yield the attempts of a task that said nothing: they may be about to open a transaction."""
+        for attempt in count():
+            transactional_id = self._names.attempt(task, attempt)
+            state = describe_transaction(self._client, transactional_id)
+            if state is None:
+                return
+            yield _incarnation(transactional_id, state)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
-    def sweep(self, *, protected: Collection[str]) -> list[str]:
-        """Abort and fence every open transaction of the query's tasks but the protected ones; return their ids."""
-        swept = [
-            transactional_id
-            for transactional_id in list_transactions(self._client, self._names.prefix)
-            if transactional_id != self._names.driver and transactional_id not in protected
-        ]
-        for transactional_id in swept:
-            self._fence(transactional_id)
-        return swept
+    def sweep(
+        self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()
+    ) -> list[Producer]:
+        """Abort and fence the open transactions of the query's tasks but the protected ones; return whom it fenced.
 
-    def _fence(self, transactional_id: str) -> None:
-        init_producer_id(self._client, transactional_id, transaction_timeout_ms=self._transaction_timeout_ms)
+        So are the attempts of `silent` tasks, open or not. Nothing is done where `driver` is not the last any more.
+        """
+        listed = [each for each in list_transactions(self._client, self._names.prefix) if each != self._names.driver]
+        states = describe_transactions(self._client, listed) if listed else {}
+        found = {_incarnation(each, state) for each, state in states.items() if state is not None}
+        for task in silent:
+            found.update(self._silent_attempts(task))
+        outdated = sorted(found.difference(protected))
+        # In this order: what is listed above is no newer driver's if there is none now.
+        if not outdated or not is_current(self._client, driver):
+            return []
+        for producer in outdated:
+            self._fence(producer)
+        return outdated
 
-    def _is_current(self, driver: Producer) -> bool:
-        return is_current(self._client, driver)
+    def _fence(self, producer: Producer) -> None:
+        """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
+        try:
+            init_producer_id(
+                self._client,
+                producer.transactional_id,
+                transaction_timeout_ms=self._transaction_timeout_ms,
+                expected=producer,
+            )
+        except KafkaError as error:
+            if not error.fenced:
+                raise
+
+    def _producer_of(self, entry: DecisionEntry) -> Producer:
+        return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
 
     def _read_decision_head(self) -> str | None:
         """Return the location that the last committed decision names, or None."""
@@ -374,12 +389,12 @@ class SinkDriver:
     def read_decision(self) -> Decision | None:
         """Return the last decision of the query, or None; waits until it is final."""
         deadline = self._client.deadline()
-        first = self._decision_piece(0, deadline)
+        first = self._final_offset(self._names.decision_group(0), deadline)
         if first is None:
             return None
         pieces = [first.metadata]
         for piece in range(1, record.pieces_of(first.metadata)):
-            further = self._decision_piece(piece, deadline)
+            further = self._final_offset(self._names.decision_group(piece), deadline)
             if further is None or further.offset != first.offset:
                 raise record.UnreadableDecision(
                     f"piece {piece} of the decision record of batch {first.offset} is missing"
@@ -387,13 +402,12 @@ class SinkDriver:
             pieces.append(further.metadata)
         return record.unpack(first.offset, pieces)
 
-    def _decision_piece(self, piece: int, deadline: Deadline) -> CommittedOffset | None:
+    def _final_offset(self, group: str, deadline: Deadline) -> CommittedOffset | None:
+        """Return what a group committed, or None, waiting until no open transaction can change it."""
         backoff = Backoff()
         while True:
             try:
-                return fetch_offset(
-                    self._client, self._names.decision_group(piece), self._marker, stable=True, deadline=deadline
-                )
+                return fetch_offset(self._client, group, self._marker, stable=True, deadline=deadline)
             except KafkaError as error:
                 if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
                     raise
@@ -403,7 +417,8 @@ class SinkDriver:
 def is_current(client: Client, driver: Producer) -> bool:
     """Return whether no newer driver has taken the query over."""
     found = describe_transaction(client, driver.transactional_id)
-    return found is not None and (found.producer_id, found.producer_epoch) == (
-        driver.producer_id,
-        driver.producer_epoch,
-    )
+    return found is not None and _incarnation(driver.transactional_id, found) == driver
+
+
+def _incarnation(transactional_id: str, state: TransactionDescription) -> Producer:
+    return Producer(transactional_id, state.producer_id, state.producer_epoch)

@@ -1,7 +1,7 @@
 """A range of a partition as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
 
-Owns the decoding of records, by aiokafka's native reader. Every batch's checksum is verified first: what a disk or a
-network did to it must not become a row.
+Owns the decoding of records, by aiokafka's native reader, and what becomes of a range of which a part is gone. Every
+batch's checksum is verified first: what a disk or a network did to it must not become a row.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from exacta.client.committed import visible_batches
-from exacta.client.errors import ClientError
-from exacta.client.fetcher import fetch_range
-from exacta.client.routing import Client
-from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED
+from exacta.client.committed import next_offset, visible_batches
+from exacta.client.errors import ClientError, DeadlineExceeded
+from exacta.client.fetcher import Fetched, OffsetOutOfRange, fetch_range
+from exacta.client.routing import Client, UnknownTopic
+from exacta.client.topics import EARLIEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.spark.options import SourceOptions
-from exacta.spark.planning import Range
+from exacta.spark.planning import REMEDY, DataLost, Range
 from exacta.spark.rows import to_arrow
 
+#: Rows of one Arrow batch: larger ones gained nothing.
 _ROWS_PER_BATCH = 10_000
+
+#: Without progress for this long it is asked whether the topic is still there, ...
+_GONE_AFTER_MS = 10_000.0
+#: ... and if it is, this much longer is waited.
+_STUCK_AFTER_MS = 120_000.0
 
 
 class CorruptRecords(ClientError):
@@ -35,14 +41,7 @@ def read_range(client: Client, options: SourceOptions, schema: Any, part: Range)
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     partition = TopicPartition(part.topic, part.partition)
     gathered = _Gathered(include_headers=options.include_headers)
-    for fetched in fetch_range(
-        client,
-        partition,
-        part.start,
-        part.end,
-        isolation_level=READ_COMMITTED if options.committed_only else READ_UNCOMMITTED,
-        max_bytes=options.fetch_bytes,
-    ):
+    for fetched in _fetched(client, options, partition, part.start, part.end):
         for header, raw in visible_batches(fetched.records, fetched.aborted, committed_only=options.committed_only):
             if header.magic != 2:
                 raise CorruptRecords(
@@ -61,6 +60,57 @@ def read_range(client: Client, options: SourceOptions, schema: Any, part: Range)
             if len(gathered.offsets) >= _ROWS_PER_BATCH:
                 yield from to_arrow(arrow_schema, partition, gathered.take(), timestamp_type=gathered.timestamp_type)
     yield from to_arrow(arrow_schema, partition, gathered.take(), timestamp_type=gathered.timestamp_type)
+
+
+def _fetched(
+    client: Client, options: SourceOptions, partition: TopicPartition, start: int, end: int
+) -> Iterator[Fetched]:
+    """Yield what there is of a range; where a part of it is gone, raise `DataLost` or go on behind it, as asked."""
+    position = start
+    patience_ms = _GONE_AFTER_MS
+    while position < end:
+        try:
+            for fetched in fetch_range(
+                client,
+                partition,
+                position,
+                end,
+                isolation_level=READ_COMMITTED if options.committed_only else READ_UNCOMMITTED,
+                max_bytes=options.fetch_bytes,
+                timeout_ms=patience_ms,
+            ):
+                yield fetched
+                position = next_offset(fetched.records, position)
+            return
+        except OffsetOutOfRange as error:
+            first = list_offsets(client, [partition], EARLIEST)[partition]
+            if options.fail_on_data_loss:
+                raise DataLost(
+                    f"offset {error.offset} of {partition.topic}-{partition.partition} is not there, "
+                    f"the first is {first} (retention?); {REMEDY}"
+                ) from error
+            if first <= position:
+                return  # the topic was made anew and has not come that far
+            position = first
+        except DeadlineExceeded:
+            if patience_ms == _STUCK_AFTER_MS:
+                raise
+            if not _is_gone(client, partition):
+                patience_ms = _STUCK_AFTER_MS
+                continue
+            if options.fail_on_data_loss:
+                raise DataLost(
+                    f"topic '{partition.topic}' is gone, of which offsets {position} to {end} were still to be read; "
+                    f"{REMEDY}"
+                ) from None
+            return
+
+
+def _is_gone(client: Client, partition: TopicPartition) -> bool:
+    try:
+        return client.partitions([partition.topic])[partition.topic] <= partition.partition
+    except UnknownTopic:
+        return True
 
 
 class _Gathered:

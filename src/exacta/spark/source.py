@@ -13,15 +13,14 @@ no longer than that.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from exacta.client.errors import ClientError
-from exacta.client.fetcher import OffsetOutOfRange
-from exacta.client.routing import Client
+from exacta.client.errors import ClientError, DeadlineExceeded
+from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import EARLIEST as AT_EARLIEST
 from exacta.client.topics import LATEST as AT_LATEST
 from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, list_offsets
@@ -30,7 +29,7 @@ from exacta.spark import planning
 from exacta.spark.bell import Bell
 from exacta.spark.connect import client_of
 from exacta.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
-from exacta.spark.planning import DataLost, Positions, Range
+from exacta.spark.planning import Positions, Range
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -40,8 +39,8 @@ _IDLE_AGAIN_S = 0.05
 _IDLE_WAIT_MS = 100
 #: How often the partitions of the topics are looked up again.
 _TOPICS_AGE_S = 10.0
-#: Rows of one Arrow batch: larger ones gained nothing.
-_ROWS_PER_BATCH = 10_000
+#: How long offsets are asked for before it is looked up whether their partitions are still there.
+_GONE_AFTER_MS = 5_000
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
@@ -86,10 +85,10 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, dict[str, int]]:
         """Return where the next batch ends; equal to `start` where there is nothing to read."""
         begin = planning.from_json(start)
-        available = self._available() if self._target is None else dict(self._target)
+        available = self._available(begin) if self._target is None else dict(self._target)
         if self._nothing_new(begin, available) and self._target is None:
             if time.monotonic() - self._nothing_new_at_s < _IDLE_AGAIN_S and self._wait_for_more(available):
-                available = self._available()
+                available = self._available(begin)
             self._nothing_new_at_s = time.monotonic()
         known = self._with_new_partitions(begin, available)
         if self._options.fail_on_data_loss:
@@ -128,14 +127,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_range
 
-        try:
-            yield from read_range(self._client(), self._options, self._schema, partition.part)
-        except OffsetOutOfRange as error:
-            if self._options.fail_on_data_loss:
-                raise DataLost(
-                    f"offset {error.offset} of {error.partition.topic}-{error.partition.partition} is no longer there "
-                    "(retention?); set option 'failOnDataLoss' to false to go on with what there is"
-                ) from error
+        yield from read_range(self._client(), self._options, self._schema, partition.part)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -146,9 +138,13 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _client(self) -> Client:
         return client_of(self._options.bootstrap)
 
-    def _topic_partitions(self) -> list[TopicPartition]:
+    def _topic_partitions(self, known: Collection[TopicPartition] | None) -> list[TopicPartition]:
+        """Return the partitions to read, without those of the `known` ones (None: all) that are gone.
+
+        Raises `UnknownTopic` and `OptionError` where others are not there.
+        """
         if time.monotonic() - self._partitions_at_s > _TOPICS_AGE_S:
-            counts = self._client().partitions(self._options.topics)
+            counts = self._partition_counts(None if known is None else {topic for topic, _ in known})
             assigned = self._options.assigned
             found = [
                 TopicPartition(topic, index)
@@ -156,20 +152,48 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
                 for index in (range(count) if assigned is None else assigned[topic])
             ]
             for topic, index in found:
-                if index >= counts[topic]:
+                if index >= counts[topic] and known is not None and (topic, index) not in known:
                     raise OptionError(
                         f"option 'assign' names partition {index} of topic '{topic}', which has {counts[topic]}"
                     )
-            self._partitions = found
+            self._partitions = [partition for partition in found if partition.partition < counts[partition.topic]]
             self._partitions_at_s = time.monotonic()
         return self._partitions
 
-    def _available(self) -> Positions:
-        return list_offsets(self._client(), self._topic_partitions(), AT_LATEST, isolation_level=self._isolation_level)
+    def _partition_counts(self, known: Collection[str] | None) -> dict[str, int]:
+        client = self._client()
+        try:
+            return client.partitions(self._options.topics)
+        except UnknownTopic:
+            counts = {}
+            for topic in self._options.topics:
+                try:
+                    counts.update(client.partitions([topic]))
+                except UnknownTopic:
+                    if known is not None and topic not in known:
+                        raise
+            return counts
+
+    def _available(self, known: Collection[TopicPartition] | None = None) -> Positions:
+        """Return where the partitions end; without those that are gone, as `_topic_partitions` has it."""
+        client = self._client()
+        partitions = self._topic_partitions(known)
+        try:
+            return list_offsets(
+                client,
+                partitions,
+                AT_LATEST,
+                isolation_level=self._isolation_level,
+                deadline=client.deadline(_GONE_AFTER_MS),
+            )
+        except DeadlineExceeded:
+            self._partitions_at_s = float("-inf")
+            partitions = self._topic_partitions(known)
+            return list_offsets(client, partitions, AT_LATEST, isolation_level=self._isolation_level)
 
     def _starting_positions(self) -> Positions:
         wanted = self._options.starting_offsets
-        partitions = self._topic_partitions()
+        partitions = self._topic_partitions(known=())
         client = self._client()
         if wanted == EARLIEST:
             return list_offsets(client, partitions, AT_EARLIEST)

@@ -56,11 +56,8 @@ def write_task(
         return TaskResult(
             task=task, attempt=attempt, driver=prepared.driver, producer=None, rows=count, replayed=replayed
         )
-    # A straggler of an older run must not take this run's transactional id away: it looks whether it still counts.
-    if not is_current(client, prepared.driver):
-        raise NewerDriver(prepared.query_id)
     names = QueryNames(prepared.query_id)
-    producer = _take(client, names.attempt(task, attempt), options.transaction_timeout_ms)
+    producer = _take(client, prepared, names.attempt(task, attempt), options.transaction_timeout_ms)
     writer = _Writer(client, options, producer, rotation=batch_id + task)
     try:
         writer.write(first)
@@ -75,12 +72,28 @@ def write_task(
         raise
     finally:
         writer.close()
-    return TaskResult(task=task, attempt=attempt, driver=prepared.driver, producer=producer, rows=writer.rows)
+    return TaskResult(
+        task=task,
+        attempt=attempt,
+        driver=prepared.driver,
+        producer=producer,
+        rows=writer.rows,
+        partitions=writer.partitions,
+    )
 
 
-def _take(client: Client, transactional_id: str, transaction_timeout_ms: int) -> Producer:
+def _take(client: Client, prepared: Prepared, transactional_id: str, transaction_timeout_ms: int) -> Producer:
+    """Take over the transactional id of this attempt, unless a newer driver has taken the query over.
+
+    Asked before, so that a straggler of an older run takes nothing away from a task of this one; where it does in the
+    moment between, that task is fenced and its batch cannot be decided. Asked after, so that what an abort has looked
+    at without finding this attempt opens no transaction. By name, not from an expected incarnation: KIP-360 takes two
+    that expect the same one for a client that repeats itself, and gives both the same epoch.
+    """
+    if not is_current(client, prepared.driver):
+        raise NewerDriver(prepared.query_id)
     try:
-        return init_producer_id(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
+        producer = init_producer_id(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
     except KafkaError as error:
         if error.code != ErrorCode.INVALID_TRANSACTION_TIMEOUT:
             raise
@@ -88,6 +101,9 @@ def _take(client: Client, transactional_id: str, transaction_timeout_ms: int) ->
             f"the brokers allow no transaction of {transaction_timeout_ms} ms: lower option "
             "'kafka.transaction.timeout.ms' to their 'transaction.max.timeout.ms', or raise that"
         ) from error
+    if not is_current(client, prepared.driver):
+        raise NewerDriver(prepared.query_id)
+    return producer
 
 
 def _is_committed(prepared: Prepared, batch_id: int, task: int) -> bool:
@@ -108,7 +124,6 @@ class _Writer:
     def __init__(self, client: Client, options: SinkOptions, producer: Producer, *, rotation: int) -> None:
         self._client = client
         self._options = options
-        self._partition_counts: dict[str, int] = {}
         self._partitions: dict[str, list[TopicPartition]] = {}
         self._sticky: dict[str, int] = {}
         self._rotation = rotation
@@ -122,6 +137,11 @@ class _Writer:
         self.rows = 0
         self.flush = self._producer.flush
         self.close = self._producer.close
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The partitions that rows were written to."""
+        return self._producer.partitions
 
     def write(self, batch: Any) -> None:
         """Append a pyarrow record batch, row by row."""

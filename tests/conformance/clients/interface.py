@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-CALL_TIMEOUT_S = 30.0
-"""Longest time that any one call may take: a broker killed and started again lies inside it."""
+from ..brokers import ON_KAFKA
+
+CALL_TIMEOUT_S = 120.0 if ON_KAFKA else 30.0
+"""Longest time that any one call may take: a broker killed and started again lies inside it (Kafka's takes seconds)."""
 
 SESSION_TIMEOUT_MS = 6_000
 """Kafka's smallest allowed session time-out of a group member."""
