@@ -1,9 +1,8 @@
 """The producer: order, repeats and crashes of the broker."""
 
-import itertools
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -36,29 +35,26 @@ def test_order_within_each_partition(bootstrap, compression):
     assert found == [list(range(partition, ROWS, 3)) for partition in range(3)]
 
 
+KILLS = 3
+
+
 def test_a_broker_that_is_killed_again_and_again(tmp_path):
     with broker_process(tmp_path) as broker:
         topic = new_topic(broker.bootstrap, 2)
         with Client(broker.bootstrap) as client:
             producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
             writer = TransactionalProducer(client, producer, batch_size_bytes=2_000, memory_bytes=20_000)
-            written, kills = threading.Event(), itertools.count()
-
-            def crash():
-                while not written.wait(0.1):
-                    next(kills)
-                    broker.restart_killed()
-
-            nemesis = threading.Thread(target=crash)
-            for row in range(ROWS):
-                if row == ROWS // 10:
-                    nemesis.start()
-                writer.append(TopicPartition(topic, row % 2), row, None, b"%d" % row)
-            writer.flush()
-            written.set()
-            nemesis.join()
+            with ThreadPoolExecutor(1) as nemesis:
+                kills = []
+                for row in range(ROWS):
+                    if row % (ROWS // (KILLS + 1)) == 0 and row > 0:  # while what was written last is on its way
+                        kills.append(nemesis.submit(broker.restart_killed))
+                    writer.append(TopicPartition(topic, row % 2), row, None, b"%d" % row)
+                writer.flush()
+                for kill in kills:
+                    kill.result()
             writer.close()
-            assert next(kills) > 0
+            assert len(kills) >= KILLS
             end_transaction(client, producer, commit=True)
         found = [[], []]
         for partition, _, value in read_committed(broker.bootstrap, topic):

@@ -9,7 +9,7 @@ from exacta.demo.kills import Target
 from exacta.demo.run import Settings, run
 from exacta.demo.screen import Screen
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 FLIGHTS = 3_000
 KILLS = {Target.DRIVER: 1, Target.BROKER: 1, Target.WORKER: 1}

@@ -12,10 +12,12 @@ import random
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from exacta.client.errors import ErrorClass, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark.options import SinkOptions
@@ -137,7 +139,12 @@ class Campaign:
                 self._leave_zombie(prepared, rows, batch_id, task, 0)
                 raise Crash
             results.append(self._task(prepared, rows, batch_id, task))
-        self._driver(crash_at).commit(results, batch_id, tasks=self.tasks)
+        driver = self._driver(crash_at)
+        try:
+            driver.commit(results, batch_id, tasks=self.tasks)
+        except Exception:  # noqa: BLE001 - as Spark: whatever it is, abort, and the query ends
+            driver.abort(results, batch_id)
+            raise Crash from None
 
     def _task(self, prepared, rows, batch_id, task):
         """Run the attempts of a task; return the result of the one that counts."""
@@ -149,11 +156,24 @@ class Campaign:
             loser = attempt + self._random.choice([0, 1])
             attempt = attempt + 1 if loser == attempt else attempt
             # A loser has written everything and is never heard of.
-            self._attempt(prepared, iter(_arrow(rows)), batch_id, task, loser)
-        return self._attempt(prepared, iter(_arrow(rows)), batch_id, task, attempt)
+            with suppress(KafkaError):
+                self._attempt(prepared, iter(_arrow(rows)), batch_id, task, loser)
+        return self._retried(prepared, rows, batch_id, task, attempt)
 
     def _attempt(self, prepared, batches, batch_id, task, attempt):
         return write_task(self._client, self._options, prepared, batches, batch_id=batch_id, task=task, attempt=attempt)
+
+    def _retried(self, prepared, rows, batch_id, task, attempt):
+        """Run an attempt, and the next ones where it fails by itself, as Spark does up to four times."""
+        for last in (False, False, False, True):
+            try:
+                return self._attempt(prepared, iter(_arrow(rows)), batch_id, task, attempt)
+            except KafkaError as error:
+                # A broker that was killed has forgotten a transaction of which nothing was durable yet.
+                if error.error_class is not ErrorClass.ABORTABLE or last:
+                    raise
+            attempt += 1
+        raise AssertionError
 
     def _leave_zombie(self, prepared, rows, batch_id, task, attempt) -> None:
         """Begin an attempt that stops in the middle of its input, to go on later or never."""

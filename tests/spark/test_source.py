@@ -176,6 +176,10 @@ def test_starting_offsets_by_partition(bootstrap):
 def test_an_unknown_topic_is_named(bootstrap):
     with pytest.raises(UnknownTopic, match="topic 'nowhere' does not exist on"):
         reader_of(bootstrap, subscribe="nowhere").initialOffset()
+    reader = reader_of(bootstrap, subscribe="nowhere")
+    reader.prepareForTriggerAvailableNow()  # which Spark calls first
+    with pytest.raises(UnknownTopic):
+        reader.initialOffset()
 
 
 def test_offsets_that_are_gone(bootstrap):

@@ -11,6 +11,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from exacta.demo.verify import Verdict
 
@@ -42,7 +43,8 @@ class Screen:
 
     def say(self, text: str, style: str = "") -> None:
         """Print one line above the bars."""
-        self._progress.console.print(text, style=style or None, markup=False, soft_wrap=True)
+        # The style belongs to the text, not to the call, or it would colour the bars below as well.
+        self._console.print(Text(text, style=style), soft_wrap=True)
 
     def bar(self, name: str, total: int) -> None:
         """Add a bar."""
@@ -58,7 +60,8 @@ class Screen:
 
     def verdicts(self, verdicts: list[Verdict]) -> None:
         """Print the closing table, and examples of what is wrong."""
-        table = Table(title="output, read by confluent-kafka (read_committed), against pandas", title_justify="left")
+        self.say("What confluent-kafka read (read_committed), against the same computation in pandas:")
+        table = Table()
         table.add_column("")
         for verdict in verdicts:
             table.add_column(verdict.name, justify="right")
@@ -78,7 +81,7 @@ class Screen:
         self._console.print(table)
         for verdict in verdicts:
             for example in verdict.examples:
-                self._console.print(f"  {verdict.name}: {example}", markup=False, soft_wrap=True)
+                self.say(f"  {verdict.name}: {example}")
 
     def outcome(self, exactly_once: bool) -> None:
         """Print the last line."""

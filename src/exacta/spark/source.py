@@ -193,6 +193,8 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
     def _starting_positions(self) -> Positions:
         wanted = self._options.starting_offsets
+        # With Trigger.AvailableNow Spark has asked where the topics end before, and what was missing then went unsaid.
+        self._partitions_at_s = float("-inf")
         partitions = self._topic_partitions(known=())
         client = self._client()
         if wanted == EARLIEST:
