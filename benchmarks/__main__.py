@@ -31,7 +31,12 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--bootstrap", metavar="HOST:PORT", help="measure the broker that runs there")
     made.add_argument("--case", action="append", choices=sorted(CASES), help="a case; may be repeated (default: all)")
     made.add_argument("--rounds", type=int, default=3, help="rounds, of which the median is taken (default: 3)")
-    made.add_argument("--warm-up-rounds", type=int, help="rounds before those (default: 1 beside Kafka, otherwise 0)")
+    made.add_argument(
+        "--warm-up",
+        type=float,
+        metavar="SECONDS",
+        help="load before each timed part (default: 15 beside Kafka, else 1)",
+    )
     made.add_argument("--seconds", type=float, default=5.0, help="length of each timed case (default: 5)")
     made.add_argument(
         "--name", help="name of the report under benchmarks/results/ (default: by what is measured; none with --case)"
@@ -67,8 +72,8 @@ def _parsed(given: Sequence[str]) -> argparse.Namespace:
     options = checked.parse_args(given)
     if options.rounds < 1:
         checked.error("--rounds must be at least 1")
-    if options.warm_up_rounds is not None and options.warm_up_rounds < 0:
-        checked.error("--warm-up-rounds must not be negative")
+    if options.warm_up is not None and options.warm_up <= 0:
+        checked.error("--warm-up must be above 0")
     if options.seconds <= 0:
         checked.error("--seconds must be above 0")
     if options.bootstrap is not None:
@@ -95,8 +100,8 @@ def _measure(options: argparse.Namespace, given: Sequence[str], work: Path) -> i
             file=sys.stderr,
         )
     cases = [case for name, case in CASES.items() if not options.case or name in options.case]
-    scale = Scale(seconds=options.seconds, warm_up_s=min(Scale().warm_up_s, options.seconds))
-    plan = Plan(cases=cases, rounds=options.rounds, warm_up_rounds=_warm_up_rounds(options), scale=scale)
+    scale = Scale(seconds=options.seconds, warm_up_s=_warm_up_s(options))
+    plan = Plan(cases=cases, rounds=options.rounds, scale=scale)
     results = run(launchers, plan, work, lambda line: print(line, flush=True))
     circumstances = report.Circumstances(
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -104,8 +109,7 @@ def _measure(options: argparse.Namespace, given: Sequence[str], work: Path) -> i
         versions=[launcher.versions() for launcher in launchers],
         machine=machine,
         rounds=plan.rounds,
-        warm_up_rounds=plan.warm_up_rounds,
-        seconds=options.seconds,
+        scale=scale,
     )
     text = report.markdown(results, circumstances)
     print(f"\n{text}")
@@ -129,11 +133,11 @@ def _launchers(options: argparse.Namespace, work: Path) -> list[Launcher]:
     return [ExactaLauncher(work)]
 
 
-def _warm_up_rounds(options: argparse.Namespace) -> int:
-    """Return the number asked for; beside Kafka one by default, without which Kafka would be measured half compiled."""
-    if options.warm_up_rounds is not None:
-        return int(options.warm_up_rounds)
-    return 1 if options.beside_kafka else 0
+def _warm_up_s(options: argparse.Namespace) -> float:
+    """Return the time asked for; beside Kafka one that brings a broker on a virtual machine past its first seconds."""
+    if options.warm_up is not None:
+        return float(options.warm_up)
+    return 15.0 if options.beside_kafka else 1.0
 
 
 def _without_paths(given: Sequence[str]) -> list[str]:

@@ -32,6 +32,11 @@ def settings(bootstrap: str, **more: Any) -> dict[str, Any]:
     return {"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL_CRITICAL, **named}
 
 
+def plain_producer(bootstrap: str) -> Any:
+    """Make a producer at librdkafka's defaults: not idempotent."""
+    return Producer(settings(bootstrap))
+
+
 def idempotent_producer(bootstrap: str) -> Any:
     """Make the producer for bulk data: the client's queue is large, so that it never waits for its own limit."""
     return Producer(settings(bootstrap, enable_idempotence=True, queue_buffering_max_messages=1_000_000))

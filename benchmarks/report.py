@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.figures import COST, RESULT, FigureKey, Results, Summary, summarise
 from benchmarks.requirements import REQUIREMENTS, Verdict, judge, ratio
-from benchmarks.session import CLIENT_IS_THE_LIMIT
+from benchmarks.session import CLIENT_IS_THE_LIMIT, Scale
 
 NOT_MEASURED = "–"
 BUSIEST_THREAD = "busiest client thread, cores"
@@ -23,8 +23,7 @@ class Circumstances:
     versions: Sequence[str]
     machine: Sequence[str]
     rounds: int
-    warm_up_rounds: int
-    seconds: float
+    scale: Scale
 
 
 def number(value: float) -> str:
@@ -117,14 +116,14 @@ def failure_lines(results: Results) -> list[str]:
 
 def markdown(results: Results, circumstances: Circumstances) -> str:
     """Return the whole report."""
-    rounds = _rounds(circumstances.rounds)
-    if circumstances.warm_up_rounds:
-        rounds += f" after {_rounds(circumstances.warm_up_rounds)} of warm-up"
+    rounds = f"{circumstances.rounds} round" + ("" if circumstances.rounds == 1 else "s")
+    scale = circumstances.scale
     order = ", the brokers taking turns at each case" if len(results.brokers) > 1 else ""
     parts = [
         f"# Benchmark: {' beside '.join(results.brokers)}",
         f"Made on {circumstances.date} by `{circumstances.command}`: {rounds}{order}, "
-        f"{number(circumstances.seconds)} s for each timed case, data empty at the start.",
+        f"each turn on a broker started for it on empty data: {number(scale.warm_up_s)} s of the case's own load "
+        f"({number(scale.bulk_warm_up_s)} s of bulk data) as warm-up, then {number(scale.seconds)} s measured.",
         "\n".join(f"- {line}" for line in [*circumstances.versions, *circumstances.machine, _disk(results)]),
         "## Results",
         result_table(results),
@@ -135,15 +134,11 @@ def markdown(results: Results, circumstances: Circumstances) -> str:
         parts += [
             "## Costs",
             "Medians, for the measured part alone. Where one thread of the client kept a core busy nearly all the "
-            "time, the client is given as the limit. *Others* is what the rest of the machine used meanwhile, the "
-            "other broker included: where that is much, the figures are worth little.",
+            "time, the client is given as the limit. *Others* is what the rest of the machine used meanwhile: where "
+            "that is much, the figures are worth little.",
             costs,
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def _rounds(count: int) -> str:
-    return f"{count} round" + ("" if count == 1 else "s")
 
 
 def _disk(results: Results) -> str:

@@ -18,16 +18,25 @@ from benchmarks.processes import Usage, machine_cpu_s
 from benchmarks.workers import Load, Outcome, WorkerGroup
 
 PHASE_TIMEOUT_S = 120.0
+BULK_WARM_UP_LIMIT_S = 3.0
 CLIENT_IS_THE_LIMIT = 0.9
 """From this share of a core on, the client's busiest thread is taken to be what limits the rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How long to measure; bulk cases move as many messages as took about so long where this was written."""
+    """How long to measure, and to load the broker before that.
+
+    Bulk cases move as many messages as took about so long where this was written.
+    """
 
     seconds: float = 5.0
     warm_up_s: float = 1.0
+
+    @property
+    def bulk_warm_up_s(self) -> float:
+        """How long bulk data warms up: every second of it is a hundred megabytes on the disk."""
+        return min(self.warm_up_s, BULK_WARM_UP_LIMIT_S)
 
 
 @dataclass(frozen=True, kw_only=True)

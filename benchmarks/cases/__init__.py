@@ -1,7 +1,6 @@
 """The cases by name. A new case is a function that yields figures, and an entry here.
 
-A `BrokerCase` runs on a broker that is there, which serves all such cases of a round one after another; a `LaunchCase`
-starts brokers of its own, and runs before that.
+A `BrokerCase` runs on a broker that is there; a `LaunchCase` starts brokers of its own.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,8 +48,13 @@ _ALL: tuple[Case, ...] = (
     ),
     BrokerCase(
         name="ctp-100",
+        title="consume-transform-produce, 100 records of 100 B a transaction, from one partition to one",
+        run=partial(transform.run, records=100, partitions=1),
+    ),
+    BrokerCase(
+        name="ctp-100-to-8",
         title="consume-transform-produce, 100 records of 100 B a transaction, from one partition to 8",
-        run=partial(transform.run, records=100),
+        run=partial(transform.run, records=100, partitions=8),
     ),
     BrokerCase(
         name="bulk-100B",

@@ -55,7 +55,7 @@ def produce(
     producer = idempotent_producer(bootstrap)
     batch = [{"value": bytes(message_bytes)} for _ in range(BATCH)]
     if warm_up_topic is not None:
-        deadline_s = time.perf_counter() + scale.warm_up_s
+        deadline_s = time.perf_counter() + scale.bulk_warm_up_s
         while time.perf_counter() < deadline_s:
             _send(producer, warm_up_topic, batch)
         producer.flush()
@@ -91,7 +91,7 @@ def consume(
     group: str,
 ) -> Tally:
     """Load: read the partition from its start until so many messages have come."""
-    _read(bootstrap, group, warm_up_topic, limit=None, limit_s=scale.warm_up_s)
+    _read(bootstrap, group, warm_up_topic, limit=None, limit_s=scale.bulk_warm_up_s)
     with gate.measured():
         started_s = time.perf_counter()
         received, next_offset, ended_s = _read(bootstrap, group, topic, limit=messages, limit_s=None)

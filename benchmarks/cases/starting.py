@@ -34,8 +34,9 @@ def _first_acknowledgement_s(launcher: Launcher) -> float:
         if broker.server is None:
             raise ValueError(f"{launcher.name} was not started by the benchmark")
         broker.wait_until_listening()
-        # Made only now, so that what is measured is not the client's back-off between attempts to connect.
-        producer = clients.idempotent_producer(broker.bootstrap)
+        # Made only now, so that what is measured is not the client's back-off between attempts to connect; a plain
+        # one, because librdkafka's idempotent producer asks for its id by a timer of half a second on any broker.
+        producer = clients.plain_producer(broker.bootstrap)
         errors: list[object] = []
         producer.produce("start", b"first", on_delivery=lambda error, _: errors.append(error))
         producer.flush(DELIVERY_TIMEOUT_S)

@@ -1,8 +1,8 @@
 """Consume, transform, produce: the loop of exactly-once processing, with its offsets committed in the same transaction.
 
 One consumer in a group, one transactional producer, so many records in each transaction; the latency is that of a
-whole turn of the loop, reading included. The target has several partitions and the records of a transaction go to all
-of them, as they do wherever records have keys.
+whole turn of the loop, reading included. Where the target has several partitions, the records of a transaction go to
+all of them, as they do wherever records have keys.
 """
 
 import time
@@ -18,30 +18,43 @@ from benchmarks.session import Scale, Session
 from benchmarks.workers import Gate, Tally
 
 MESSAGE_BYTES = 100
-TARGET_PARTITIONS = 8
-INPUT_RECORDS_PER_SECOND = 100_000
+INPUT_RECORDS_PER_SECOND = 60_000
 """More than any broker has been seen to get through; where it runs out, the measured part ends with it."""
 OFFSETS_TIMEOUT_S = 30.0
 STALL_S = 20.0
 
 
-def run(session: Session, case: str, records: int) -> Iterator[Figure]:
-    """Run the loop with so many records in each transaction."""
-    source, target = session.topic("source"), session.topic("target", TARGET_PARTITIONS)
+def run(session: Session, case: str, records: int, partitions: int) -> Iterator[Figure]:
+    """Run the loop with so many records in each transaction, spread over so many partitions."""
+    source, target = session.topic("source"), session.topic("target", partitions)
     scale = session.scale
     messages = round((scale.seconds + scale.warm_up_s) * INPUT_RECORDS_PER_SECOND / bulk.BATCH) * bulk.BATCH
     bulk.fill(session, source, messages, MESSAGE_BYTES)
     name = session.name("transform")
-    options = {"source": source, "target": target, "name": name, "records": records, "messages": messages}
+    options = {
+        "source": source,
+        "target": target,
+        "partitions": partitions,
+        "name": name,
+        "records": records,
+        "messages": messages,
+    }
     figures, outcomes = session.measure(case, "txn/s", transform, [options])
-    session.expect_committed(
-        target, TARGET_PARTITIONS, records * sum(outcome.tally.acknowledged for outcome in outcomes)
-    )
+    session.expect_committed(target, partitions, records * sum(outcome.tally.acknowledged for outcome in outcomes))
     yield from figures
 
 
 def transform(
-    gate: Gate, *, bootstrap: str, scale: Scale, source: str, target: str, name: str, records: int, messages: int
+    gate: Gate,
+    *,
+    bootstrap: str,
+    scale: Scale,
+    source: str,
+    target: str,
+    partitions: int,
+    name: str,
+    records: int,
+    messages: int,
 ) -> Tally:
     """Load: turn after turn of the loop, until time or input ends."""
     consumer = committed_consumer(bootstrap, name)
@@ -53,14 +66,14 @@ def transform(
         latencies_ms: list[float] = []
         started_s = time.perf_counter()
         while started_s < deadline_s and done + len(latencies_ms) < turns:
-            _turn(consumer, producer, target, records)
+            _turn(consumer, producer, target, partitions, records)
             ended_s = time.perf_counter()
             latencies_ms.append((ended_s - started_s) * 1000)
             started_s = ended_s
         return latencies_ms
 
     try:
-        _turn(consumer, producer, target, records)  # joins the group, which is no part of the warm-up's time
+        _turn(consumer, producer, target, partitions, records)  # joins the group: no part of the warm-up
         warm_up = 1 + len(run_until(time.perf_counter() + scale.warm_up_s, done=1))
         with gate.measured():
             started_s = time.perf_counter()
@@ -77,7 +90,7 @@ def transform(
         consumer.close()
 
 
-def _turn(consumer: Any, producer: Any, target: str, records: int) -> None:
+def _turn(consumer: Any, producer: Any, target: str, partitions: int, records: int) -> None:
     """Read, transform and write so many records and commit them with their offsets."""
     messages: list[Any] = []
     while len(messages) < records:
@@ -89,7 +102,7 @@ def _turn(consumer: Any, producer: Any, target: str, records: int) -> None:
     for index, message in enumerate(messages):
         if (error := message.error()) is not None:
             raise ReadingFailedError(f"reading the source: {error}")
-        producer.produce(target, message.value()[::-1], partition=index % TARGET_PARTITIONS)
+        producer.produce(target, message.value()[::-1], partition=index % partitions)
     offsets = consumer.position(consumer.assignment())
     producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), OFFSETS_TIMEOUT_S)
     producer.commit_transaction()

@@ -9,7 +9,7 @@ from benchmarks.cases import CASES
     ("arguments", "reason"),
     [
         (["--rounds", "0"], "--rounds must be at least 1"),
-        (["--warm-up-rounds", "-1"], "--warm-up-rounds must not be negative"),
+        (["--warm-up", "0"], "--warm-up must be above 0"),
         (["--seconds", "0"], "--seconds must be above 0"),
         (["--bootstrap", "localhost"], "--bootstrap must be HOST:PORT"),
         (["--case", "no-such"], "invalid choice"),
@@ -29,19 +29,19 @@ def test_list_names_every_case(capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "warm_up_rounds", "name"),
+    ("arguments", "warm_up_s", "name"),
     [
-        ([], 0, "exacta"),
-        (["--beside-kafka"], 1, "beside-kafka"),
-        (["--beside-kafka", "--warm-up-rounds", "0"], 0, "beside-kafka"),
-        (["--bootstrap", "h:1"], 0, "bootstrap"),
-        (["--case", "txn-1"], 0, None),
-        (["--case", "txn-1", "--name", "one"], 0, "one"),
+        ([], 1, "exacta"),
+        (["--beside-kafka"], 15, "beside-kafka"),
+        (["--beside-kafka", "--warm-up", "60"], 60, "beside-kafka"),
+        (["--bootstrap", "h:1"], 1, "bootstrap"),
+        (["--case", "txn-1"], 1, None),
+        (["--case", "txn-1", "--name", "one"], 1, "one"),
     ],
 )
-def test_defaults_depend_on_what_is_measured(arguments, warm_up_rounds, name):
+def test_defaults_depend_on_what_is_measured(arguments, warm_up_s, name):
     options = command_line.parser().parse_args(arguments)
-    assert command_line._warm_up_rounds(options) == warm_up_rounds
+    assert command_line._warm_up_s(options) == warm_up_s
     assert command_line._report_name(options) == name
 
 

@@ -5,6 +5,7 @@ from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.figures import COST, CaseFailure, Figure, Results, summarise
 from benchmarks.requirements import REQUIREMENTS, Measure, Requirement, Verdict, judge, ratio
+from benchmarks.session import Scale
 
 CIRCUMSTANCES = report.Circumstances(
     date="2026-11-21 12:00 UTC",
@@ -12,8 +13,7 @@ CIRCUMSTANCES = report.Circumstances(
     versions=["Exacta 1", "Kafka 2"],
     machine=["2 CPUs"],
     rounds=3,
-    warm_up_rounds=1,
-    seconds=5.0,
+    scale=Scale(),
 )
 
 
@@ -102,7 +102,7 @@ def test_markdown_holds_circumstances_tables_and_failures():
     results.failures.append(CaseFailure(broker="Kafka", case="ctp-100", round_number=2, reason="Boom: no"))
     text = report.markdown(results, CIRCUMSTANCES)
     assert text.startswith("# Benchmark: Exacta beside Kafka\n")
-    assert "`python -m benchmarks --beside-kafka`: 3 rounds after 1 round of warm-up" in text
+    assert "`python -m benchmarks --beside-kafka`: 3 rounds" in text
     assert "- fdatasync of a 4 KB append, p50 before each turn: 0.2 (0.1–0.3) ms" in text
     assert "- ctp-100 with Kafka, round 2: Boom: no" in text
     assert report.result_table(results) in text

@@ -120,13 +120,10 @@ class Connection(asyncio.Protocol):
     def _take_frames(self) -> None:
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         view = memoryview(data)
-        position, end = 0, len(data)
-        while not self._closing:
-            needed = _SIZE_BYTES
+        position, end, needed = 0, len(data), _SIZE_BYTES
+        while end - position >= _SIZE_BYTES:
             if self._is_full():
                 self._stop_reading()
-                break
-            if end - position < needed:
                 break
             size = _size_of(data, position)[0]
             if size > self._max_request_bytes:
@@ -135,13 +132,14 @@ class Connection(asyncio.Protocol):
             if size < _SMALLEST_REQUEST_BYTES:
                 self.refuse(f"a request of {size} bytes cannot be one")
                 return
-            needed = _SIZE_BYTES + size
-            if end - position < needed:
+            stop = position + _SIZE_BYTES + size
+            if stop > end:
+                needed = _SIZE_BYTES + size
                 break
-            self._receive(view[position + _SIZE_BYTES : position + needed])
-            position += needed
-        if self._closing:
-            return
+            self._receive(view[position + _SIZE_BYTES : stop])
+            if self._closing:
+                return
+            position = stop
         # A copy, so that a beginning of a few bytes does not keep the whole chunk alive.
         rest = data if position == 0 else data[position:]
         self._chunks = [rest] if rest else []

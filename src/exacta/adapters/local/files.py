@@ -21,6 +21,10 @@ from exacta.ports.journal import Buffer, JournalError
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
 IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
 
+_HAS_PWRITEV = hasattr(os, "pwritev")
+# macOS has no fdatasync, and its fsync does not reach the platter: F_FULLFSYNC does.
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+
 
 class DirectoryInUse(JournalError):
     """Another process, or another journal of this one, has the data directory open."""
@@ -97,13 +101,17 @@ class Files(Protocol):
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
     """Write all of the buffers at `offset`, in as many calls as it takes."""
     pending: list[Buffer] = [buffer for buffer in buffers if len(buffer)]
-    while pending:
+    left = sum(map(len, pending))
+    while left:
         taken = files.write(handle, pending[:IOV_MAX], offset)
         if taken <= 0:
             raise OSError(errno.EIO, "the disk took no byte of a write")
+        left -= taken
+        if not left:
+            break
         offset += taken
         done = 0
-        while done < len(pending) and taken >= len(pending[done]):
+        while taken >= len(pending[done]):
             taken -= len(pending[done])
             done += 1
         del pending[:done]
@@ -178,7 +186,9 @@ class PosixFiles:
 
     def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
         """See `Files.write`."""
-        if hasattr(os, "pwritev"):
+        if len(buffers) == 1:
+            return os.pwrite(handle, buffers[0], offset)
+        if _HAS_PWRITEV:
             return os.pwritev(handle, buffers, offset)
         return os.pwrite(handle, b"".join(buffers), offset)
 
@@ -187,16 +197,16 @@ class PosixFiles:
         os.ftruncate(handle, size)
 
     def sync_data(self, handle: int) -> None:
-        """See `Files.sync_data`; macOS has no fdatasync, and its fsync does not reach the platter: F_FULLFSYNC does."""
-        if hasattr(fcntl, "F_FULLFSYNC"):
-            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        """See `Files.sync_data`."""
+        if _FULL_SYNC is not None:
+            fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fdatasync(handle)
 
     def sync(self, handle: int) -> None:
         """See `Files.sync`."""
-        if hasattr(fcntl, "F_FULLFSYNC"):
-            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        if _FULL_SYNC is not None:
+            fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fsync(handle)
 

@@ -37,17 +37,20 @@ class Writer:
 
     def write_group(self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int) -> int:
         """Write one group at `position` and sync it; return the position after it."""
-        chunks = join_small(payload)
-        body_checksum = crc32c(table)
-        size = GROUP_HEADER_BYTES + len(table)
-        for chunk in chunks:
-            body_checksum = crc32c(chunk, body_checksum)
-            size += len(chunk)
+        body = join_small([table, *payload])
+        body_checksum = 0
+        size = GROUP_HEADER_BYTES
+        for buffer in body:
+            body_checksum = crc32c(buffer, body_checksum)
+            size += len(buffer)
         header, checksum = pack_group_header(
             self.mark, self.last_checksum, position, size, len(table), entry_count, body_checksum
         )
-        buffers = join_small([header, table, *chunks])
-        write_fully(self._files, self.handle, buffers, position - self.base + SEGMENT_HEADER_BYTES)
+        if len(body[0]) < JOIN_BELOW_BYTES:
+            body[0] = header + body[0]
+        else:
+            body.insert(0, header)
+        write_fully(self._files, self.handle, body, position - self.base + SEGMENT_HEADER_BYTES)
         self._files.sync_data(self.handle)
         self.last_checksum = checksum
         return position + size
