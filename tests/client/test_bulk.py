@@ -38,6 +38,20 @@ def test_a_lane_that_owes_a_reply_is_not_handed_out(bootstrap):
             client.lane(node_id, 0, deadline)
 
 
+def test_a_call_that_is_interrupted_leaves_no_reply_to_the_next_one(bootstrap, monkeypatch):
+    with Client(bootstrap) as client:
+        node_id, deadline = client.nodes()[0], Deadline(10_000)
+        connection: Connection = client.open(node_id, deadline)
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(connection, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            connection.call(ListTransactionsRequest(), deadline)
+        assert connection.closed
+
+
 def test_a_closed_connection_says_so(bootstrap):
     with Client(bootstrap) as client:
         node_id, deadline = client.nodes()[0], Deadline(10_000)

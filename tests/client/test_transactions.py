@@ -17,6 +17,7 @@ from exacta.client.transactions import (
     end_transaction,
     end_transactions,
     fetch_offset,
+    fetch_offsets,
     fetch_stable_offsets,
     init_producer_id,
     list_transactions,
@@ -197,3 +198,27 @@ def test_a_time_out_above_the_brokers_is_refused_at_once(client, topic):
 def test_nobody_there_is_given_up_at_the_deadline():
     with pytest.raises(DeadlineExceeded, match=r"gave up after 0\.2 s: cannot connect to 127\.0\.0\.1:1"):
         init_producer_id(Client("127.0.0.1:1", call_timeout_ms=200), "a", transaction_timeout_ms=1000)
+
+
+def test_a_broker_that_has_left_is_not_waited_for(client, topic, monkeypatch):
+    """Metadata lists a broker that was killed for some seconds more."""
+    producer = taken(client, f"{topic}-left")
+    written(client, producer, topic, b"1", b"2")
+    there = client.nodes()
+    monkeypatch.setattr(client, "nodes", lambda _: [*there, 4711])
+    assert list_transactions(client, f"{topic}-left") == [f"{topic}-left"]
+    end_transaction(client, producer, commit=False)
+    assert list_transactions(client, f"{topic}-left") == []
+    assert list_transactions(client, f"{topic}-left", states=()) == [f"{topic}-left"]
+
+
+def test_all_that_a_group_has_committed(client, topic):
+    producer = taken(client, f"{topic}-all")
+    assert fetch_offsets(client, f"{topic}-all") == {}
+    for index in range(2):
+        commit_offset(
+            client, producer, f"{topic}-all", TopicPartition(topic, index), CommittedOffset(index, f"m{index}")
+        )
+    end_transaction(client, producer, commit=True)
+    expected = {TopicPartition(topic, index): CommittedOffset(index, f"m{index}") for index in range(2)}
+    assert fetch_offsets(client, f"{topic}-all") == expected

@@ -11,9 +11,10 @@ The choices are made by one random generator, so a seed repeats a campaign (up t
 import random
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -32,7 +33,7 @@ CRASH_POINTS = (
     "decision not ended",
     "after the decision",
     "between the ends",
-    "before the last sweep",
+    "before a sweep",
     "after commit",
 )
 
@@ -42,34 +43,32 @@ class Crash(BaseException):
 
 
 class CrashingDriver(SinkDriver):
-    """A driver that is killed at one point."""
+    """A driver that is killed where `reached` raises."""
 
-    crash_at: str | None = None
+    def __init__(self, reached, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self._reached = reached
 
     def decide(self, driver, decision):
-        if self.crash_at == "decision not ended":
+        def not_ended():
             self._write_decision(driver, decision)
-            raise Crash
+
+        self._reached("decision not ended", not_ended)
         super().decide(driver, decision)
-        if self.crash_at == "after the decision":
-            raise Crash
+        self._reached("after the decision")
 
     def end_all(self, entries):
-        if self.crash_at == "between the ends" and entries:
-            super().end_all(list(entries)[: len(entries) // 2])
-            raise Crash
+        if entries:
+            self._reached("between the ends", lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
         return super().end_all(entries)
 
-    def commit(self, results, batch_id, *, tasks):
-        if self.crash_at == "after all tasks":
-            raise Crash
-        super().commit(results, batch_id, tasks=tasks)
-        if self.crash_at == "after commit":
-            raise Crash
+    def commit(self, results, batch_id, *, tasks, reads):
+        self._reached("after all tasks")
+        super().commit(results, batch_id, tasks=tasks, reads=reads)
+        self._reached("after commit")
 
     def sweep(self, driver, **arguments):
-        if self.crash_at == "before the last sweep":
-            raise Crash
+        self._reached("before a sweep")
         return super().sweep(driver, **arguments)
 
 
@@ -88,6 +87,8 @@ class Campaign:
     speculation_chance: float = 0.2
     zombie_chance: float = 0.5
     shuffled: bool = True  # a replay puts rows into other tasks than before
+    points: tuple[str, ...] = CRASH_POINTS  # where it may be killed
+    at_each_point: Callable[[], None] = lambda: None
     query_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     crashes: dict[str, int] = field(default_factory=dict)
 
@@ -95,6 +96,7 @@ class Campaign:
         self._random = random.Random(self.seed)
         self._options = SinkOptions(bootstrap=self.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
         self._zombies: list[_Zombie] = []
+        self._crash_at: str | None = None
         self._client = Client(self.bootstrap)
 
     @property
@@ -118,33 +120,37 @@ class Campaign:
             # As a query that goes on would: what zombies opened since is swept by the next batch.
             for zombie in self._zombies:
                 zombie.finish()
-            self._driver(None).prepare()
+            self._crash_at = None
+            self._driver().prepare()
         finally:
             for zombie in self._zombies:
                 zombie.finish()
             self._client.close()
 
     def _batch(self, batch_id: int) -> None:
-        crash_at = self._random.choice(CRASH_POINTS) if self._random.random() < self.crash_chance else None
-        if crash_at is not None:
-            self.crashes[crash_at] = self.crashes.get(crash_at, 0) + 1
-        if crash_at == "before preparing":
-            raise Crash
-        prepared = self._driver(crash_at if crash_at == "before the last sweep" and not batch_id else None).prepare()
-        if crash_at == "after preparing":
-            raise Crash
+        self._crash_at = self._random.choice(self.points) if self._random.random() < self.crash_chance else None
+        self._reached("before preparing")
+        prepared = self._driver().prepare()
+        self._reached("after preparing")
         results = []
         for task, rows in enumerate(self._slices(batch_id)):
-            if crash_at == "tasks writing" and task == self.tasks // 2:
-                self._leave_zombie(prepared, rows, batch_id, task, 0)
-                raise Crash
+            if task == self.tasks // 2:
+                self._reached("tasks writing", partial(self._leave_zombie, prepared, rows, batch_id, task, attempt=0))
             results.append(self._task(prepared, rows, batch_id, task))
-        driver = self._driver(crash_at)
+        driver = self._driver()
         try:
-            driver.commit(results, batch_id, tasks=self.tasks)
+            driver.commit(results, batch_id, tasks=self.tasks, reads=f"batch {batch_id}")
         except Exception:  # noqa: BLE001 - as Spark: whatever it is, abort, and the query ends
             driver.abort(results, batch_id)
             raise Crash from None
+
+    def _reached(self, point: str, last_deed: Callable[[], object] = lambda: None) -> None:
+        """Die here if this life is to end at `point`, after a last deed."""
+        self.at_each_point()
+        if point == self._crash_at:
+            self.crashes[point] = self.crashes.get(point, 0) + 1
+            last_deed()
+            raise Crash
 
     def _task(self, prepared, rows, batch_id, task):
         """Run the attempts of a task; return the result of the one that counts."""
@@ -188,16 +194,15 @@ class Campaign:
                 self._zombies.remove(zombie)
                 zombie.finish()
 
-    def _driver(self, crash_at: str | None) -> CrashingDriver:
-        driver = CrashingDriver(
+    def _driver(self) -> CrashingDriver:
+        return CrashingDriver(
+            self._reached,
             self._client,
             self.query_id,
             location="file:/stand-in",
             marker=TopicPartition(self.topic, 0),
             transaction_timeout_ms=60_000,
         )
-        driver.crash_at = crash_at
-        return driver
 
     def _slices(self, batch_id: int) -> list[list[int]]:
         first = batch_id * self.rows_per_batch

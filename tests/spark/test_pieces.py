@@ -59,7 +59,7 @@ entries = st.builds(
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
-    made = Decision(batch_id, len(listed) + 3, shown, tuple(listed))
+    made = Decision(batch_id, len(listed) + 3, shown, "0" * 32, tuple(listed))
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)
@@ -111,6 +111,12 @@ def test_what_is_gone_is_said():
         planning.check_not_behind({B: 1}, {A: 5})
     with pytest.raises(DataLost, match="ends at offset 4, before offset 5"):
         planning.check_not_behind({A: 5}, {A: 4})
+
+
+def test_a_new_partition_that_has_lost_its_beginning_is_lost_data():
+    planning.check_from_the_start({A: 0, B: 0})
+    with pytest.raises(DataLost, match="partition t-1 is new to the query and begins at offset 7, not at 0"):
+        planning.check_from_the_start({A: 0, B: 7})
 
 
 # -- options ----------------------------------------------------------------------------------------------------------
@@ -193,6 +199,23 @@ def test_the_query_id_is_read_where_spark_writes_it(tmp_path):
     assert checkpoint.query_id(tmp_path.as_uri()) == "0aa1"
     with pytest.raises(checkpoint.CheckpointUnreadable, match="could not be read from the checkpoint at"):
         checkpoint.query_id(str(tmp_path / "none"))
+
+
+def test_what_a_batch_reads_is_told_by_its_offsets_and_its_watermark(tmp_path):
+    def written(offsets, watermark_ms=5, planned_ms=7):
+        (tmp_path / "offsets").mkdir(exist_ok=True)
+        metadata = f'{{"batchWatermarkMs":{watermark_ms},"batchTimestampMs":{planned_ms},"conf":{{}}}}'
+        (tmp_path / "offsets" / "3").write_text(f"v1\n{metadata}\n{offsets}")
+        return checkpoint.digest_of_batch(str(tmp_path), 3)
+
+    one = written('{"t":{"0":4}}')
+    assert one == written('{"t":{"0":4}}', planned_ms=8)
+    assert len({one, written('{"t":{"0":5}}'), written('{"t":{"0":4}}', watermark_ms=6), written("a\nb")}) == 4
+    with pytest.raises(checkpoint.CheckpointUnreadable, match="what batch 4 reads could not be read"):
+        checkpoint.digest_of_batch(str(tmp_path), 4)
+    (tmp_path / "offsets" / "4").write_text("v1\n{}\n1")
+    with pytest.raises(checkpoint.CheckpointUnreadable):
+        checkpoint.digest_of_batch(str(tmp_path), 4)
 
 
 def test_one_place_has_one_name(tmp_path):

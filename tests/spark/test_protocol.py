@@ -1,6 +1,7 @@
 """The sink's protocol against a real broker, with a stand-in for Spark."""
 
 import itertools
+import random
 import threading
 import uuid
 from collections import Counter
@@ -17,7 +18,7 @@ from exacta.spark.protocol import CopiedCheckpoint, HalfCommitted, NewerDriver, 
 from exacta.spark.task import write_task
 from tests.conformance.brokers import broker_process
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
-from tests.spark.standin import Campaign
+from tests.spark.standin import CRASH_POINTS, Campaign
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -27,6 +28,15 @@ def test_every_row_once_whatever_is_killed(bootstrap, seed, shuffled):
     campaign = Campaign(bootstrap, topic, seed=seed, shuffled=shuffled)
     campaign.run()
     assert sum(campaign.crashes.values()) > 0
+    check_exactly(bootstrap, topic, campaign.expected)
+
+
+@pytest.mark.parametrize("point", CRASH_POINTS)
+def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, point):
+    topic = new_topic(bootstrap)
+    campaign = Campaign(bootstrap, topic, seed=0, batches=6, points=(point,))
+    campaign.run()
+    assert campaign.crashes[point] > 0
     check_exactly(bootstrap, topic, campaign.expected)
 
 
@@ -44,12 +54,16 @@ def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
     with broker_process(tmp_path) as broker:
         topic = new_topic(broker.bootstrap)
         campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=20)
-        ended, crashes = threading.Event(), itertools.count()
+        steps, ended, crashes = threading.Semaphore(0), threading.Event(), itertools.count()
+        campaign.at_each_point = steps.release
 
         def crash():
-            # Long enough for a step or two of the protocol between two deaths.
+            # A step or two of the protocol between two deaths, each while the next step is under way.
+            dice = random.Random(seed)
             for _ in range(8):
-                if ended.wait(0.3):
+                for _ in range(dice.randrange(2, 12)):
+                    steps.acquire()
+                if ended.is_set():
                     return
                 broker.restart_killed()
                 next(crashes)
@@ -60,8 +74,9 @@ def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
             campaign.run()
         finally:
             ended.set()
+            steps.release(1_000)
             nemesis.join()
-        assert next(crashes) > 1
+        assert next(crashes) == 8
         check_exactly(broker.bootstrap, topic, campaign.expected)
 
 
@@ -78,8 +93,14 @@ class Query:
         self.settings = settings
 
     def driver(self, **settings):
-        arguments = {"location": "file:/a", "transaction_timeout_ms": 60_000, **self.settings, **settings}
-        return SinkDriver(self.client, self.names.query_id, marker=TopicPartition(self.topic, 0), **arguments)
+        arguments = {
+            "location": "file:/a",
+            "marker": TopicPartition(self.topic, 0),
+            "transaction_timeout_ms": 60_000,
+            **self.settings,
+            **settings,
+        }
+        return SinkDriver(self.client, self.names.query_id, **arguments)
 
     def task(self, prepared, batch_id, task, rows, attempt=0):
         options = SinkOptions(bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
@@ -92,7 +113,7 @@ class Query:
         prepared = driver.prepare()
         results = [self.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(3)]
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(prepared.driver, Decision(batch_id, 3, "file:/a", tuple(entries)))
+        driver.decide(prepared.driver, Decision(batch_id, 3, "file:/a", "these", tuple(entries)))
         for task in timed_out:  # what the broker does to a transaction whose time is up
             init_producer_id(self.client, self.names.attempt(task, 0), transaction_timeout_ms=60_000)
 
@@ -112,7 +133,7 @@ def test_a_decided_batch_that_timed_out_whole_is_run_again(query):
     prepared = query.driver().prepare()
     results = [query.task(prepared, 0, task, [task]) for task in range(3)]
     assert not any(result.replayed for result in results)
-    query.driver().commit(results, 0, tasks=3)
+    query.driver().commit(results, 0, tasks=3, reads="these")
     assert query.rows() == [0, 1, 2]
 
 
@@ -128,7 +149,7 @@ def test_or_only_the_rest_of_it_is_run_again_where_the_slicing_is_the_same(query
     for _ in range(2):  # and once more, after a crash that follows the second decision
         prepared = query.driver().prepare()
         results = [query.task(prepared, 0, task, [task]) for task in range(3)]
-        query.driver().commit(results, 0, tasks=3)
+        query.driver().commit(results, 0, tasks=3, reads="these")
     assert [result.replayed for result in results] == [True, True, True]
     assert query.rows() == [0, 1, 2]
     query.decide_and_time_out(1, timed_out=[0, 2])
@@ -136,8 +157,8 @@ def test_or_only_the_rest_of_it_is_run_again_where_the_slicing_is_the_same(query
     results = [query.task(prepared, 1, task, [10 + task]) for task in range(3)]
     assert [result.replayed for result in results] == [False, True, False]
     with pytest.raises(SinkError, match="batch 1 had 3 tasks when a part of it was committed and has 4 now"):
-        query.driver().commit(results, 1, tasks=4)
-    query.driver().commit(results, 1, tasks=3)
+        query.driver().commit(results, 1, tasks=4, reads="these")
+    query.driver().commit(results, 1, tasks=3, reads="these")
     assert query.rows() == [0, 1, 2, 10, 11, 12]
 
 
@@ -146,15 +167,15 @@ def test_an_older_driver_decides_nothing(query):
     result = query.task(old, 0, 0, [1])
     new = query.driver().prepare()
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
-        query.driver().commit([result], 0, tasks=1)
+        query.driver().commit([result], 0, tasks=1, reads="these")
     with pytest.raises(NewerDriver):
-        query.driver().decide(old.driver, Decision(0, 1, "file:/a", ()))
+        query.driver().decide(old.driver, Decision(0, 1, "file:/a", "these", ()))
     with pytest.raises(NewerDriver):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
     fresh = query.task(new, 0, 0, [1])
     query.driver().abort([result, None], 0)
-    query.driver().commit([fresh], 0, tasks=1)
+    query.driver().commit([fresh], 0, tasks=1, reads="these")
     assert query.rows() == [1]
 
 
@@ -162,6 +183,11 @@ def test_abort_ends_what_the_tasks_left_open_and_what_never_spoke(query):
     prepared = query.driver().prepare()
     done, silent = query.task(prepared, 0, 0, [1]), query.task(prepared, 0, 1, [2])
     assert silent.producer is not None
+    query.driver().abort([done, None], 0)
+    assert held_back(query.client.bootstrap, query.topic) == {}
+    # Also attempts of which earlier ones never took their id.
+    prepared = query.driver().prepare()
+    done, silent = query.task(prepared, 0, 0, [1]), query.task(prepared, 0, 1, [2], attempt=3)
     query.driver().abort([done, None], 0)
     assert held_back(query.client.bootstrap, query.topic) == {}
     # A task of that batch that only begins now is too late.
@@ -185,13 +211,13 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
         query.driver().abort(outdated, 0)
     if moment in ("decided", "half ended"):
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(new.driver, Decision(batch_id, 2, "file:/a", tuple(entries)))
+        driver.decide(new.driver, Decision(batch_id, 2, "file:/a", "these", tuple(entries)))
         if moment == "half ended":
             driver.end_all(entries[:1])
         query.driver().abort(outdated, 0)
         assert driver.end_all(entries) == []
     else:
-        driver.commit(results, batch_id, tasks=2)
+        driver.commit(results, batch_id, tasks=2, reads="these")
     assert query.rows() == [0, 1]
 
 
@@ -212,10 +238,10 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
         return plain(*arguments, **named)
 
     monkeypatch.setattr(older, step, take_over_first)
-    older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2)
+    older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
     if newer:
         batch_id, results = newer[0]
-        query.driver().commit(results, batch_id, tasks=2)
+        query.driver().commit(results, batch_id, tasks=2, reads="these")
         assert query.rows() == ([10, 11] if ending == "abort" else [0, 1, 10, 11])
     else:
         assert (ending, step) in (("commit", "read_decision"), ("commit", "_silent_attempts"))
@@ -232,10 +258,10 @@ def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, m
     monkeypatch.setattr("exacta.spark.task.commit_offset", end_first)
     result = query.task(prepared, 0, 0, [1])
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
-        query.driver().commit([result], 0, tasks=1)
+        query.driver().commit([result], 0, tasks=1, reads="these")
     monkeypatch.undo()
     query.driver().abort([result], 0)
-    query.driver().commit([query.task(query.driver().prepare(), 0, 0, [1])], 0, tasks=1)
+    query.driver().commit([query.task(query.driver().prepare(), 0, 0, [1])], 0, tasks=1, reads="these")
     assert query.rows() == [1]
 
 
@@ -258,7 +284,7 @@ def test_abort_leaves_a_decided_batch_alone(query):
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [1])
     loser = query.task(prepared, 0, 1, [2])
-    driver.decide(prepared.driver, Decision(0, 2, "file:/a", (DecisionEntry(0, 0, *result.producer[1:]),)))
+    driver.decide(prepared.driver, Decision(0, 2, "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),)))
     query.driver().abort([result, loser], 0)
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == [1]
@@ -270,7 +296,7 @@ def test_a_decision_about_hundreds_of_tasks(query):
     driver = query.driver()
     driver.end_all = lambda entries: pytest.fail("killed here")
     with pytest.raises(pytest.fail.Exception):
-        driver.commit(results, 0, tasks=250)
+        driver.commit(results, 0, tasks=250, reads="these")
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == list(range(250))
 
@@ -278,29 +304,82 @@ def test_a_decision_about_hundreds_of_tasks(query):
 def test_tasks_without_rows_and_batches_without_any(query):
     prepared = query.driver().prepare()
     assert query.task(prepared, 0, 0, []).producer is None
-    query.driver().commit([query.task(prepared, 0, 0, []), query.task(prepared, 0, 1, [1])], 0, tasks=2)
+    query.driver().commit([query.task(prepared, 0, 0, []), query.task(prepared, 0, 1, [1])], 0, tasks=2, reads="these")
     assert query.rows() == [1]
-    query.driver().commit([query.task(query.driver().prepare(), 1, 0, [])], 1, tasks=1)
+    query.driver().commit([query.task(query.driver().prepare(), 1, 0, [])], 1, tasks=1, reads="these")
     assert query.driver().prepare().decided_batch == 0
 
 
 def test_a_checkpoint_that_went_back_in_time_is_refused(query):
     for batch_id in range(2):
         prepared = query.driver().prepare()
-        query.driver().commit([query.task(prepared, batch_id, 0, [batch_id])], batch_id, tasks=1)
+        query.driver().commit([query.task(prepared, batch_id, 0, [batch_id])], batch_id, tasks=1, reads="these")
     with pytest.raises(SinkError, match="it repeats batch 0, but batch 1 of this query is committed"):
         query.task(query.driver().prepare(), 0, 0, [0])
 
 
 def test_a_copy_is_found_out_before_it_fences_the_original(query):
     prepared = query.driver().prepare()
-    query.driver().commit([query.task(prepared, 0, 0, [0])], 0, tasks=1)
+    query.driver().commit([query.task(prepared, 0, 0, [0])], 0, tasks=1, reads="these")
     running = query.driver().prepare()
     with pytest.raises(CopiedCheckpoint, match="'file:/b' is a copy"):
         query.driver(location="file:/b").prepare()
-    query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1)
+    query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1, reads="these")
     assert query.rows() == [0, 1]
-    assert query.driver(location="file:/b", checkpoint_moved=True).prepare().decided_batch == 1
+    with pytest.raises(CopiedCheckpoint, match=r"set option 'checkpoint\.moved\.from' to 'file:/a'"):
+        query.driver(location="file:/b", moved_from="file:/c").prepare()
+    assert query.driver(location="file:/b", moved_from="file:/a").prepare().decided_batch == 1
+
+
+def test_the_copy_of_a_query_that_decides_meanwhile_is_found_out_too(query, monkeypatch):
+    copy, plain = query.driver(location="file:/b"), SinkDriver._check_identity
+
+    def decide_after(driver):
+        plain(driver)
+        query.driver().commit([query.task(query.driver().prepare(), 0, 0, [0])], 0, tasks=1, reads="these")
+
+    monkeypatch.setattr(
+        SinkDriver, "_check_identity", lambda driver: (decide_after if driver is copy else plain)(driver)
+    )
+    with pytest.raises(CopiedCheckpoint):
+        copy.prepare()
+
+
+def test_a_batch_of_the_same_number_that_reads_other_offsets_is_refused(query):
+    """A checkpoint that was restored, or lost its last file, plans the last batch anew."""
+    query.driver().commit([query.task(query.driver().prepare(), 0, 0, [0])], 0, tasks=1, reads="0 to 100")
+    result = query.task(query.driver().prepare(), 0, 0, [0, 1])
+    with pytest.raises(SinkError, match="batch 0 of this query is committed, but it covered other offsets"):
+        query.driver().commit([result], 0, tasks=1, reads="0 to 150")
+    query.driver().commit([result], 0, tasks=1, reads="0 to 100")
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({0: [0], 1: [1]}, "batch 0 had 3 tasks when a part of it was committed and has 2 now"),
+        ({0: [0], 1: [1], 2: []}, r"tasks \[2\] of batch 0 had rows when the other part of it was committed"),
+    ],
+)
+def test_rows_of_a_part_that_timed_out_are_not_forgotten_where_no_task_has_any_now(query, rows, reason):
+    query.settings["replay_deterministic"] = True
+    query.decide_and_time_out(0, timed_out=[2])
+    prepared = query.driver().prepare()
+    results = [query.task(prepared, 0, task, values) for task, values in rows.items()]
+    with pytest.raises(SinkError, match=reason):
+        query.driver().commit(results, 0, tasks=len(rows), reads="these")
+
+
+def test_another_marker_topic_does_not_make_the_query_a_new_one(query):
+    running = query.driver().prepare()
+    query.driver().commit([query.task(running, 0, 0, [0])], 0, tasks=1, reads="these")
+    running = query.driver().prepare()
+    other = new_topic(query.client.bootstrap)
+    with pytest.raises(SinkError, match=f"'transaction.marker.topic' to '{query.topic}'"):
+        query.driver(marker=TopicPartition(other, 0)).prepare()
+    # Nor was the running one fenced.
+    query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1, reads="those")
+    assert query.rows() == [0, 1]
 
 
 def test_a_time_out_that_the_broker_does_not_allow_is_explained(query):

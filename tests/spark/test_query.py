@@ -186,5 +186,21 @@ def test_a_copied_checkpoint_is_refused_and_harms_nothing(spark, bootstrap, tmp_
     check_exactly(bootstrap, sink, range(200))
     fill(bootstrap, source, range(200, 300))
     shutil.move(tmp_path / "one", tmp_path / "three")
-    run(writing(rows, bootstrap, tmp_path / "three", topic=sink, **{"checkpoint.moved": "true"}))
+    moved_from = {"checkpoint.moved.from": str(tmp_path / "one")}
+    run(writing(rows, bootstrap, tmp_path / "three", topic=sink, **moved_from))
     check_exactly(bootstrap, sink, range(300))
+
+
+def test_a_checkpoint_that_lost_its_last_files_does_not_lose_rows_in_silence(spark, bootstrap, tmp_path):
+    """Spark plans the last batch anew, and it is another one: with more rows."""
+    source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    fill(bootstrap, source, range(100))
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    run(writing(rows, bootstrap, tmp_path / "one", topic=sink))
+    for log in ("offsets", "commits"):
+        for name in ("0", ".0.crc"):
+            (tmp_path / "one" / log / name).unlink(missing_ok=True)
+    fill(bootstrap, source, range(100, 200))
+    with pytest.raises(StreamingQueryException, match="batch 0 of this query is committed, but it covered other"):
+        run(writing(rows, bootstrap, tmp_path / "one", topic=sink))
+    check_exactly(bootstrap, sink, range(100))

@@ -114,8 +114,15 @@ class Connection:
 
     def call(self, request: Message, deadline: Deadline) -> Any:
         """Send one request and return its reply; nothing else may be in flight."""
+        assert not self._in_flight
         self.send(request, deadline)
-        return self.receive(deadline)
+        try:
+            return self.receive(deadline)
+        except BaseException:
+            # An interrupt: the reply would be taken for the answer to the next request.
+            if self._in_flight:
+                self.close()
+            raise
 
     def close(self) -> None:
         """Close the socket; what is in flight is lost."""

@@ -172,7 +172,7 @@ class TransactionalProducer:
                 self._add_partitions()
                 sent = self._send_round()
                 waiting = self._busiest_connection()
-                # Replies that are there already cost nothing; waiting for one is only worth it above the limit.
+                # A reply is only waited for above the limit: whoever appends should not stand still.
                 if self._held_bytes > most_held_bytes and waiting is not None:
                     self._receive(waiting)
                 elif not sent:

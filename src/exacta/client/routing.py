@@ -40,6 +40,10 @@ class UnknownTopic(ClientError):
         super().__init__(f"topic '{topic}' does not exist on {bootstrap}")
 
 
+class BrokerGone(ClientError):
+    """A broker that was asked for by its id is no longer in the cluster."""
+
+
 class BadBootstrap(ClientError, ValueError):
     """The list of bootstrap servers cannot be read."""
 
@@ -91,6 +95,7 @@ class Client:
         self._connections: dict[int, Connection] = {}
         self._lanes: dict[tuple[int, int], Connection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
+        self._brokers_doubtful = False
         self._controller_id = -1
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[Coordinator, int] = {}
@@ -139,14 +144,15 @@ class Client:
         """Send `request` along `route` until it is answered without a retriable code; return the reply.
 
         `codes` extracts the error codes of a reply, `what` names the call in errors. Raises `KafkaError` for the first
-        code that may not be retried, `DeadlineExceeded` when the time is up.
+        code that may not be retried, `BrokerGone` where `route` is a broker that has left, `DeadlineExceeded` when the
+        time is up.
         """
         deadline = deadline or self.deadline()
         backoff = Backoff()
         while True:
             try:
                 connection = self.connection(route, deadline)
-                response = connection.call(request, _within(deadline))
+                response = connection.call(request, for_one_request(deadline))
             except ConnectionLost as lost:
                 self.forget(route)
                 backoff.wait(deadline, lost)
@@ -192,6 +198,10 @@ class Client:
         """Return the broker id that `route` leads to; None for whichever broker answers."""
         match route:
             case Node(node_id):
+                if self._brokers_doubtful:
+                    self.refresh([], deadline)
+                    if node_id not in self._brokers:
+                        raise BrokerGone(f"broker {node_id} has left the cluster")
                 return node_id
             case Coordinator():
                 if route not in self._coordinators:
@@ -219,8 +229,8 @@ class Client:
                 self._leaders.pop(topic, None)
             case Controller():
                 self._controller_id = -1
-            case _:
-                pass
+            case Node():
+                self._brokers_doubtful = True
 
     def nodes(self, deadline: Deadline | None = None) -> list[int]:
         """Return the ids of all brokers."""
@@ -294,13 +304,13 @@ class Client:
     def _ask_anyone(self, request: Message, deadline: Deadline) -> Any:
         """Ask the seed connection, then every other broker once; raise the last `ConnectionLost`."""
         try:
-            return self._seed_connection(deadline).call(request, _within(deadline))
+            return self._seed_connection(deadline).call(request, for_one_request(deadline))
         except ConnectionLost as lost:
             self._seed = None
             last = lost
         for node_id in list(self._brokers):
             try:
-                return self._node_connection(node_id, deadline).call(request, _within(deadline))
+                return self._node_connection(node_id, deadline).call(request, for_one_request(deadline))
             except ConnectionLost as lost:
                 last = lost
         raise last
@@ -310,7 +320,7 @@ class Client:
         for node_id, address in list(self._brokers.items()):
             if brokers.get(node_id) != address and node_id in self._connections:
                 self._connections.pop(node_id).close()
-        self._brokers = brokers
+        self._brokers, self._brokers_doubtful = brokers, False
         self._controller_id = response.controller_id
 
     def _find_coordinator(self, route: Coordinator, deadline: Deadline) -> None:
@@ -354,7 +364,9 @@ class Client:
         raise last or ConnectionLost("no bootstrap server")
 
     def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
-        return Connection(host, port, factory=self._factory, client_id=self._client_id, deadline=_within(deadline))
+        return Connection(
+            host, port, factory=self._factory, client_id=self._client_id, deadline=for_one_request(deadline)
+        )
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -368,8 +380,8 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
     return addresses
 
 
-def _within(deadline: Deadline) -> Deadline:
-    """The deadline of one request: the call's, but no later than a silent broker is given up."""
+def for_one_request(deadline: Deadline) -> Deadline:
+    """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
     return deadline if deadline.remaining_s * 1000 <= REQUEST_TIMEOUT_MS else Deadline(REQUEST_TIMEOUT_MS)
 
 

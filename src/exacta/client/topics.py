@@ -10,7 +10,7 @@ from typing import Any
 
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Controller, Leader, Node
+from exacta.client.routing import Client, Controller, Leader, Node, for_one_request
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -77,7 +77,7 @@ def list_offsets(
             by_node = _by_leader(client, missing, deadline)
             for node_id, group in by_node.items():
                 reply = client.connection(Node(node_id), deadline).call(
-                    _request(group, at, isolation_level), client.deadline(30_000)
+                    _request(group, at, isolation_level), for_one_request(deadline)
                 )
                 failure = _collect(client, reply, found) or failure
         except ConnectionLost as lost:

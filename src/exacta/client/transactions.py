@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
-from exacta.client.routing import GROUP, TRANSACTION, Client, Coordinator, Node, Route
+from exacta.client.routing import GROUP, TRANSACTION, BrokerGone, Client, Coordinator, Node, Route
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
@@ -203,6 +203,25 @@ def fetch_offset(
     return _offset_in(response, at)
 
 
+def fetch_offsets(
+    client: Client, group: str, deadline: Deadline | None = None
+) -> dict[TopicPartition, CommittedOffset]:
+    """Return everything that `group` has committed; what an open transaction will change is as it was before."""
+    response = client.call(
+        Coordinator(GROUP, group),
+        OffsetFetchRequest(group_id=group, topics=None, require_stable=False),
+        what=f"reading the offsets of group '{group}'",
+        codes=_offset_fetch_codes,
+        deadline=deadline,
+    )
+    return {
+        TopicPartition(topic.name, entry.partition_index): CommittedOffset(entry.committed_offset, entry.metadata or "")
+        for topic in response.topics
+        for entry in topic.partitions
+        if entry.committed_offset >= 0
+    }
+
+
 def fetch_stable_offsets(
     client: Client, groups: Sequence[str], at: TopicPartition, deadline: Deadline | None = None
 ) -> dict[str, CommittedOffset | None]:
@@ -227,25 +246,29 @@ def fetch_stable_offsets(
 def list_transactions(
     client: Client, prefix: str, *, states: Sequence[str] = ("Ongoing",), deadline: Deadline | None = None
 ) -> list[str]:
-    """Return the transactional ids that begin with `prefix` and are in one of `states`, from all brokers.
+    """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 
-    The pattern is for brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
+    A broker that leaves meanwhile is left out: what it coordinated is another's now, or will be. The pattern is for
+    brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
     """
     deadline = deadline or client.deadline()
     request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
     found: set[str] = set()
     for node_id in client.nodes(deadline):
-        response = client.call(
-            Node(node_id),
-            request,
-            what="listing open transactions",
-            codes=lambda reply: (reply.error_code,),
-            deadline=deadline,
-        )
+        try:
+            response = client.call(
+                Node(node_id),
+                request,
+                what="listing open transactions",
+                codes=lambda reply: (reply.error_code,),
+                deadline=deadline,
+            )
+        except BrokerGone:
+            continue
         found.update(
             entry.transactional_id
             for entry in response.transaction_states
-            if entry.transactional_id.startswith(prefix) and entry.transaction_state in states
+            if entry.transactional_id.startswith(prefix) and (not states or entry.transaction_state in states)
         )
     return sorted(found)
 

@@ -1,4 +1,4 @@
-"""What the sink reads of a query's checkpoint: the query id, and where the checkpoint is.
+"""What the sink reads of a query's checkpoint: the query id, where the checkpoint is, and what a micro-batch reads.
 
 Owns nothing there: Spark writes, we read. Local paths and `file:` need nothing; other file systems go through pyarrow.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from hashlib import sha256
 from urllib.parse import unquote, urlsplit
 
 
@@ -23,6 +24,24 @@ def query_id(location: str) -> str:
             f"the query's id could not be read from the checkpoint at '{location}' (file 'metadata'): {error}"
         ) from error
     return str(found)
+
+
+def digest_of_batch(location: str, batch_id: int) -> str:
+    """Return a digest of what a micro-batch reads, from the offsets that Spark wrote before it began the batch.
+
+    They are written once: a replay reads them. The watermark counts, for it decides what an aggregation puts out; the
+    time at which the batch was planned does not. Raises `CheckpointUnreadable`.
+    """
+    name = f"offsets/{batch_id}"
+    try:
+        _, metadata, *offsets = _read(location, name).decode().splitlines()
+        covered = [str(json.loads(metadata)["batchWatermarkMs"]), *offsets]
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointUnreadable(
+            f"what batch {batch_id} reads could not be read from the checkpoint at '{location}' (file '{name}'): "
+            f"{error}"
+        ) from error
+    return sha256("\n".join(covered).encode()).hexdigest()[:32]
 
 
 def canonical_location(location: str) -> str:
@@ -46,7 +65,9 @@ def _read(location: str, name: str) -> bytes:
             return file.read()
     from pyarrow import fs
 
-    system, root = fs.FileSystem.from_uri(location.rstrip("/"))
+    scheme, separator, rest = location.rstrip("/").partition(":")
+    # Hadoop has three names for S3, pyarrow one.
+    system, root = fs.FileSystem.from_uri(f"{'s3' if scheme in ('s3a', 's3n') else scheme}{separator}{rest}")
     with system.open_input_stream(f"{root}/{name}") as stream:
         content: bytes = stream.read()
     return content

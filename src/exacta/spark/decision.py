@@ -3,8 +3,8 @@
 Owns its form as text. It is written as the metadata of committed offsets, which Apache Kafka limits to 4,096 bytes
 (`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a group of its own.
 
-Form: JSON; the first piece holds the counts and where the query lives, each piece a run of entries in base 85 (whose
-alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
+Form: JSON; the first piece holds the counts, where the query lives and what the batch reads; each piece holds a run of
+entries in base 85 (whose alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Decision(NamedTuple):
     batch_id: int
     tasks: int  # of the batch, those without rows included
     location: str  # of the checkpoint
+    reads: str  # digest of the offsets that the batch covers: the same id alone does not make it the same batch
     entries: tuple[DecisionEntry, ...]
 
 
@@ -58,6 +59,7 @@ def pack(decision: Decision) -> list[str]:
         "tasks": decision.tasks,
         "pieces": 9999,  # as wide as it may become
         "location": shown_location(decision.location),
+        "reads": decision.reads,
         "entries": "",
     }
     room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
@@ -88,7 +90,7 @@ def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
         for piece in pieces:
             packed = base64.b85decode(_read(piece)["entries"])
             entries += [DecisionEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]
-        return Decision(batch_id, int(head["tasks"]), str(head["location"]), tuple(entries))
+        return Decision(batch_id, int(head["tasks"]), str(head["location"]), str(head["reads"]), tuple(entries))
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error
 

@@ -23,9 +23,13 @@ class QueryNames:
         """The transactional id of the driver: whoever holds it decides."""
         return f"{self.query_id}-driver"
 
+    def attempts(self, task: int) -> str:
+        """What the transactional ids of a task's attempts begin with."""
+        return f"{self.query_id}-{task}-"
+
     def attempt(self, task: int, attempt: int) -> str:
         """The transactional id of one attempt of a task; its own, so that a losing attempt cannot fence the winner."""
-        return f"{self.query_id}-{task}-{attempt}"
+        return f"{self.attempts(task)}{attempt}"
 
     def marker_group(self, task: int) -> str:
         """The group whose offset is the last batch that the task's rows were committed for."""

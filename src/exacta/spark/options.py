@@ -6,7 +6,8 @@ without case.
 
 Our own options, which the Kafka connector has not: `transaction.marker.topic` (the topic whose first partition
 carries the replay markers, where rows name their topics), `replay.deterministic` (a replayed batch puts every row
-into the same task again), `checkpoint.moved` (this checkpoint was moved on purpose), `kafka.delivery.timeout.ms`.
+into the same task again), `checkpoint.moved.from` (where this checkpoint was before it was moved on purpose),
+`kafka.delivery.timeout.ms`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class SinkOptions:
     batch_size_bytes: int = 256 * 1024
     compression: str = "none"
     replay_deterministic: bool = False
-    checkpoint_moved: bool = False
+    checkpoint_moved_from: str | None = None
 
 
 def _text(name: str, value: str) -> str:
@@ -173,7 +174,7 @@ _SINK: dict[str, tuple[str | None, _Parser]] = {
     "checkpointLocation": ("checkpoint_location", _text),
     "transaction.marker.topic": ("marker_topic", _text),
     "replay.deterministic": ("replay_deterministic", _flag),
-    "checkpoint.moved": ("checkpoint_moved", _flag),
+    "checkpoint.moved.from": ("checkpoint_moved_from", _text),
     "kafka.transaction.timeout.ms": ("transaction_timeout_ms", _positive),
     "kafka.delivery.timeout.ms": ("delivery_timeout_ms", _positive),
     "kafka.batch.size": ("batch_size_bytes", _positive),

@@ -74,6 +74,16 @@ def ranges(start: Positions, end: Positions, first_available: Mapping[TopicParti
     return found
 
 
+def check_from_the_start(first_available: Mapping[TopicPartition, int]) -> None:
+    """Raise `DataLost` where a partition that is new to the query has lost its first records already."""
+    for partition, offset in sorted(first_available.items()):
+        if offset > 0:
+            raise DataLost(
+                f"partition {partition.topic}-{partition.partition} is new to the query and begins at offset {offset}, "
+                f"not at 0: its first records are gone; {REMEDY}"
+            )
+
+
 def check_not_behind(start: Positions, available: Positions) -> None:
     """Raise `DataLost` where a partition ends before the query's position, or is gone."""
     for partition, position in sorted(start.items()):

@@ -26,11 +26,11 @@ same tasks.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 
 from exacta.client.deadline import Backoff, Deadline
-from exacta.client.errors import KafkaError
+from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     CommittedOffset,
@@ -43,6 +43,7 @@ from exacta.client.transactions import (
     end_transaction,
     end_transactions,
     fetch_offset,
+    fetch_offsets,
     fetch_stable_offsets,
     init_producer_id,
     list_transactions,
@@ -76,7 +77,8 @@ class NewerDriver(SinkError):
 
     def __init__(self, query_id: str) -> None:
         super().__init__(
-            f"query {query_id} was taken over by a newer run of it; this one decides nothing any more and must end"
+            f"query {query_id} was taken over by a newer run of it (or the cluster let this one wait for longer than "
+            f"{_DRIVER_TIMEOUT_MS // 1000} s with its decision); this one decides nothing any more and must end"
         )
 
 
@@ -109,6 +111,7 @@ class TaskResult:
     producer: Producer | None  # None: no rows, or its rows were committed already
     rows: int
     replayed: bool = False
+    partly: bool = False  # of this batch, only some tasks are committed
     partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
 
 
@@ -124,7 +127,7 @@ class SinkDriver:
         marker: TopicPartition,
         transaction_timeout_ms: int,
         replay_deterministic: bool = False,
-        checkpoint_moved: bool = False,
+        moved_from: str | None = None,
     ) -> None:
         self._client = client
         self._names = QueryNames(query_id)
@@ -132,19 +135,21 @@ class SinkDriver:
         self._marker = marker
         self._transaction_timeout_ms = transaction_timeout_ms
         self._replay_deterministic = replay_deterministic
-        self._checkpoint_moved = checkpoint_moved
+        self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
     # -- step 1 -------------------------------------------------------------------------------------------------------
 
     def prepare(self) -> Prepared:
         """Fence older drivers, finish what they decided, abort what they left open; return what the tasks need.
 
-        Raises `CopiedCheckpoint`, `HalfCommitted`, and what the client raises.
+        Raises `CopiedCheckpoint`, `HalfCommitted`, `SinkError`, and what the client raises.
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
-        self._check_location(self._read_decision_head())
+        self._check_identity()
         driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
         decision = self.read_decision()
+        if decision is not None:  # it may be younger than what was looked at before
+            self._check_location(decision.location)
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
         decided_batch = decision.batch_id if decision is not None else -1
@@ -160,7 +165,8 @@ class SinkDriver:
                     f"of batch {decision.batch_id}, {len(uncommitted)} of {len(named)} transactions timed out before "
                     "the query was started again and the others are committed, so a replay is exact only if it puts "
                     "every row into the same task again: set option 'replay.deterministic' to true if it does (no "
-                    "shuffle, or one that orders its input), else remove the batch's rows by hand"
+                    "shuffle, or one that orders its input), else start it with a new checkpoint, and have the "
+                    "committed part of the batch twice"
                 )
         return Prepared(
             query_id=self._names.query_id,
@@ -170,12 +176,29 @@ class SinkDriver:
             committed_tasks=committed_tasks,
         )
 
-    def _check_location(self, location: str | None) -> None:
-        if location is not None and location != record.shown_location(self._location) and not self._checkpoint_moved:
+    def _check_identity(self) -> None:
+        """Refuse where this query's records lie elsewhere, or tell of another checkpoint.
+
+        Records are found by group and partition: under another one, the sink would take the query for a new one.
+        """
+        heads = fetch_offsets(self._client, self._names.decision_group(0))
+        elsewhere = sorted(at.topic for at in heads if at != self._marker)
+        if elsewhere:
+            raise SinkError(
+                f"query {self._names.query_id} has its replay markers in topic '{elsewhere[0]}', not in "
+                f"'{self._marker.topic}': set option 'transaction.marker.topic' to '{elsewhere[0]}', wherever its rows "
+                "go now, or start it with a new checkpoint"
+            )
+        head = heads.get(self._marker)
+        if head is not None:
+            self._check_location(record.location_of(head.metadata))
+
+    def _check_location(self, location: str) -> None:
+        if location not in self._locations:
             raise CopiedCheckpoint(
                 f"the checkpoint at '{self._location}' is a copy: query {self._names.query_id} has committed from "
                 f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
-                "with a new checkpoint, or set option 'checkpoint.moved' to true if you moved it"
+                f"with a new checkpoint, or, if you moved it, set option 'checkpoint.moved.from' to '{location}'"
             )
 
     def _roll_forward(self, driver: Producer, decision: Decision | None) -> frozenset[int]:
@@ -206,8 +229,8 @@ class SinkDriver:
 
     # -- step 3 -------------------------------------------------------------------------------------------------------
 
-    def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int) -> None:
-        """Decide a batch and end its transactions.
+    def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int, reads: str) -> None:
+        """Decide a batch of so many tasks and end its transactions; `reads` is a digest of what it covers.
 
         Raises `NewerDriver` where the decision is refused and `SinkError` where it must not be taken; afterwards
         nothing of the batch is visible, or all of it will be.
@@ -220,11 +243,12 @@ class SinkDriver:
             for result in results
             if result.producer is not None
         }
+        earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live:
-            entries = (*live.values(), *self._committed_before(results, batch_id, tasks))
+            entries = (*live.values(), *earlier)
             self._check_open([result for result in results if result.producer is not None])
             location = record.shown_location(self._location)
-            self.decide(results[0].driver, Decision(batch_id, tasks, location, entries))
+            self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
             refused = self.end_all(list(live.values()))
             lost = [entry.task for entry in refused if not self._marker_reached(entry.task, batch_id)]
             if lost:
@@ -233,25 +257,45 @@ class SinkDriver:
                     "was decided (a time-out, or another run of the query); start the query again"
                 )
         if results:
-            self.sweep(results[0].driver)
+            # The batch is committed; what cannot be swept now will be before the next one.
+            with suppress(ClientError):
+                self.sweep(results[0].driver)
 
-    def _committed_before(self, results: list[TaskResult], batch_id: int, tasks: int) -> list[DecisionEntry]:
-        """Return the entries of an earlier decision of this batch that the new one must go on naming.
+    def _committed_before(
+        self, results: list[TaskResult], batch_id: int, *, tasks: int, reads: str
+    ) -> list[DecisionEntry]:
+        """Return the entries of an earlier decision of this batch that a new one must go on naming.
 
-        There are some where a part of the batch had timed out: its other tasks only drained their input.
+        There are some where a part of the batch had timed out: its other tasks only drained their input. Raises
+        `SinkError` where what was committed is not what this batch would have written.
         """
-        if not any(result.replayed for result in results):
+        if not any(result.replayed or result.partly for result in results):
             return []
         earlier = self.read_decision()
         if earlier is None or earlier.batch_id != batch_id:
             raise SinkError(f"tasks of batch {batch_id} found it committed, but its decision record is gone")
+        if earlier.reads != reads:
+            raise SinkError(
+                f"batch {batch_id} of this query is committed, but it covered other offsets than the checkpoint names "
+                "for it now: was the checkpoint restored from a copy, or did it lose its last file? Start the query "
+                "with a new checkpoint"
+            )
+        if not any(result.partly for result in results):
+            return []
         if earlier.tasks != tasks:
             raise SinkError(
                 f"batch {batch_id} had {earlier.tasks} tasks when a part of it was committed and has {tasks} now, so "
                 "its rows are sliced differently; start the query with the former number of partitions"
             )
         again = {result.task for result in results if result.producer is not None}
-        return [entry for entry in earlier.entries if entry.task not in again]
+        drained = {result.task for result in results if result.replayed}
+        missing = sorted({entry.task for entry in earlier.entries} - again - drained)
+        if missing:
+            raise SinkError(
+                f"tasks {missing} of batch {batch_id} had rows when the other part of it was committed and have none "
+                "now, so its rows are sliced differently: option 'replay.deterministic' was set to true, and it is not"
+            )
+        return [entry for entry in earlier.entries if entry.task in drained]
 
     def _check_open(self, live: Iterable[TaskResult]) -> None:
         """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
@@ -270,8 +314,9 @@ class SinkDriver:
                 or not partitions <= state.partitions
             ):
                 raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided (a time-out, or "
-                    "another run of the query); nothing of the batch is visible, start the query again"
+                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
+                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
+                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
                 )
 
     def decide(self, driver: Producer, decision: Decision) -> None:
@@ -336,12 +381,10 @@ class SinkDriver:
 
     def _silent_attempts(self, task: int) -> Iterator[Producer]:
         """Yield the attempts of a task that said nothing: they may be about to open a transaction."""
-        for attempt in count():
-            transactional_id = self._names.attempt(task, attempt)
-            state = describe_transaction(self._client, transactional_id)
-            if state is None:
-                return
-            yield _incarnation(transactional_id, state)
+        listed = list_transactions(self._client, self._names.attempts(task), states=())
+        for transactional_id, state in describe_transactions(self._client, listed).items():
+            if state is not None:
+                yield _incarnation(transactional_id, state)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -380,11 +423,6 @@ class SinkDriver:
 
     def _producer_of(self, entry: DecisionEntry) -> Producer:
         return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
-
-    def _read_decision_head(self) -> str | None:
-        """Return the location that the last committed decision names, or None."""
-        head = fetch_offset(self._client, self._names.decision_group(0), self._marker, stable=False)
-        return None if head is None else record.location_of(head.metadata)
 
     def read_decision(self) -> Decision | None:
         """Return the last decision of the query, or None; waits until it is final."""

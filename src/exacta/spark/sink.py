@@ -106,7 +106,8 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         if missing:
             raise SinkError(f"Spark asked to commit batch {batchId} without tasks {missing}")
         done = [result for result in results if result is not None]
-        self.driver().commit(done, batchId, tasks=len(messages))
+        reads = checkpoint.digest_of_batch(self._location, batchId)
+        self.driver().commit(done, batchId, tasks=len(messages), reads=reads)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the batch, unless it was decided."""
@@ -118,22 +119,27 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         """Return the client of this process."""
         return client_of(self.options.bootstrap, call_timeout_ms=self.options.delivery_timeout_ms)
 
-    def driver(self) -> SinkDriver:
-        """Return the driver's half of the protocol for this query."""
+    @property
+    def _location(self) -> str:
         location = self.options.checkpoint_location
         assert location is not None
+        return location
+
+    def driver(self) -> SinkDriver:
+        """Return the driver's half of the protocol for this query."""
         client = self.client()
+        moved_from = self.options.checkpoint_moved_from
         topic = self.options.marker_topic or self.options.topic
         assert topic is not None
         client.partitions([topic], create=self.options.marker_topic is None)
         return SinkDriver(
             client,
-            checkpoint.query_id(location),
-            location=checkpoint.canonical_location(location),
+            checkpoint.query_id(self._location),
+            location=checkpoint.canonical_location(self._location),
             marker=TopicPartition(topic, 0),
             transaction_timeout_ms=self.options.transaction_timeout_ms,
             replay_deterministic=self.options.replay_deterministic,
-            checkpoint_moved=self.options.checkpoint_moved,
+            moved_from=None if moved_from is None else checkpoint.canonical_location(moved_from),
         )
 
 

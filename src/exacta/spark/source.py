@@ -107,7 +107,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         """Return one task for each partition that has offsets between `start` and `end`."""
         begin, finish = planning.from_json(start), planning.from_json(end)
         new = [partition for partition in finish if partition not in begin]
-        first = list_offsets(self._client(), new, AT_EARLIEST) if new else {}
+        first = self._first_offsets(new)
         return [RangePartition(part) for part in planning.ranges(begin, finish, first)]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -218,7 +218,16 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _with_new_partitions(self, begin: Positions, available: Positions) -> Positions:
         """Return the start of a batch where partitions that came into being since are read from their beginning."""
         new = [partition for partition in available if partition not in begin]
-        return {**begin, **list_offsets(self._client(), new, AT_EARLIEST)} if new else begin
+        return {**begin, **self._first_offsets(new)}
+
+    def _first_offsets(self, new: Collection[TopicPartition]) -> Positions:
+        """Return where partitions that are new to the query begin."""
+        if not new:
+            return {}
+        first = list_offsets(self._client(), new, AT_EARLIEST)
+        if self._options.fail_on_data_loss:
+            planning.check_from_the_start(first)
+        return first
 
     @staticmethod
     def _nothing_new(begin: Positions, available: Positions) -> bool:

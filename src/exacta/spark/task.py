@@ -49,12 +49,19 @@ def write_task(
     A task whose rows are committed already only drains its input (state stores of the same task commit that way).
     """
     replayed = _is_committed(prepared, batch_id, task)
+    partly = batch_id == prepared.decided_batch and prepared.committed_tasks is not None
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
     if replayed or first is None:
         count = sum(batch.num_rows for batch in rows) + (0 if first is None else first.num_rows)
         return TaskResult(
-            task=task, attempt=attempt, driver=prepared.driver, producer=None, rows=count, replayed=replayed
+            task=task,
+            attempt=attempt,
+            driver=prepared.driver,
+            producer=None,
+            rows=count,
+            replayed=replayed,
+            partly=partly,
         )
     names = QueryNames(prepared.query_id)
     producer = _take(client, prepared, names.attempt(task, attempt), options.transaction_timeout_ms)
@@ -66,9 +73,15 @@ def write_task(
         writer.flush()
         marker = CommittedOffset(batch_id, f"{batch_id}:{attempt}")
         commit_offset(client, producer, names.marker_group(task), prepared.marker, marker)
-    except BaseException:
+    except BaseException as error:
         with suppress(ClientError):
             end_transaction(client, producer, commit=False, deadline=client.deadline(_ABORT_TIMEOUT_MS))
+        if isinstance(error, KafkaError) and error.fenced:
+            raise SinkError(
+                f"the transaction of task {task} of batch {batch_id} was ended while the task was writing: another run "
+                "of the query has begun, or the task took longer than option 'kafka.transaction.timeout.ms' "
+                f"({options.transaction_timeout_ms})"
+            ) from error
         raise
     finally:
         writer.close()
@@ -78,6 +91,7 @@ def write_task(
         driver=prepared.driver,
         producer=producer,
         rows=writer.rows,
+        partly=partly,
         partitions=writer.partitions,
     )
 
