@@ -32,6 +32,9 @@ class FakeWorker:
         self.pid = pid
         self._calls = calls
 
+    def suspend(self):
+        self._calls.append(f"freeze {self.pid}")
+
     def kill(self):
         self._calls.append(f"kill {self.pid}")
 
@@ -41,7 +44,7 @@ class FakeProcess:
         self.calls = []
         self.zombies = FakeZombies()
         self.lost = 0
-        self.busy = [FakeWorker(pid, self.calls) for pid in (11, 12, 13)]
+        self.workers = [FakeWorker(pid, self.calls) for pid in (11, 12, 13)]
         self.ended_with = None
 
     def start(self):
@@ -58,10 +61,7 @@ class FakeProcess:
         return self.ended_with
 
     def task_workers(self):
-        return [FakeWorker(pid, self.calls) for pid in range(10, 20)]
-
-    def busy_task_workers(self):
-        return self.busy
+        return self.workers
 
     def lost_tasks(self):
         return self.lost
@@ -181,15 +181,27 @@ def test_frozen_zombies_are_thawed_once_the_next_driver_has_done_a_batch():
     assert scene.driver.zombies.calls == ["thaw", "kill"]
 
 
-def test_a_worker_is_killed_only_while_it_is_busy():
+def test_a_worker_is_frozen_until_it_must_have_a_task_and_then_killed():
     scene = Scene(kill(Target.WORKER))
-    busy, scene.driver.busy = scene.driver.busy, []
     scene.strike()
+    scene.step(after_s=1.9)
+    assert scene.driver.calls == ["freeze 13"]
+    scene.nemesis.give_up()
+    scene.step(after_s=0.2)
+    assert scene.driver.calls == ["freeze 13", "kill 13"]
+    assert not scene.nemesis.finished
+
+
+def test_where_there_is_no_worker_the_kill_waits_for_one():
+    scene = Scene(kill(Target.WORKER))
+    scene.step()
+    scene.step()
+    workers, scene.driver.workers = scene.driver.workers, []
     scene.step(after_s=5.0)
     assert scene.driver.calls == []
-    scene.driver.busy = busy
+    scene.driver.workers = workers
     scene.step()
-    assert scene.driver.calls == ["kill 13"]
+    assert scene.driver.calls == ["freeze 13"]
 
 
 def test_zombies_do_not_outlive_the_demo():
@@ -202,7 +214,7 @@ def test_zombies_do_not_outlive_the_demo():
 def test_a_worker_counts_once_a_task_is_lost():
     scene = Scene(kill(Target.WORKER))
     scene.strike()
-    assert scene.driver.calls == ["kill 13"]
+    scene.step(after_s=2.0)
     scene.step(after_s=0.1)
     assert not scene.nemesis.finished
     scene.driver.lost = 1
@@ -215,8 +227,9 @@ def test_an_idle_worker_does_not_count_and_another_one_is_killed():
     scene = Scene(kill(Target.WORKER))
     for _ in range(2):
         scene.strike()
+        scene.step(after_s=2.0)
         scene.step(after_s=10.0)
-    assert scene.driver.calls == ["kill 13", "kill 13"]
+    assert scene.driver.calls == ["freeze 13", "kill 13"] * 2
     assert not scene.nemesis.finished
     assert scene.nemesis.struck[Target.WORKER] == 0
 

@@ -58,11 +58,6 @@ def test_workers_are_told_from_their_daemon(driver):
     assert {worker.pid for worker in process.task_workers()} == {worker.pid for worker in processes["worker"]}
 
 
-def test_workers_that_wait_are_not_busy(driver):
-    process, _ = driver
-    assert process.busy_task_workers() == []
-
-
 def test_workers_outlive_their_driver_until_they_are_killed(driver):
     process, processes = driver
     zombies = process.kill_tree(freeze_workers=False)

@@ -6,17 +6,21 @@ elsewhere (`kills`), and so is whether the outcome is right (`verify`).
 Theory of operation: `step` is called over and over with the pipeline's progress and never waits for long. One kill at
 a time: it is *due* once the pipeline has come far enough, *armed* once a micro-batch is in flight in a driver that
 has Python workers, *ready* at once or, if aimed, once the outputs' logs have grown since, and strikes its drawn delay
-later, whatever is going on then. A worker is chosen among those that compute, and its kill counts only if
-Spark has lost a task by it: an idle worker's death proves nothing, so another one is killed then. Killed drivers and
-brokers are started again here; what ends without having been killed is the business of `run`.
+later, whatever is going on then. An idle worker's death proves nothing, and from outside nobody can tell an idle one
+from one at work. So a worker is first frozen (SIGSTOP): one at work stands still there, an idle one is given a task
+soon; then it is killed, which counts only if Spark has lost a task by it, else another one is killed. Killed drivers
+and brokers are started again here; what ends without having been killed is the business of `run`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import psutil
 
 from exacta.demo.checkpoints import QueryProgress
 from exacta.demo.kills import Kill, Target
@@ -24,7 +28,8 @@ from exacta.demo.kills import Kill, Target
 if TYPE_CHECKING:
     from exacta.demo.processes import BrokerProcess, DriverProcess, Zombies
 
-_LOST_TASK_WITHIN_S = 5.0
+_FROZEN_BEFORE_KILL_S = 2.0
+_LOST_TASK_WITHIN_S = 3.0
 _THAW_AT_LATEST_S = 60.0
 _AIM_AT_MOST_S = 15.0
 
@@ -64,13 +69,14 @@ class Nemesis:
     _armed: _Armed | None = None
     _strike_at: float | None = None
     _broker_back_at: float = 0.0
+    _frozen_worker: tuple[psutil.Process, float] | None = None
     _watched_worker: tuple[int, float] | None = None
     _left: list[_Left] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:
         """Say whether every kill has struck and nobody is away because of one."""
-        return not self.plan and not self.broker_is_away and self._watched_worker is None
+        return not (self.plan or self.broker_is_away)
 
     def step(self, queries: dict[str, QueryProgress], fraction: float) -> None:
         """Do what is due now."""
@@ -80,6 +86,9 @@ class Nemesis:
             if now >= self._broker_back_at:
                 self.broker_is_away = False
                 self.broker.start()
+            return
+        if self._frozen_worker is not None:
+            self._kill_the_frozen_worker(now)
             return
         if self._watched_worker is not None:
             self._watch_worker(now)
@@ -100,8 +109,8 @@ class Nemesis:
             self._armed = self._strike_at = None
 
     def give_up(self) -> None:
-        """Drop the kills that have not struck: there is no work left to strike."""
-        if self.plan:
+        """Drop the kills that have not struck, but for one under way: there is no work left to strike."""
+        if self.plan and self._frozen_worker is None and self._watched_worker is None:
             self.say(f"{len(self.plan)} kills did not strike: all flights were read before")
             self.plan.clear()
 
@@ -118,7 +127,7 @@ class Nemesis:
         """Kill; say whether there was something to kill."""
         during = _what_is_in_flight(queries)
         if kill.target is Target.WORKER:
-            return self._kill_a_worker(kill, during, now)
+            return self._freeze_a_worker(kill, during, now)
         self.plan.pop(0)
         self.struck[kill.target] += 1
         if kill.target is Target.BROKER:
@@ -142,16 +151,27 @@ class Nemesis:
         )
         return True
 
-    def _kill_a_worker(self, kill: Kill, during: str, now: float) -> bool:
-        lost_before = self.driver.lost_tasks()
-        workers = self.driver.busy_task_workers()
+    def _freeze_a_worker(self, kill: Kill, during: str, now: float) -> bool:
+        workers = self.driver.task_workers()
         if not workers:
             return False
         victim = workers[int(kill.draw * len(workers))]
-        victim.kill()
-        self.say(f"kill -9 Python worker {victim.pid}, {during}")
-        self._watched_worker = lost_before, now + _LOST_TASK_WITHIN_S
+        with suppress(psutil.NoSuchProcess):
+            victim.suspend()
+        self.say(f"kill -9 Python worker {victim.pid}, frozen {during}")
+        self._frozen_worker = victim, now + _FROZEN_BEFORE_KILL_S
         return True
+
+    def _kill_the_frozen_worker(self, now: float) -> None:
+        assert self._frozen_worker is not None
+        victim, at = self._frozen_worker
+        if now < at:
+            return
+        lost_before = self.driver.lost_tasks()
+        with suppress(psutil.NoSuchProcess):
+            victim.kill()
+        self._frozen_worker = None
+        self._watched_worker = lost_before, now + _LOST_TASK_WITHIN_S
 
     def _watch_worker(self, now: float) -> None:
         assert self._watched_worker is not None

@@ -186,10 +186,6 @@ class DriverProcess(ServerProcess):
         workers = [process for process in self._tree() if _is_worker(process)]
         return sorted((w for w in workers if _TASK_WORKER_MODULE in _command(w)), key=lambda worker: worker.pid)
 
-    def busy_task_workers(self) -> list[psutil.Process]:
-        """Return those task workers that compute at this moment; an idle one sleeps until Spark sends it a task."""
-        return [worker for worker in self.task_workers() if _status(worker) == psutil.STATUS_RUNNING]
-
     def lost_tasks(self) -> int:
         """Count the tasks that Spark has reported lost, in all its lives."""
         return len(_LOST_TASK.findall(self.log.read_bytes()))

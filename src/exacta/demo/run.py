@@ -4,7 +4,8 @@ Owns the order of things: broker, input, pipeline, kills, end, verdict. The part
 
 Theory of operation: everything lives in one work directory. One loop watches Spark's checkpoints, lets the nemesis
 strike, and starts again what ended without having been killed, which is told and counted but not forgiven for ever.
-Once both queries have read all flights, and every planned kill has struck, the closing event is sent; once the
+A part of the flights is held back while there are kills to come, and fed bit by bit to a pipeline that has read all
+there is: a kill needs work to strike. Once both queries have read all flights, the closing event is sent; once the
 watermark has passed the last hour, the pipeline is asked to stop. Then the judge reads. Whatever goes wrong before,
 the judge reads all the same: rows that did not come are lost.
 """
@@ -18,6 +19,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -37,6 +39,7 @@ from exacta.demo.verify import Output, Verdict, judge
 INPUT_TOPIC, ENRICHED_TOPIC, DELAYS_TOPIC = "flights", "flights-enriched", "delays-by-airport-and-hour"
 _OUTPUTS = 2
 INPUT_PARTITIONS, OUTPUT_PARTITIONS = 2, 3
+_HELD_BACK_SHARE = 0.25
 _BROKER_READY_WITHIN_S = 20.0
 _STALLED_AFTER_S = 300.0
 _MOST_RESTARTS = 10
@@ -103,6 +106,9 @@ class _Demo:
         self._output_gauge: topics.Gauge | None = None
         self._tables = flights.data_directory()
         self._flights = flights.read_flights(self._tables, settings.flights)
+        self._unfed = flights.messages(self._flights)
+        self._fed = 0
+        self._flights_per_batch = max(1, -(-len(self._flights) // settings.micro_batches))
         self._broker = BrokerProcess(work / "broker", free_port(), work / "broker.log")
         self._driver = DriverProcess(
             self._driver_command(), work / "driver.log", spark_environment(work / "scratch"), directory=work / "scratch"
@@ -121,10 +127,10 @@ class _Demo:
         self._screen.say(f"sink {self._settings.sink_format}; seed {seed} (--seed {seed} draws the same kills again)")
         self._broker.start()
         self._wait_for_broker()
-        total = self._load()
+        self._load()
         self._driver.start()
         self._screen.say("the pipeline is starting")
-        self._run_pipeline(total)
+        self._run_pipeline()
         if not self._driver.stop():
             self._screen.say("the pipeline did not stop cleanly and was killed", "red")
         self._nemesis.end()
@@ -150,18 +156,19 @@ class _Demo:
 
     # --- input --------------------------------------------------------------------------------------------------------
 
-    def _load(self) -> int:
+    def _load(self) -> None:
         servers = self._broker.bootstrap_servers
         topics.create(servers, [INPUT_TOPIC], INPUT_PARTITIONS)
         topics.create(servers, [ENRICHED_TOPIC, DELAYS_TOPIC], OUTPUT_PARTITIONS)
         self._screen.bar("flights loaded", len(self._flights))
-        topics.load(
-            servers,
-            INPUT_TOPIC,
-            flights.messages(self._flights),
-            partial(self._screen.advance, "flights loaded"),
-        )
-        return sum(topics.end_offsets(servers, INPUT_TOPIC).values())
+        self._feed(len(self._flights) if self._nemesis.finished else int(len(self._flights) * (1 - _HELD_BACK_SHARE)))
+
+    def _feed(self, count: int) -> None:
+        """Load so many more flights, or those that are left."""
+        some = list(islice(self._unfed, count))
+        advance = partial(self._screen.advance, "flights loaded")
+        topics.load(self._broker.bootstrap_servers, INPUT_TOPIC, some, advance)
+        self._fed += len(some)
 
     def _close_input(self) -> None:
         """Send the event that moves the watermark past the last hour."""
@@ -182,12 +189,13 @@ class _Demo:
             "checkpoints": self._work / "checkpoints",
             "scratch": self._work / "scratch",
             "sink-format": self._settings.sink_format,
-            "max-offsets-per-trigger": max(1, -(-len(self._flights) // self._settings.micro_batches)),
+            "max-offsets-per-trigger": self._flights_per_batch,
         }
         options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
         return [sys.executable, "-m", "exacta.demo.pipeline", *options]
 
-    def _run_pipeline(self, total: int) -> None:
+    def _run_pipeline(self) -> None:
+        total = len(self._flights)
         bars = {ENRICHED_QUERY: "flights enriched", DELAYS_QUERY: "flights counted by hour"}
         for bar in bars.values():
             self._screen.bar(bar, total)
@@ -203,11 +211,15 @@ class _Demo:
             read = sum(query.offsets_done for query in queries.values())
             self._nemesis.step(queries, read / (total * len(queries)))
             self._restart_what_ended()
-            if not closed and all(query.offsets_done >= total for query in queries.values()):
-                self._nemesis.give_up()
-                if self._nemesis.finished:
-                    self._close_input()
-                    closed = True
+            all_read = all(query.offsets_done >= self._fed for query in queries.values())
+            if all_read and not closed and not self._nemesis.broker_is_away:
+                if self._fed < total:
+                    self._feed(total if self._nemesis.finished else self._flights_per_batch)
+                else:
+                    self._nemesis.give_up()
+                    if self._nemesis.finished:
+                        self._close_input()
+                        closed = True
             if (
                 closed
                 and queries[DELAYS_QUERY].watermark_ms >= last_hour_ms
