@@ -4,8 +4,8 @@ Owns the plan. Kills nothing itself (`processes`, `run`).
 
 Theory of operation: a kill is due at a point of the pipeline's progress, not at a time, so that it strikes while
 there is work whatever the machine's speed; then it waits for a micro-batch to be in flight and a moment more, drawn
-from the seed, to fall on any instant of it. Every other kill of a kind is *aimed*: it waits until rows of that
-micro-batch are in the log, which is the hardest moment, and short, and strikes within a tenth of the time. The points
+from the seed, to fall on any instant of it. Every other kill of a kind is *aimed*: it waits for the instant at which
+rows of a micro-batch come into the log, which is the hardest moment, and short, and strikes then. The points
 are spread over the run, one in each of as many equal parts as there are kills, in which kinds come in random order.
 The same seed draws the same plan; the instants that it falls on are the machine's.
 """
@@ -21,7 +21,6 @@ _FIRST_POINT, _LAST_POINT = 0.05, 0.85
 _LONGEST_DELAY_S = 1.5
 _LONGEST_ZOMBIES_S = 3.0
 _LONGEST_OUTAGE_S = 1.5
-_AIMED_DELAY_SHARE = 0.1
 
 
 class Target(Enum):
@@ -87,7 +86,7 @@ def plan(seed: int, counts: dict[Target, int]) -> list[Kill]:
             Kill(
                 target=target,
                 at_fraction=_FIRST_POINT + part * (index + dice.random()),
-                delay_s=dice.random() * _LONGEST_DELAY_S * (_AIMED_DELAY_SHARE if aimed[target] else 1),
+                delay_s=dice.random() * (0 if aimed[target] else _LONGEST_DELAY_S),
                 rest_s=dice.random() * longest_rest_s,
                 aimed=aimed[target],
                 frozen=target is Target.DRIVER and frozen,

@@ -5,7 +5,7 @@ elsewhere (`kills`), and so is whether the outcome is right (`verify`).
 
 Theory of operation: `step` is called over and over with the pipeline's progress and never waits for long. One kill at
 a time: it is *due* once the pipeline has come far enough, *armed* once a micro-batch is in flight in a driver that
-has Python workers, *ready* at once or, if aimed, once the outputs' logs have grown since, and strikes its drawn delay
+has Python workers, *ready* at once or, if aimed, the moment the outputs' logs grow, and strikes its drawn delay
 later, whatever is going on then. An idle worker's death proves nothing, and from outside nobody can tell an idle one
 from one at work. So a worker is first frozen (SIGSTOP): one at work stands still there, an idle one is given a task
 soon; then it is killed, which counts only if Spark has lost a task by it, else another one is killed. Killed drivers
@@ -32,6 +32,7 @@ _FROZEN_BEFORE_KILL_S = 2.0
 _LOST_TASK_WITHIN_S = 3.0
 _THAW_AT_LATEST_S = 60.0
 _AIM_AT_MOST_S = 15.0
+_CLOSE_LOOKS = 10
 
 
 @dataclass
@@ -102,10 +103,13 @@ class Nemesis:
         if self._armed is None:
             if any(query.in_flight for query in queries.values()) and self.driver.task_workers():
                 self._armed = _Armed(now, self.written() if kill.aimed else 0)
-        elif self._strike_at is None:
-            if not kill.aimed or self._is_written_since(self._armed) or now >= self._armed.at + _AIM_AT_MOST_S:
-                self._strike_at = now + kill.delay_s
-        elif now >= self._strike_at and self._strike(kill, queries, now):
+            return
+        if self._strike_at is None and (
+            not kill.aimed or self._is_written_since(self._armed) or now >= self._armed.at + _AIM_AT_MOST_S
+        ):
+            self._strike_at = now + kill.delay_s
+            now = self.clock()
+        if self._strike_at is not None and now >= self._strike_at and self._strike(kill, queries, now):
             self._armed = self._strike_at = None
 
     def give_up(self) -> None:
@@ -121,7 +125,8 @@ class Nemesis:
         self._left.clear()
 
     def _is_written_since(self, armed: _Armed) -> bool:
-        return self.written() > armed.written >= 0
+        """Look closely: a micro-batch is over soon after its rows are in the log."""
+        return any(self.written() > armed.written >= 0 for _ in range(_CLOSE_LOOKS))
 
     def _strike(self, kill: Kill, queries: dict[str, QueryProgress], now: float) -> bool:
         """Kill; say whether there was something to kill."""
