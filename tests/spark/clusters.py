@@ -8,24 +8,24 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from confluent_kafka import Consumer, TopicPartition
 
 import exacta
-from exacta.client.routing import Client
+from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition as Partition
 
+ELSEWHERE = os.environ.get("EXACTA_TEST_BOOTSTRAP")
 _numbers = itertools.count()
 
 
 @contextmanager
 def a_cluster() -> Iterator[str]:
     """Yield the bootstrap servers of a cluster."""
-    given = os.environ.get("EXACTA_TEST_BOOTSTRAP")
-    if given:
-        yield given
+    if ELSEWHERE:
+        yield ELSEWHERE
         return
     with exacta.Broker() as broker:
         yield broker.bootstrap_servers
@@ -36,8 +36,12 @@ def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
     name = f"{stem}-{os.getpid()}-{os.urandom(3).hex()}-{next(_numbers)}"
     with Client(bootstrap) as client:
         assert create_topic(client, name, partitions=partitions)
-        assert client.partitions([name]) == {name: partitions}
-    return name
+        # Apache Kafka answers before all of its parts know the topic.
+        for _ in range(1_000):
+            with suppress(UnknownTopic):
+                assert client.partitions([name]) == {name: partitions}
+                return name
+    raise AssertionError(f"{name} does not come into being")
 
 
 def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[tuple[int, bytes | None, bytes | None]]:
