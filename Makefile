@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-clients test-spark test-spark-connector check bench bench-kafka clean
+.PHONY: help demo test test-spark test-spark-connector check bench bench-kafka clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -21,14 +21,11 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
 	$(BIN)/exacta demo $(ARGS)
 
-test: $(VENV)/.installed-test  ## the tests that need no Spark and no client under kill -9 (a few minutes)
-	$(BIN)/python -m pytest -n 2 --ignore=tests/conformance --ignore=tests/spark/test_protocol.py -m 'not spark' $(ARGS)
+test: $(VENV)/.installed-test  ## all tests but those in real Spark (three minutes)
+	$(BIN)/python -m pytest -n 2 -m 'not spark' $(ARGS)
 
-test-clients: $(VENV)/.installed-test  ## confluent-kafka, aiokafka and kafka-python against Exacta, killed and not
-	$(BIN)/python -m pytest tests/conformance $(ARGS)
-
-test-spark: $(VENV)/.installed-test  ## source and sink in real Spark, and their protocol, under kill -9
-	$(BIN)/python -m pytest tests/spark tests/demo $(ARGS)
+test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, under kill -9 (seven minutes)
+	$(BIN)/python -m pytest -m spark $(ARGS)
 
 # Its PySpark must be of the connector's version, so it has an environment of its own.
 .venv-spark-kafka/.installed: pyproject.toml | $(BIN)/python
