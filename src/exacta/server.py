@@ -128,6 +128,8 @@ class Server:
             raise
 
     def _recover(self) -> None:
+        if self._data.exists() and not self._data.is_dir():
+            raise ServerError(f"the data directory {self._data} is not a directory")
         try:
             self._journal = LocalJournal.open(
                 self._data / _JOURNAL_DIRECTORY,
@@ -271,7 +273,7 @@ def _cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
 def _cluster_id(path: Path) -> str:
     """Read the cluster's id, or make one and keep it: clients may check that they talk to the same cluster."""
     if path.exists():
-        lines = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
+        lines = (line.partition("=") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
         meta = {key: value for key, _, value in lines}
         if meta.get("version") != _META_VERSION or not meta.get("cluster.id"):
             raise ServerError(f"{path} was not written by this version of Exacta")
