@@ -30,7 +30,7 @@ def test_limits_reach_the_core() -> None:
         ({"num.partitions": "many"}, "num.partitions must be a whole number, not 'many'"),
         ({"num.partitions": 1.5}, "num.partitions must be a whole number, not 1.5"),
         ({"num.partitions": True}, "num.partitions must be a whole number, not True"),
-        ({"num.partitions": "0"}, "num.partitions must be between 1 and 100000, not 0"),
+        ({"num.partitions": "0"}, "num.partitions must be between 1 and 10000, not 0"),
         ({"auto.create.topics.enable": "maybe"}, "auto.create.topics.enable must be true or false, not 'maybe'"),
         (
             {"group.min.session.timeout.ms": "9", "group.max.session.timeout.ms": "8"},
@@ -76,6 +76,9 @@ def test_mistakes_in_a_file_are_told_with_their_line(tmp_path: Path) -> None:
         read_properties(file)
     file.write_text("log.dirs=/tmp\n")
     with pytest.raises(ConfigurationError, match=r"server\.properties:1: unknown option log\.dirs"):
+        read_properties(file)
+    file.write_text("\n\nnum.partitions=10001\n")
+    with pytest.raises(ConfigurationError, match=r"server\.properties:3: num\.partitions must be between 1 and 10000"):
         read_properties(file)
     with pytest.raises(ConfigurationError, match=r"cannot read .*nowhere: No such file"):
         read_properties(tmp_path / "nowhere")

@@ -87,6 +87,11 @@ def test_options() -> None:
 def test_wrong_options_are_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match=r"did you mean num\.partitions"):
         exacta.Broker(num_partition=3)
+    for port in (-1, 65536, "9092", True, None):
+        with pytest.raises(ValueError, match="port must be a number from 0 to 65535, not "):
+            exacta.Broker(port=port)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not an empty name"):
+        exacta.Broker(data="")
 
 
 def test_it_starts_again_on_the_same_port_after_a_crash() -> None:

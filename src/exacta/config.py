@@ -26,7 +26,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     """Every option with its default."""
 
     num_partitions: Annotated[
-        int, Meta(ge=1, le=100_000, description="Partitions of a topic whose creator does not say how many.")
+        int,
+        Meta(
+            ge=1,
+            le=Limits().max_partitions_per_topic,
+            description="Partitions of a topic whose creator does not say how many.",
+        ),
     ] = 1
     auto_create_topics_enable: Annotated[
         bool, Meta(description="Create a topic when a client that may do so asks for it.")
@@ -167,7 +172,7 @@ def parse_setting(text: str) -> tuple[str, str]:
 def read_properties(path: Path) -> dict[str, str]:
     """Read a file of `key=value` lines; blank lines and lines that begin with # or ! say nothing.
 
-    Raises ConfigurationError; names and values are not looked at here.
+    Raises ConfigurationError, with file and line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -181,7 +186,9 @@ def read_properties(path: Path) -> dict[str, str]:
             continue
         try:
             key, value = parse_setting(stripped)
-            settings[_find(key).name] = value
+            option = _find(key)
+            _parse(option, value)
+            settings[option.name] = value
         except ConfigurationError as error:
             raise ConfigurationError(f"{path}:{number}: {error}") from error
     return settings

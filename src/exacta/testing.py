@@ -41,9 +41,11 @@ class Broker:
         **options: Any,
     ) -> None:
         self._configuration = configure({**(config or {}), **options})
+        if data == "":
+            raise ValueError("data must be a directory, not an empty name")
         self._given = None if data is None else Path(data)
-        if not 0 <= port <= 65535:
-            raise ValueError(f"port must be from 0 to 65535, not {port}")
+        if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65535:
+            raise ValueError(f"port must be a number from 0 to 65535, not {port!r}")
         self._listen = Endpoint(DEFAULT_HOST, port)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None

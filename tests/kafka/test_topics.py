@@ -74,6 +74,20 @@ class TestMetadata:
         known, unknown = wire.ask(MetadataRequest(topics=asked), 12).topics
         assert (known.name, known.error_code) == ("a", ErrorCode.NONE)
         assert (unknown.topic_id, unknown.error_code) == (b"\7" * 16, ErrorCode.UNKNOWN_TOPIC_ID)
+        for version in (10, 11):  # whose answers have no null names
+            asked = [MetadataRequestTopic(topic_id=b"\7" * 16, name="")]
+            [unknown] = wire.ask(MetadataRequest(topics=asked), version).topics
+            assert (unknown.name, unknown.error_code) == ("", ErrorCode.UNKNOWN_TOPIC_ID)
+
+    def test_as_many_partitions_as_the_configuration_allows(self, wire: Wire) -> None:
+        most = options()["num.partitions"].highest
+        assert most is not None
+        assert create(wire, name="most", num_partitions=most).error_code == ErrorCode.NONE
+        refused = create(wire, name="more", num_partitions=most + 1)
+        assert (refused.error_code, refused.error_message) == (
+            ErrorCode.INVALID_PARTITIONS,
+            "partitions: 1 to 10000 in a topic, 100000 in all",
+        )
 
 
 class TestCreateTopics:

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--data",
-        type=Path,
+        type=_usage(_directory),
         default=DEFAULT_DATA,
         metavar="DIR",
         help=f"the data directory, of one server at a time (default: ./{DEFAULT_DATA})",
@@ -75,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="read options from a file of key=value lines")
     return parser
+
+
+def _directory(text: str) -> Path:
+    if not text.strip():
+        raise ValueError("expected a directory, not an empty name")
+    return Path(text)
 
 
 def _usage(parse: Callable[[str], T]) -> Callable[[str], T]:

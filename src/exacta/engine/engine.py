@@ -32,7 +32,7 @@ from exacta.engine.durability import WAITS
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.group import CommitGroup
 from exacta.engine.visible import Changes, Visible, visible_changes
-from exacta.ports.journal import Appended, AppendResult, Journal, TimeEntry
+from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
@@ -250,7 +250,8 @@ class Engine:
         group = self._in_flight
         assert group is not None
         if not isinstance(result, Appended):
-            self._fail(f"the journal did not take a group: {result}")
+            reason = result.reason if isinstance(result, Failed) else f"it ends at {result.position}"
+            self._fail(f"the journal did not take a group: {reason}")
             return
         self._in_flight = None
         changes = self._changes

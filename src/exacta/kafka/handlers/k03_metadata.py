@@ -23,6 +23,7 @@ from exacta.protocol.schema import NO_UUID
 KEY = ApiKey.METADATA
 MIN_VERSION = 0
 MAX_VERSION = 12
+FIRST_VERSION_WITH_NULL_NAMES = 12
 
 
 def handle(broker: BrokerContext, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
@@ -37,12 +38,14 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
         host, port = broker.endpoint(context)
         brokers = [MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)]
 
+        nobody = None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
+
         def view(state: State, now_ms: int) -> MetadataResponse:
             return MetadataResponse(
                 brokers=brokers,
                 cluster_id=broker.cluster_id,
                 controller_id=broker.node_id,
-                topics=_topics(state, wanted, refused, broker.node_id),
+                topics=_topics(state, wanted, refused, broker.node_id, nobody),
             )
 
         broker.read(context, view, reply)
@@ -75,8 +78,13 @@ def _to_create(
 
 
 def _topics(
-    state: State, wanted: list[MetadataRequestTopic] | None, refused: dict[str, ErrorCode], node_id: int
+    state: State,
+    wanted: list[MetadataRequestTopic] | None,
+    refused: dict[str, ErrorCode],
+    node_id: int,
+    nobody: str | None,
 ) -> list[MetadataResponseTopic]:
+    """Describe the topics; `nobody` is the name of one whose id is not known."""
     if wanted is None:
         return [_describe(topic, node_id) for topic in state.topics.values()]
     by_id: dict[bytes, Topic] = {}
@@ -86,7 +94,7 @@ def _topics(
     for asked in wanted:
         if asked.topic_id != NO_UUID:
             topic = by_id.get(asked.topic_id)
-            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+            code, name = ErrorCode.UNKNOWN_TOPIC_ID, nobody
         else:
             name = asked.name or ""
             topic = state.topics.get(name)

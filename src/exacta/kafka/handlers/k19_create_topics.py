@@ -112,6 +112,10 @@ def _fill(
     if isinstance(answer, Rejection):
         result.error_code = error_code(answer, KEY, version)
         result.error_message = answer.name.lower().replace("_", " ")
+        if answer is Rejection.INVALID_PARTITIONS:
+            limits = broker.configuration.limits()
+            most, in_all = limits.max_partitions_per_topic, limits.max_partitions
+            result.error_message = f"partitions: 1 to {most} in a topic, {in_all} in all"
         return
     assert isinstance(answer, TopicCreated)
     result.topic_id = answer.topic_id
