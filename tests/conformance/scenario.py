@@ -89,6 +89,19 @@ class Scenario:
         consumer.close()
         return [record for record in records if record.offset < ends[TopicPartition(record.topic, record.partition)]]
 
+    def wait_for_what_was_held_back(self, partition: TopicPartition) -> list[bytes | None]:
+        """Read until records come that were behind an open transaction: the broker has given that up."""
+        consumer = self.consumer()
+        consumer.assign({partition: 0})
+        arrived: list[bytes | None] = []
+
+        def came_through() -> bool:
+            arrived.extend(record.value for record in consumer.poll(POLL_S))
+            return bool(arrived)
+
+        wait_until(came_through, "the broker to abort the transaction that is over its time")
+        return arrived
+
     def send_offsets(self, producer: Producer, offsets: dict[TopicPartition, int], group_id: str) -> None:
         """Commit offsets in the transaction for a group that has no members."""
         consumer = self.consumer(group_id)

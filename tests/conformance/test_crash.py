@@ -102,16 +102,7 @@ def test_an_open_transaction_keeps_its_deadline(crash_scenario: Scenario, broker
     send_all(orphan, partition, [b"orphan"])
     broker.restart_killed()
     send_all(crash_scenario.producer(), partition, [b"waiting"])
-    consumer = crash_scenario.consumer()
-    consumer.assign({partition: 0})
-    arrived: list[bytes | None] = []
-
-    def came_through() -> bool:
-        arrived.extend(record.value for record in consumer.poll(POLL_S))
-        return bool(arrived)
-
-    wait_until(came_through, "the broker to abort the transaction that is over its time")
-    assert arrived == [b"waiting"]
+    assert crash_scenario.wait_for_what_was_held_back(partition) == [b"waiting"]
 
 
 def test_a_group_goes_on_where_it_was(crash_scenario: Scenario, broker: BrokerProcess) -> None:

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from .brokers import BrokerProcess
-from .clients import CallAgainError, ClientError, Isolation, Producer
-from .proxy import ApiKey, Loses, Proxy
+from .clients import CallAgainError, ClientError, Isolation, Producer, TopicPartition
+from .proxy import ApiKey, Fault, Loses, Proxy
 from .scenario import CALL_TIMEOUT_S, Scenario, offsets_of, send_all, values, wait_until
 
 
@@ -36,6 +36,21 @@ def test_a_batch_sent_again_is_stored_once(
     assert proxied_scenario.read(partition) == values("v", 9)
 
 
+def check_two_transactions(
+    scenario: Scenario, producer: Producer, partition: TopicPartition, group_id: str, fault: Fault
+) -> None:
+    """Commit two transactions of a record and an offset each; the fault strikes in the first; both are there once."""
+    for number in range(2):
+        producer.begin()
+        send_all(producer, partition, [b"v-%d" % number])
+        scenario.send_offsets(producer, {partition: number + 1}, group_id)
+        producer.commit()
+        assert fault.happened
+    wait_until(lambda: scenario.read(partition) == values("v", 2), "both transactions")
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == values("v", 2)
+    assert scenario.committed(group_id, partition) == 2
+
+
 @pytest.mark.parametrize("loses", Loses, ids=lambda loses: f"lost {loses.value}")
 @pytest.mark.parametrize(
     "api_key", [key for key in ApiKey if key is not ApiKey.OFFSET_COMMIT], ids=lambda key: key.name
@@ -46,15 +61,7 @@ def test_a_transaction_survives_the_loss_of_any_frame(
     partition, group_id = proxied_scenario.partition(), proxied_scenario.new_name("group")
     fault = proxy.lose(loses, api_key)
     producer = proxied_scenario.transactional()
-    for number in range(2):
-        producer.begin()
-        send_all(producer, partition, [b"v-%d" % number])
-        proxied_scenario.send_offsets(producer, {partition: number + 1}, group_id)
-        producer.commit()
-        assert fault.happened
-    wait_until(lambda: proxied_scenario.read(partition) == values("v", 2), "both transactions")
-    assert proxied_scenario.read(partition, Isolation.UNCOMMITTED) == values("v", 2)
-    assert proxied_scenario.committed(group_id, partition) == 2
+    check_two_transactions(proxied_scenario, producer, partition, group_id, fault)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +73,7 @@ def test_a_transaction_survives_a_kill_between_the_write_and_its_answer(
     partition, group_id = proxied_scenario.partition(), proxied_scenario.new_name("group")
     producer = proxied_scenario.transactional()
     fault = proxy.lose(Loses.ANSWER, api_key, hidden_broker.restart_killed)
-    for number in range(2):
-        producer.begin()
-        send_all(producer, partition, [b"v-%d" % number])
-        proxied_scenario.send_offsets(producer, {partition: number + 1}, group_id)
-        producer.commit()
-        assert fault.happened
-    wait_until(lambda: proxied_scenario.read(partition) == values("v", 2), "both transactions")
-    assert proxied_scenario.read(partition, Isolation.UNCOMMITTED) == values("v", 2)
-    assert proxied_scenario.committed(group_id, partition) == 2
+    check_two_transactions(proxied_scenario, producer, partition, group_id, fault)
 
 
 @pytest.mark.parametrize("ends", ["commit", "abort"])

@@ -97,6 +97,14 @@ class Connection:
 
     def receive(self, deadline: Deadline) -> Any:
         """Read the reply to the oldest request in flight."""
+        try:
+            return self._receive(deadline)
+        except BaseException:
+            # Whatever it was, an interrupt too: what is left of the reply would be taken for the next one.
+            self.close()
+            raise
+
+    def _receive(self, deadline: Deadline) -> Any:
         self._open()
         correlation_id, response_type, version = self._in_flight[0]
         size = int.from_bytes(self._read(4, deadline), "big", signed=True)
@@ -116,13 +124,7 @@ class Connection:
         """Send one request and return its reply; nothing else may be in flight."""
         assert not self._in_flight
         self.send(request, deadline)
-        try:
-            return self.receive(deadline)
-        except BaseException:
-            # An interrupt: the reply would be taken for the answer to the next request.
-            if self._in_flight:
-                self.close()
-            raise
+        return self.receive(deadline)
 
     def close(self) -> None:
         """Close the socket; what is in flight is lost."""

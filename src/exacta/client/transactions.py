@@ -201,7 +201,7 @@ def fetch_offset(
         never_retry=frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
         deadline=deadline,
     )
-    return _offset_in(response, at)
+    return _offsets_in(response).get(at)
 
 
 def fetch_offsets(
@@ -215,12 +215,7 @@ def fetch_offsets(
         codes=_offset_fetch_codes,
         deadline=deadline,
     )
-    return {
-        TopicPartition(topic.name, entry.partition_index): CommittedOffset(entry.committed_offset, entry.metadata or "")
-        for topic in response.topics
-        for entry in topic.partitions
-        if entry.committed_offset >= 0
-    }
+    return _offsets_in(response)
 
 
 def fetch_stable_offsets(
@@ -234,7 +229,7 @@ def fetch_stable_offsets(
     found: dict[str, CommittedOffset | None] = {}
     for group, reply in zip(groups, ask_all(client, requests, deadline), strict=True):
         if reply is not None and not any(_offset_fetch_codes(reply)):
-            found[group] = _offset_in(reply, at)
+            found[group] = _offsets_in(reply).get(at)
             continue
         try:
             found[group] = fetch_offset(client, group, at, stable=True, deadline=deadline)
@@ -342,12 +337,13 @@ def _offset_fetch(group: str, at: TopicPartition, *, stable: bool) -> OffsetFetc
     )
 
 
-def _offset_in(reply: Any, at: TopicPartition) -> CommittedOffset | None:
-    for topic in reply.topics:
-        for entry in topic.partitions:
-            if (topic.name, entry.partition_index) == at and entry.committed_offset >= 0:
-                return CommittedOffset(entry.committed_offset, entry.metadata or "")
-    return None
+def _offsets_in(reply: Any) -> dict[TopicPartition, CommittedOffset]:
+    return {
+        TopicPartition(topic.name, entry.partition_index): CommittedOffset(entry.committed_offset, entry.metadata or "")
+        for topic in reply.topics
+        for entry in topic.partitions
+        if entry.committed_offset >= 0
+    }
 
 
 def _description_in(reply: Any) -> TransactionDescription | None:

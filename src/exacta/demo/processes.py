@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ _DAEMON = "pyspark.daemon"
 _TASK_WORKER_MODULE = "pyspark.worker"
 _LOST_TASK = re.compile(rb"^\S+ \S+ WARN TaskSetManager: .*Lost task [0-9.]+ in stage", re.MULTILINE)
 _DAEMON_GONE_WITHIN_S = 2.0
+_STOPPED_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.001
 _STOP_TIMEOUT_S = 30.0
 # Below the range from which outgoing connections take their ports: while the broker is away, nobody else gets its port.
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000
@@ -169,6 +172,7 @@ class DriverProcess(ServerProcess):
             _signal(daemons, signal.SIGKILL)
             psutil.wait_procs(daemons, timeout=_DAEMON_GONE_WITHIN_S)
             _signal(workers, signal.SIGSTOP)
+            _wait_until_stopped(workers)
         _signal([process for process in tree if process not in workers], signal.SIGKILL)
         self._reap()
         return Zombies(workers)
@@ -238,6 +242,15 @@ def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+def _wait_until_stopped(processes: list[psutil.Process]) -> None:
+    """Wait until a SIGSTOP has taken effect: one that is on a processor runs on until it next enters the kernel."""
+    deadline = time.monotonic() + _STOPPED_WITHIN_S
+    while any(_is_alive(process) and _status(process) != psutil.STATUS_STOPPED for process in processes):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not stopped by SIGSTOP within {_STOPPED_WITHIN_S:.0f} s: {processes}")
+        time.sleep(_LOOK_EVERY_S)
 
 
 def spark_environment(scratch: Path) -> dict[str, str]:

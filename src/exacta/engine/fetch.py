@@ -59,10 +59,10 @@ class _Plan(Struct):
 
 
 class _Waiting(Struct, eq=False):
+    key: int
     request: FetchRequest
     done: Callable[[list[FetchResult]], None]
     partition_ids: set[PartitionId]
-    key: int = 0
 
 
 class Fetcher:
@@ -90,11 +90,8 @@ class Fetcher:
             for wanted in request.partitions
             if (partition := self._state.partition(wanted.topic, wanted.partition)) is not None
         }
-        waiting = _Waiting(request, done, partition_ids)
-        self._count += 1
-        key = self._count
-        self._by_key[key] = waiting
-        waiting.key = key
+        key = self._count = self._count + 1
+        waiting = self._by_key[key] = _Waiting(key, request, done, partition_ids)
         for partition_id in partition_ids:
             self._waiting.setdefault(partition_id, {})[key] = waiting
         # By a number: the deadline stays set when the fetch is answered, and must not keep the answer alive.
@@ -114,8 +111,8 @@ class Fetcher:
 
     def finish(self) -> None:
         """Answer everybody who waits with what there is: the engine stops."""
-        for waiting in {key: w for by_id in self._waiting.values() for key, w in by_id.items()}.values():
-            self._over(waiting.key)
+        for key in list(self._by_key):
+            self._over(key)
 
     def _over(self, key: int) -> None:
         waiting = self._by_key.get(key)

@@ -246,7 +246,7 @@ class SinkDriver:
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live:
             entries = (*live.values(), *earlier)
-            self._check_open([result for result in results if result.producer is not None])
+            self._check_open(results)
             location = record.shown_location(self._location)
             self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
             refused = self.end_all(list(live.values()))
@@ -297,13 +297,13 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, live: Iterable[TaskResult]) -> None:
+    def _check_open(self, results: Iterable[TaskResult]) -> None:
         """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
 
         Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
         own was ended (by an operator's tool, say), and most of the rows were in that one.
         """
-        written = {result.producer: result.partitions for result in live if result.producer is not None}
+        written = {result.producer: result.partitions for result in results if result.producer is not None}
         found = describe_transactions(self._client, [producer.transactional_id for producer in written])
         for producer, partitions in written.items():
             state = found[producer.transactional_id]
@@ -360,21 +360,11 @@ class SinkDriver:
         driver = next((result.driver for result in results if result is not None), None)
         if driver is None:
             return
-        try:
-            # A decision that is still on its way must not arrive behind our back.
-            try:
-                end_transaction(self._client, driver, commit=False)
-            except KafkaError as error:
-                if error.code != ErrorCode.INVALID_TXN_STATE:
-                    raise
-            # From here on a task of this batch that only now begins finds itself outdated.
-            driver = init_producer_id(
-                self._client, driver.transactional_id, transaction_timeout_ms=_DRIVER_TIMEOUT_MS, expected=driver
-            )
-        except KafkaError as error:
-            if error.fenced:
-                return
-            raise
+        # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
+        # begins finds itself outdated.
+        driver = supersede(self._client, driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        if driver is None:
+            return
         decision = self.read_decision()
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
@@ -409,30 +399,8 @@ class SinkDriver:
         return outdated
 
     def _fence(self, producer: Producer) -> None:
-        """Abort what an incarnation has open and end it; where there is a newer one, nothing.
-
-        The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
-        Apache Kafka grants InitProducerId to an older one while the newer has a transaction open, and aborts that
-        (tried on 4.4); so the look in between.
-        """
-        try:
-            try:
-                end_transaction(self._client, producer, commit=False)
-            except KafkaError as error:
-                if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
-                    raise
-            state = describe_transaction(self._client, producer.transactional_id)
-            if state is None or _incarnation(producer.transactional_id, state) != producer:
-                return
-            init_producer_id(
-                self._client,
-                producer.transactional_id,
-                transaction_timeout_ms=self._transaction_timeout_ms,
-                expected=producer,
-            )
-        except KafkaError as error:
-            if not error.fenced:
-                raise
+        """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
+        supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
 
     def _producer_of(self, entry: DecisionEntry) -> Producer:
         return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
@@ -465,10 +433,34 @@ class SinkDriver:
                 backoff.wait(deadline, error)
 
 
-def is_current(client: Client, driver: Producer) -> bool:
-    """Return whether no newer driver has taken the query over."""
-    found = describe_transaction(client, driver.transactional_id)
-    return found is not None and _incarnation(driver.transactional_id, found) == driver
+def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int) -> Producer | None:
+    """Abort what an incarnation has open and take its place; return the new one, or None where there is a newer one.
+
+    The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
+    Apache Kafka grants InitProducerId to an older one while the newer has a transaction open, and aborts that (tried on
+    4.4); so the look in between.
+    """
+    try:
+        try:
+            end_transaction(client, producer, commit=False)
+        except KafkaError as error:
+            if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
+                raise
+        if not is_current(client, producer):
+            return None
+        return init_producer_id(
+            client, producer.transactional_id, transaction_timeout_ms=transaction_timeout_ms, expected=producer
+        )
+    except KafkaError as error:
+        if error.fenced:
+            return None
+        raise
+
+
+def is_current(client: Client, producer: Producer) -> bool:
+    """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
+    found = describe_transaction(client, producer.transactional_id)
+    return found is not None and _incarnation(producer.transactional_id, found) == producer
 
 
 def _incarnation(transactional_id: str, state: TransactionDescription) -> Producer:

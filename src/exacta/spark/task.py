@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from exacta.client.errors import ClientError, KafkaError
@@ -49,20 +50,18 @@ def write_task(
     A task whose rows are committed already only drains its input (state stores of the same task commit that way).
     """
     replayed = _is_committed(prepared, batch_id, task)
-    partly = batch_id == prepared.decided_batch and prepared.committed_tasks is not None
+    told = partial(
+        TaskResult,
+        task=task,
+        attempt=attempt,
+        driver=prepared.driver,
+        partly=batch_id == prepared.decided_batch and prepared.committed_tasks is not None,
+    )
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
     if replayed or first is None:
         count = sum(batch.num_rows for batch in rows) + (0 if first is None else first.num_rows)
-        return TaskResult(
-            task=task,
-            attempt=attempt,
-            driver=prepared.driver,
-            producer=None,
-            rows=count,
-            replayed=replayed,
-            partly=partly,
-        )
+        return told(producer=None, rows=count, replayed=replayed)
     names = QueryNames(prepared.query_id)
     producer = _take(client, prepared, names.attempt(task, attempt), options.transaction_timeout_ms)
     writer = _Writer(client, options, producer, rotation=batch_id + task)
@@ -85,15 +84,7 @@ def write_task(
         raise
     finally:
         writer.close()
-    return TaskResult(
-        task=task,
-        attempt=attempt,
-        driver=prepared.driver,
-        producer=producer,
-        rows=writer.rows,
-        partly=partly,
-        partitions=writer.partitions,
-    )
+    return told(producer=producer, rows=writer.rows, partitions=writer.partitions)
 
 
 def _take(client: Client, prepared: Prepared, transactional_id: str, transaction_timeout_ms: int) -> Producer:

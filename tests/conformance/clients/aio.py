@@ -23,9 +23,11 @@ from .interface import (
     Consumer,
     FencedError,
     Isolation,
+    Opened,
     Producer,
     Record,
     TopicPartition,
+    record_of,
 )
 
 T = TypeVar("T")
@@ -194,7 +196,7 @@ class _Consumer:
     def poll(self, timeout_s: float) -> list[Record]:
         with _translating():
             found = self._loop.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
-        return [_record(record) for records in found.values() for record in records]
+        return [record_of(record) for records in found.values() for record in records]
 
     def group_metadata(self) -> object:
         return self._group_id
@@ -229,7 +231,7 @@ class _Consumer:
             self._loop.run(call())
 
 
-class AiokafkaClient:
+class AiokafkaClient(Opened):
     """Adapt aiokafka."""
 
     name = "aiokafka"
@@ -240,8 +242,8 @@ class AiokafkaClient:
 
     def __init__(self) -> None:
         """Start the event loop."""
+        super().__init__()
         self._loop = _Loop()
-        self._opened: list[Producer | Consumer] = []
 
     def producer(
         self,
@@ -265,8 +267,7 @@ class AiokafkaClient:
             configuration["transactional_id"] = transactional_id
             configuration["transaction_timeout_ms"] = transaction_timeout_ms
         producer = _Producer(self._loop, configuration)
-        self._opened.append(producer)
-        return producer
+        return self.keep(producer)
 
     def consumer(
         self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
@@ -286,27 +287,13 @@ class AiokafkaClient:
             },
             group_id,
         )
-        self._opened.append(consumer)
-        return consumer
+        return self.keep(consumer)
 
     def close(self) -> None:
         """Close what is open and end the event loop."""
-        while self._opened:
-            self._opened.pop().close()
+        super().close()
         self._loop.close()
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> dict[aiokafka.TopicPartition, int]:
     return {aiokafka.TopicPartition(*partition): offset for partition, offset in offsets.items()}
-
-
-def _record(record: aiokafka.ConsumerRecord) -> Record:
-    return Record(
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        key=record.key,
-        value=record.value,
-        timestamp_ms=record.timestamp,
-        headers=tuple(record.headers),
-    )

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from ..brokers import ON_KAFKA
 
@@ -155,6 +155,40 @@ class Consumer(Protocol):
     def close(self) -> None:
         """Leave the group; give sockets and threads back."""
         ...
+
+
+T = TypeVar("T", bound=Producer | Consumer)
+
+
+class Opened:
+    """Keep what a client has made, to close what a scenario leaves open."""
+
+    def __init__(self) -> None:
+        """Start with nothing open."""
+        self._opened: list[Producer | Consumer] = []
+
+    def keep(self, made: T) -> T:
+        """Remember a producer or consumer; return it."""
+        self._opened.append(made)
+        return made
+
+    def close(self) -> None:
+        """Close what is open, the youngest first."""
+        while self._opened:
+            self._opened.pop().close()
+
+
+def record_of(found: Any) -> Record:
+    """Make a record of one of aiokafka or kafka-python, which name its parts alike."""
+    return Record(
+        topic=found.topic,
+        partition=found.partition,
+        offset=found.offset,
+        key=found.key,
+        value=found.value,
+        timestamp_ms=found.timestamp,
+        headers=tuple((name, value) for name, value in found.headers),
+    )
 
 
 class Client(Protocol):

@@ -10,7 +10,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka
     import kafka.errors
-    from kafka.consumer.fetcher import ConsumerRecord
     from kafka.structs import OffsetAndMetadata
 
 from .interface import (
@@ -24,9 +23,11 @@ from .interface import (
     Consumer,
     FencedError,
     Isolation,
+    Opened,
     Producer,
     Record,
     TopicPartition,
+    record_of,
 )
 
 _COMMON = {
@@ -126,7 +127,7 @@ class _Consumer:
     def poll(self, timeout_s: float) -> list[Record]:
         with _translating():
             found = self._consumer.poll(timeout_ms=timeout_s * 1000)
-        return [_record(record) for records in found.values() for record in records]
+        return [record_of(record) for records in found.values() for record in records]
 
     def assignment(self) -> set[TopicPartition]:
         return {TopicPartition(*partition) for partition in self._consumer.assignment()}
@@ -151,7 +152,7 @@ class _Consumer:
             self._consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_S * 1000)
 
 
-class KafkaPythonClient:
+class KafkaPythonClient(Opened):
     """Adapt kafka-python."""
 
     name = "kafka-python"
@@ -159,10 +160,6 @@ class KafkaPythonClient:
     compressions = ("gzip",)
     sends_group_metadata = True
     waits_for_stable_offsets = True
-
-    def __init__(self) -> None:
-        """Start with nothing open."""
-        self._opened: list[Producer | Consumer] = []
 
     def producer(
         self,
@@ -187,8 +184,7 @@ class KafkaPythonClient:
             configuration["transaction_timeout_ms"] = transaction_timeout_ms
         with _translating():
             producer = _Producer(configuration)
-        self._opened.append(producer)
-        return producer
+        return self.keep(producer)
 
     def consumer(
         self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
@@ -207,28 +203,10 @@ class KafkaPythonClient:
                 "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
             }
         )
-        self._opened.append(consumer)
-        return consumer
-
-    def close(self) -> None:
-        """Close what is open."""
-        while self._opened:
-            self._opened.pop().close()
+        return self.keep(consumer)
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> dict[object, object]:
     return {
         kafka.TopicPartition(*partition): OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()
     }
-
-
-def _record(record: ConsumerRecord) -> Record:
-    return Record(
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        key=record.key,
-        value=record.value,
-        timestamp_ms=record.timestamp,
-        headers=tuple((name, value) for name, value in record.headers),
-    )

@@ -19,6 +19,7 @@ from .interface import (
     Consumer,
     FencedError,
     Isolation,
+    Opened,
     Producer,
     Record,
     TopicPartition,
@@ -207,7 +208,7 @@ class _Consumer:
             self._consumer.close()
 
 
-class LibrdkafkaClient:
+class LibrdkafkaClient(Opened):
     """Adapt confluent-kafka."""
 
     name = "confluent-kafka"
@@ -215,10 +216,6 @@ class LibrdkafkaClient:
     compressions = ("gzip", "snappy", "lz4", "zstd")
     sends_group_metadata = True
     waits_for_stable_offsets = True
-
-    def __init__(self) -> None:
-        """Start with nothing open."""
-        self._opened: list[Producer | Consumer] = []
 
     def producer(
         self,
@@ -245,8 +242,7 @@ class LibrdkafkaClient:
             # librdkafka refuses a message time-out beyond the transaction's.
             configuration["message.timeout.ms"] = transaction_timeout_ms
         producer = _Producer(configuration)
-        self._opened.append(producer)
-        return producer
+        return self.keep(producer)
 
     def consumer(
         self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
@@ -267,13 +263,7 @@ class LibrdkafkaClient:
                 "fetch.error.backoff.ms": RETRY_BACKOFF_MS,
             }
         )
-        self._opened.append(consumer)
-        return consumer
-
-    def close(self) -> None:
-        """Close what is open."""
-        while self._opened:
-            self._opened.pop().close()
+        return self.keep(consumer)
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> list[confluent_kafka.TopicPartition]:

@@ -46,11 +46,7 @@ class Writer:
         header, checksum = pack_group_header(
             self.mark, self.last_checksum, position, size, len(table), entry_count, body_checksum
         )
-        if len(body[0]) < JOIN_BELOW_BYTES:
-            body[0] = header + body[0]
-        else:
-            body.insert(0, header)
-        write_fully(self._files, self.handle, body, position - self.base + SEGMENT_HEADER_BYTES)
+        write_fully(self._files, self.handle, join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES)
         self._files.sync_data(self.handle)
         self.last_checksum = checksum
         return position + size
