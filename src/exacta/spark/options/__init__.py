@@ -1,0 +1,13 @@
+"""The options of `format("exacta")`, named and spelt as Spark's own Kafka connector has them.
+
+One table for each side (`source.py`, `sink.py`), with name, default and what the reference says; `connection.py` has
+what both share. Our own options, which the Kafka connector has not, have a dot and no `kafka.` in front.
+"""
+
+from __future__ import annotations
+
+from exacta.spark.options.parsing import OptionError
+from exacta.spark.options.sink import SinkOptions, sink_options
+from exacta.spark.options.source import EARLIEST, LATEST, SourceOptions, source_options
+
+__all__ = ["EARLIEST", "LATEST", "OptionError", "SinkOptions", "SourceOptions", "sink_options", "source_options"]

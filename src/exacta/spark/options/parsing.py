@@ -1,0 +1,114 @@
+"""How options are read: their tables, the parsers of values, the sentences for what is missing, wrong or unknown.
+
+An option that would be ignored is refused: a job that sets one expects its effect. Spark hands names over in lower case
+or as written; they are compared without case.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+
+class OptionError(ValueError):
+    """An option is missing, wrong or unknown; the message is one sentence for the user."""
+
+
+Parser = Callable[[str, str], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option: its name as the Kafka connector spells it, what it sets, and what the reference says of it."""
+
+    name: str
+    field: str | None  # of the options object; None: the value is only checked
+    parse: Parser
+    default: str  # as the reference shows it
+    about: str
+
+
+#: What Spark adds or keeps for itself.
+_SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "path", "outputmode"})
+
+
+def parse(options: Mapping[str, str], table: Iterable[Option], doing: str) -> dict[str, Any]:
+    """Return the values by field; raises `OptionError`."""
+    known = {option.name.lower(): option for option in table}
+    values: dict[str, Any] = {}
+    for given, value in options.items():
+        option = known.get(given.lower())
+        if option is None:
+            if given.lower() in _SPARKS_OWN:
+                continue
+            close = get_close_matches(given.lower(), known, n=1)
+            hint = f"; did you mean '{known[close[0]].name}'?" if close else ""
+            raise OptionError(f"format \"exacta\" does not know option '{given}' for {doing}{hint}")
+        parsed = option.parse(option.name, value)
+        if option.field is not None:
+            values[option.field] = parsed
+    return values
+
+
+def text(name: str, value: str) -> str:
+    """Parse a text that is not empty; raises `OptionError`."""
+    if not value.strip():
+        raise OptionError(f"option '{name}' is empty")
+    return value.strip()
+
+
+def flag(name: str, value: str) -> bool:
+    """Parse true or false; raises `OptionError`."""
+    if value.strip().lower() not in ("true", "false"):
+        raise OptionError(f"option '{name}' must be true or false, not '{value}'")
+    return value.strip().lower() == "true"
+
+
+def positive(name: str, value: str) -> int:
+    """Parse a whole number above 0; raises `OptionError`."""
+    if not value.strip().isdigit() or int(value) == 0:
+        raise OptionError(f"option '{name}' must be a positive whole number, not '{value}'")
+    return int(value)
+
+
+def topics(name: str, value: str) -> tuple[str, ...]:
+    """Parse a list of topics; raises `OptionError`."""
+    found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    if not found:
+        raise OptionError(f"option '{name}' names no topic")
+    return found
+
+
+def one_of(*allowed: str) -> Callable[[str, str], str]:
+    """Return the parser of one of `allowed`, in any case."""
+
+    def parse(name: str, value: str) -> str:
+        if value.strip().lower() not in allowed:
+            raise OptionError(f"option '{name}' must be one of {', '.join(allowed)}, not '{value}'")
+        return value.strip().lower()
+
+    return parse
+
+
+def json_object(name: str, value: str) -> dict[str, Any]:
+    """Parse a JSON object; raises `OptionError`."""
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise OptionError(f"option '{name}' is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise OptionError(f"option '{name}' must be a JSON object of topics, not '{value}'")
+    return found
+
+
+def refuse_unless(*allowed: str) -> Callable[[str, str], None]:
+    """Return the parser of an option that exactly once leaves no choice about."""
+
+    def parse(name: str, value: str) -> None:
+        if value.strip().lower() not in allowed:
+            raise OptionError(f"option '{name}' can only be {' or '.join(allowed)}: exactly once depends on it")
+
+    return parse

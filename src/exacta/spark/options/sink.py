@@ -1,0 +1,119 @@
+"""The options of a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exacta.client.producer_settings import COMPRESSION
+from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.parsing import Option, OptionError, flag, one_of, parse, positive, refuse_unless, text
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkOptions:
+    """What a writer was asked for."""
+
+    bootstrap: str
+    topic: str | None = None
+    checkpoint_location: str | None = None
+    marker_topic: str | None = None
+    transaction_timeout_ms: int = 900_000
+    delivery_timeout_ms: int = 120_000
+    batch_size_bytes: int = 256 * 1024
+    compression: str = "none"
+    replay_deterministic: bool = False
+    checkpoint_moved_from: str | None = None
+
+
+SINK = (
+    *CONNECTION,
+    Option(name="topic", field="topic", parse=text, default="column `topic`", about="wins over the column"),
+    Option(
+        name="checkpointLocation",
+        field="checkpoint_location",
+        parse=text,
+        default="needed",
+        about="**as an `.option(...)` of the writer**, also where the session has a default: the query's identity lies "
+        "there",
+    ),
+    Option(
+        name="transaction.marker.topic",
+        field="marker_topic",
+        parse=text,
+        default="`topic`",
+        about="needed where rows name their topics, and where `topic` is changed for a query that goes on: its first "
+        "partition carries the replay markers",
+    ),
+    Option(
+        name="kafka.transaction.timeout.ms",
+        field="transaction_timeout_ms",
+        parse=positive,
+        default="900000",
+        about="a batch must be written and decided within it; at most the brokers' `transaction.max.timeout.ms`",
+    ),
+    Option(
+        name="kafka.delivery.timeout.ms",
+        field="delivery_timeout_ms",
+        parse=positive,
+        default="120000",
+        about="how long a write, or a call, is tried without success; the time that a query computes does not count",
+    ),
+    Option(
+        name="kafka.batch.size",
+        field="batch_size_bytes",
+        parse=positive,
+        default="262144",
+        about="bytes of a record batch",
+    ),
+    Option(
+        name="kafka.compression.type",
+        field="compression",
+        parse=one_of(*COMPRESSION),
+        default="`none`",
+        about="or `gzip`, `snappy`, `lz4`, `zstd`",
+    ),
+    Option(
+        name="kafka.acks",
+        field=None,
+        parse=refuse_unless("all", "-1"),
+        default="`all`",
+        about="may be set to just that",
+    ),
+    Option(
+        name="kafka.enable.idempotence",
+        field=None,
+        parse=refuse_unless("true"),
+        default="`true`",
+        about="may be set to just that",
+    ),
+    Option(
+        name="includeHeaders",
+        field=None,
+        parse=flag,
+        default="",
+        about="accepted: the sink takes a column `headers` wherever there is one",
+    ),
+    Option(
+        name="replay.deterministic",
+        field="replay_deterministic",
+        parse=flag,
+        default="`false`",
+        about='"a repeated batch puts every row into the same task again"; see the limits',
+    ),
+    Option(
+        name="checkpoint.moved.from",
+        field="checkpoint_moved_from",
+        parse=text,
+        default="none",
+        about="where this checkpoint was before it was moved here, which is how it is told from a copy",
+    ),
+)
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions:
+    """Return the options of a writer; raises `OptionError`."""
+    values = parse(options, SINK, "writing")
+    if values.get("bootstrap") is None:
+        raise OptionError("writing needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    return SinkOptions(**values)
