@@ -15,6 +15,8 @@ from exacta.spark.planning import id_as_text
 
 #: How often the partitions of the topics are looked up again.
 _AGE_S = 10.0
+#: A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong.
+_FIRST_ANSWER_MS = 30_000.0
 
 
 class Subscription:
@@ -24,6 +26,7 @@ class Subscription:
         self._options = options
         self._partitions: list[TopicPartition] = []
         self._at_s = float("-inf")
+        self._met = False
         #: The topics' ids where the cluster has ids, as they were last looked up.
         self.topic_ids: dict[str, str] = {}
 
@@ -36,6 +39,9 @@ class Subscription:
 
         Raises `UnknownTopic` and `OptionError` where others are not there.
         """
+        if not self._met:
+            client.nodes(client.deadline(min(client.call_timeout_ms, _FIRST_ANSWER_MS)))
+            self._met = True
         if time.monotonic() - self._at_s > _AGE_S:
             counts = self._counts(client, None if known is None else {topic for topic, _ in known})
             assigned = self._options.assigned
