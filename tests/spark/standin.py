@@ -51,7 +51,7 @@ class CrashingDriver(SinkDriver):
 
     def decide(self, driver, decision):
         def not_ended():
-            self._write_decision(driver, decision)
+            self.records.put_decision(driver, decision)
 
         self._reached("decision not ended", not_ended)
         super().decide(driver, decision)

@@ -5,6 +5,7 @@ import random
 import threading
 import uuid
 from collections import Counter
+from operator import attrgetter
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,8 @@ from exacta.client.transactions import TopicPartition, commit_offset, end_transa
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkDriver, SinkError
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_errors import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkError
 from exacta.spark.task import write_task
 from tests.conformance.brokers import broker_process
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
@@ -100,7 +102,7 @@ class Query:
             **self.settings,
             **settings,
         }
-        return SinkDriver(self.client, self.names.query_id, **arguments)
+        return SinkDriver(self.client, self.names.name, **arguments)
 
     def task(self, prepared, batch_id, task, rows, attempt=0):
         options = SinkOptions(bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
@@ -222,12 +224,12 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
 
 
 @pytest.mark.parametrize("ending", ["abort", "commit"])
-@pytest.mark.parametrize("step", ["read_decision", "sweep", "_silent_attempts", "_fence"])
+@pytest.mark.parametrize("step", ["records.decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
 def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
     old, older = query.driver().prepare(), query.driver()
     results = [query.task(old, 0, task, [task]) for task in range(2)]
     query.task(old, 0, 0, [0], attempt=1)  # a loser for the sweep
-    plain, newer = getattr(older, step), []
+    plain, newer = attrgetter(step)(older), []
 
     def take_over_first(*arguments, **named):
         if not newer:
@@ -237,14 +239,15 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
             newer.append((batch_id, [query.task(prepared, batch_id, task, [10 + task]) for task in range(2)]))
         return plain(*arguments, **named)
 
-    monkeypatch.setattr(older, step, take_over_first)
+    owner, _, method = step.rpartition(".")
+    monkeypatch.setattr(attrgetter(owner)(older) if owner else older, method, take_over_first)
     older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
     if newer:
         batch_id, results = newer[0]
         query.driver().commit(results, batch_id, tasks=2, reads="these")
         assert query.rows() == ([10, 11] if ending == "abort" else [0, 1, 10, 11])
     else:
-        assert (ending, step) in (("commit", "read_decision"), ("commit", "_silent_attempts"))
+        assert (ending, step) in (("commit", "records.decision"), ("commit", "sweeper.silent_attempts"))
 
 
 def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, monkeypatch):

@@ -1,6 +1,7 @@
 """The sink's transaction protocol on the driver's side (DESIGN.md §5): prepare, commit, abort, recover.
 
-Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half.
+Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half,
+`query_records.py` reads and writes what the cluster remembers, `incarnations.py` fences.
 
 Theory of operation. Tasks leave their transactions open and tell the driver who they are. The driver writes the
 *decision record* in a transaction of its own transactional id; that it commits is the commit point of the batch. Only
@@ -13,11 +14,6 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
-A driver may be a zombie without knowing it, and between asking whether it is and acting a newer one may begin. So
-nothing is fenced by its name alone, except by a driver that takes over: first the incarnations (producer id and epoch)
-are read, then it is asked whether this driver is still the last one, then exactly these incarnations are fenced. What
-a newer driver's tasks take in the meantime has another epoch, and the broker refuses.
-
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -25,33 +21,27 @@ same tasks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
-from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
-    CommittedOffset,
     Producer,
     TopicPartition,
-    TransactionDescription,
-    commit_offset,
-    describe_transaction,
     describe_transactions,
     end_transaction,
     end_transactions,
-    fetch_offset,
-    fetch_offsets,
-    fetch_stable_offsets,
     init_producer_id,
-    list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
+from exacta.spark.incarnations import Sweeper, incarnation_of, supersede
+from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.names import QueryNames
+from exacta.spark.query_records import QueryRecords
+from exacta.spark.sink_errors import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkError
 
 #: The driver's own transactions hold two offsets and last milliseconds.
 _DRIVER_TIMEOUT_MS = 60_000
@@ -68,60 +58,13 @@ _ENDED_OTHERWISE = frozenset(
 )
 
 
-class SinkError(RuntimeError):
-    """The sink cannot go on; the message is one sentence for the user."""
-
-
-class NewerDriver(SinkError):
-    """Another run of the same query has taken over."""
-
-    def __init__(self, query_id: str) -> None:
-        super().__init__(
-            f"query {query_id} was taken over by a newer run of it (or the cluster let this one wait for longer than "
-            f"{_DRIVER_TIMEOUT_MS // 1000} s with its decision); this one decides nothing any more and must end"
-        )
-
-
-class CopiedCheckpoint(SinkError):
-    """The checkpoint belongs to another place."""
-
-
-class HalfCommitted(SinkError):
-    """Some transactions of a decided batch timed out and some did not."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """What the tasks of a batch, and its commit, must know. Travels with the writer."""
-
-    query_id: str
-    driver: Producer
-    marker: TopicPartition
-    decided_batch: int  # -1: none yet
-    committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskResult:
-    """What a task says of itself."""
-
-    task: int
-    attempt: int
-    driver: Producer
-    producer: Producer | None  # None: no rows, or its rows were committed already
-    rows: int
-    replayed: bool = False
-    partly: bool = False  # of this batch, only some tasks are committed
-    partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
-
-
 class SinkDriver:
     """The driver's half of the protocol, for one query."""
 
     def __init__(
         self,
         client: Client,
-        query_id: str,
+        name: str,
         *,
         location: str,
         marker: TopicPartition,
@@ -130,10 +73,12 @@ class SinkDriver:
         moved_from: str | None = None,
     ) -> None:
         self._client = client
-        self._names = QueryNames(query_id)
+        self._names = QueryNames(name)
         self._location = location
         self._marker = marker
         self._transaction_timeout_ms = transaction_timeout_ms
+        self.records = QueryRecords(client, self._names, marker)
+        self.sweeper = Sweeper(client, self._names, transaction_timeout_ms=transaction_timeout_ms)
         self._replay_deterministic = replay_deterministic
         self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
@@ -147,7 +92,7 @@ class SinkDriver:
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         self._check_identity()
         driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
-        decision = self.read_decision()
+        decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_location(decision.location)
         uncommitted = self._roll_forward(driver, decision)
@@ -169,7 +114,7 @@ class SinkDriver:
                     "committed part of the batch twice"
                 )
         return Prepared(
-            query_id=self._names.query_id,
+            name=self._names.name,
             driver=driver,
             marker=self._marker,
             decided_batch=decided_batch,
@@ -181,11 +126,11 @@ class SinkDriver:
 
         Records are found by group and partition: under another one, the sink would take the query for a new one.
         """
-        heads = fetch_offsets(self._client, self._names.decision_group(0))
+        heads = self.records.heads()
         elsewhere = sorted(at.topic for at in heads if at != self._marker)
         if elsewhere:
             raise SinkError(
-                f"query {self._names.query_id} has its replay markers in topic '{elsewhere[0]}', not in "
+                f"query {self._names.name} has its replay markers in topic '{elsewhere[0]}', not in "
                 f"'{self._marker.topic}': set option 'transaction.marker.topic' to '{elsewhere[0]}', wherever its rows "
                 "go now, or start it with a new checkpoint"
             )
@@ -196,7 +141,7 @@ class SinkDriver:
     def _check_location(self, location: str) -> None:
         if location not in self._locations:
             raise CopiedCheckpoint(
-                f"the checkpoint at '{self._location}' is a copy: query {self._names.query_id} has committed from "
+                f"the checkpoint at '{self._location}' is a copy: query {self._names.name} has committed from "
                 f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
                 f"with a new checkpoint, or, if you moved it, set option 'checkpoint.moved.from' to '{location}'"
             )
@@ -206,26 +151,13 @@ class SinkDriver:
         if decision is None:
             self.sweep(driver)
             return frozenset()
-        committed = self._committed_tasks(decision)
+        committed = self.records.committed_tasks(decision)
         open_ones = [entry for entry in decision.entries if entry.task not in committed]
         refused = self.end_all(open_ones) if open_ones else []
         self.sweep(driver)
-        return frozenset(entry.task for entry in refused if not self._marker_reached(entry.task, decision.batch_id))
-
-    def _committed_tasks(self, decision: Decision) -> set[int]:
-        """Return the tasks of a decision whose marker says, stably, that they are committed."""
-        groups = {self._names.marker_group(entry.task): entry.task for entry in decision.entries}
-        found = fetch_stable_offsets(self._client, list(groups), self._marker)
-        return {
-            groups[group]
-            for group, offset in found.items()
-            if offset is not None and offset.offset >= decision.batch_id
-        }
-
-    def _marker_reached(self, task: int, batch_id: int) -> bool:
-        """Return whether a task's rows of a batch are committed, waiting until no transaction can change the answer."""
-        marker = self._final_offset(self._names.marker_group(task), self._client.deadline())
-        return marker is not None and marker.offset >= batch_id
+        return frozenset(
+            entry.task for entry in refused if not self.records.marker_reached(entry.task, decision.batch_id)
+        )
 
     # -- step 3 -------------------------------------------------------------------------------------------------------
 
@@ -250,7 +182,7 @@ class SinkDriver:
             location = record.shown_location(self._location)
             self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
             refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self._marker_reached(entry.task, batch_id)]
+            lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
             if lost:
                 raise SinkError(
                     f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
@@ -271,7 +203,7 @@ class SinkDriver:
         """
         if not any(result.replayed or result.partly for result in results):
             return []
-        earlier = self.read_decision()
+        earlier = self.records.decision()
         if earlier is None or earlier.batch_id != batch_id:
             raise SinkError(f"tasks of batch {batch_id} found it committed, but its decision record is gone")
         if earlier.reads != reads:
@@ -310,7 +242,7 @@ class SinkDriver:
             if (
                 state is None
                 or state.state != "Ongoing"
-                or _incarnation(producer.transactional_id, state) != producer
+                or incarnation_of(producer.transactional_id, state) != producer
                 or not partitions <= state.partitions
             ):
                 raise SinkError(
@@ -323,17 +255,12 @@ class SinkDriver:
         """Write the decision record; when this returns, the batch is committed whatever happens. Raises
         `NewerDriver`."""
         try:
-            self._write_decision(driver, decision)
+            self.records.put_decision(driver, decision)
             end_transaction(self._client, driver, commit=True)
         except KafkaError as error:
             if error.fenced:
-                raise NewerDriver(self._names.query_id) from error
+                raise NewerDriver(self._names.name) from error
             raise
-
-    def _write_decision(self, driver: Producer, decision: Decision) -> None:
-        for piece, text in enumerate(record.pack(decision)):
-            group = self._names.decision_group(piece)
-            commit_offset(self._client, driver, group, self._marker, CommittedOffset(decision.batch_id, text))
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
@@ -365,103 +292,17 @@ class SinkDriver:
         driver = supersede(self._client, driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
         if driver is None:
             return
-        decision = self.read_decision()
+        decision = self.records.decision()
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
-
-    def _silent_attempts(self, task: int) -> Iterator[Producer]:
-        """Yield the attempts of a task that said nothing: they may be about to open a transaction."""
-        listed = list_transactions(self._client, self._names.attempts(task), states=())
-        for transactional_id, state in describe_transactions(self._client, listed).items():
-            if state is not None:
-                yield _incarnation(transactional_id, state)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
     def sweep(
         self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()
     ) -> list[Producer]:
-        """Abort and fence the open transactions of the query's tasks but the protected ones; return whom it fenced.
-
-        So are the attempts of `silent` tasks, open or not. Nothing is done where `driver` is not the last any more.
-        """
-        listed = [each for each in list_transactions(self._client, self._names.prefix) if each != self._names.driver]
-        states = describe_transactions(self._client, listed) if listed else {}
-        found = {_incarnation(each, state) for each, state in states.items() if state is not None}
-        for task in silent:
-            found.update(self._silent_attempts(task))
-        outdated = sorted(found.difference(protected))
-        # In this order: what is listed above is no newer driver's if there is none now.
-        if not outdated or not is_current(self._client, driver):
-            return []
-        for producer in outdated:
-            self._fence(producer)
-        return outdated
-
-    def _fence(self, producer: Producer) -> None:
-        """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
-        supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
+        """Abort what attempts left open, as `Sweeper.sweep`."""
+        return self.sweeper.sweep(driver, protected=protected, silent=silent)
 
     def _producer_of(self, entry: DecisionEntry) -> Producer:
         return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
-
-    def read_decision(self) -> Decision | None:
-        """Return the last decision of the query, or None; waits until it is final."""
-        deadline = self._client.deadline()
-        first = self._final_offset(self._names.decision_group(0), deadline)
-        if first is None:
-            return None
-        pieces = [first.metadata]
-        for piece in range(1, record.pieces_of(first.metadata)):
-            further = self._final_offset(self._names.decision_group(piece), deadline)
-            if further is None or further.offset != first.offset:
-                raise record.UnreadableDecision(
-                    f"piece {piece} of the decision record of batch {first.offset} is missing"
-                )
-            pieces.append(further.metadata)
-        return record.unpack(first.offset, pieces)
-
-    def _final_offset(self, group: str, deadline: Deadline) -> CommittedOffset | None:
-        """Return what a group committed, or None, waiting until no open transaction can change it."""
-        backoff = Backoff()
-        while True:
-            try:
-                return fetch_offset(self._client, group, self._marker, stable=True, deadline=deadline)
-            except KafkaError as error:
-                if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                    raise
-                backoff.wait(deadline, error)
-
-
-def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int) -> Producer | None:
-    """Abort what an incarnation has open and take its place; return the new one, or None where there is a newer one.
-
-    The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
-    Apache Kafka grants InitProducerId to an older one while the newer has a transaction open, and aborts that (tried on
-    4.4); so the look in between.
-    """
-    try:
-        try:
-            end_transaction(client, producer, commit=False)
-        except KafkaError as error:
-            if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
-                raise
-        if not is_current(client, producer):
-            return None
-        return init_producer_id(
-            client, producer.transactional_id, transaction_timeout_ms=transaction_timeout_ms, expected=producer
-        )
-    except KafkaError as error:
-        if error.fenced:
-            return None
-        raise
-
-
-def is_current(client: Client, producer: Producer) -> bool:
-    """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
-    found = describe_transaction(client, producer.transactional_id)
-    return found is not None and _incarnation(producer.transactional_id, found) == producer
-
-
-def _incarnation(transactional_id: str, state: TransactionDescription) -> Producer:
-    return Producer(transactional_id, state.producer_id, state.producer_epoch)

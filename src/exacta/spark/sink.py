@@ -23,8 +23,10 @@ from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
+from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import OptionError, SinkOptions
-from exacta.spark.protocol import Prepared, SinkDriver, SinkError, TaskResult
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -79,9 +81,9 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         assert context is not None
         assert self._prepared is not None
         running = context.getLocalProperty("sql.streaming.queryId")
-        if running is not None and running != self._prepared.query_id:
+        if running is not None and running != self._prepared.name:
             raise SinkError(
-                f"option 'checkpointLocation' leads to the checkpoint of query {self._prepared.query_id}, but query "
+                f"option 'checkpointLocation' leads to the checkpoint of query {self._prepared.name}, but query "
                 f"{running} is running: give the writer the location that the query itself uses"
             )
         batch_id = context.getLocalProperty("streaming.sql.batchId")

@@ -25,11 +25,13 @@ from exacta.client.transactions import (
     init_producer_id,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark.incarnations import is_current
+from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.partitioner import partitions_of_keys
-from exacta.spark.protocol import NewerDriver, Prepared, SinkError, TaskResult, is_current
 from exacta.spark.rows import Rows, rows_of
+from exacta.spark.sink_errors import NewerDriver, SinkError
 
 #: How long a failing attempt tries to abort its transaction itself; the driver's sweep is there if it cannot.
 _ABORT_TIMEOUT_MS = 2_000
@@ -62,7 +64,7 @@ def write_task(
     if replayed or first is None:
         count = sum(batch.num_rows for batch in rows) + (0 if first is None else first.num_rows)
         return told(producer=None, rows=count, replayed=replayed)
-    names = QueryNames(prepared.query_id)
+    names = QueryNames(prepared.name)
     producer = _take(client, prepared, names.attempt(task, attempt), options.transaction_timeout_ms)
     writer = _Writer(client, options, producer, rotation=batch_id + task)
     try:
@@ -96,7 +98,7 @@ def _take(client: Client, prepared: Prepared, transactional_id: str, transaction
     that expect the same one for a client that repeats itself, and gives both the same epoch.
     """
     if not is_current(client, prepared.driver):
-        raise NewerDriver(prepared.query_id)
+        raise NewerDriver(prepared.name)
     try:
         producer = init_producer_id(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
     except KafkaError as error:
@@ -107,7 +109,7 @@ def _take(client: Client, prepared: Prepared, transactional_id: str, transaction
             "'kafka.transaction.timeout.ms' to their 'transaction.max.timeout.ms', or raise that"
         ) from error
     if not is_current(client, prepared.driver):
-        raise NewerDriver(prepared.query_id)
+        raise NewerDriver(prepared.name)
     return producer
 
 
