@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from exacta.spark.options.offsets import EARLIEST, LATEST, AtTime, Bound
 from exacta.spark.options.parsing import OptionError
-from exacta.spark.options.sink import SinkOptions, sink_options
+from exacta.spark.options.sink import BATCH_SCOPE, TASK_SCOPE, SinkOptions, sink_options
 from exacta.spark.options.source import SourceOptions, includes_headers, source_options
 
 __all__ = [
+    "BATCH_SCOPE",
     "EARLIEST",
     "LATEST",
+    "TASK_SCOPE",
     "AtTime",
     "Bound",
     "OptionError",
