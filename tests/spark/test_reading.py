@@ -5,7 +5,6 @@ import logging
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.errors import StreamingQueryException
 
 from exacta.spark import session, watch_offsets
 from tests.spark.clusters import new_topic
@@ -107,7 +106,7 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     version, metadata, offsets = log.read_text().splitlines()
     assert any(name.startswith(f"{topic}#") for name in json.loads(offsets))
     log.write_text("\n".join([version, metadata, json.dumps({topic: {"0": 5}})]))
-    (tmp_path / "c" / "offsets" / ".0.crc").unlink()
+    (tmp_path / "c" / "offsets" / ".0.crc").unlink(missing_ok=True)
     assert run(rows, tmp_path / "c", availableNow=True)[1] == []
     fill(bootstrap, topic, 0, [5])
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
@@ -137,7 +136,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     fill(bootstrap, topic, 0, range(3))
 
     def refusal(options, name):
-        with pytest.raises(StreamingQueryException) as raised:
+        with pytest.raises(Exception, match=r"\S") as raised:  # Spark wraps them in several ways
             run(optioned(spark.readStream, bootstrap, options), tmp_path / name, availableNow=True)
         return str(raised.value)
 
@@ -147,8 +146,8 @@ def test_what_goes_wrong_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     assert f"names offset 7 of {topic}-0, which holds offsets 0 to 3" in refusal(
         {"subscribe": topic, "startingOffsets": json.dumps({topic: {0: 7}})}, "b"
     )
-    with pytest.raises(Exception, match="'endingOffsets' is for batches: a stream has no use for it"):
-        run(optioned(spark.readStream, bootstrap, {"subscribe": topic, "endingOffsets": "latest"}), tmp_path / "c")
+    ends = {"subscribe": topic, "endingOffsets": "latest"}
+    assert "'endingOffsets' is for batches: a stream has no use for it" in refusal(ends, "c")
     with pytest.raises(Exception, match="'maxOffsetsPerTrigger' is for streams: a batch has no use for it"):
         optioned(spark.read, bootstrap, {"subscribe": topic, "maxOffsetsPerTrigger": 5}).count()
     with pytest.raises(Exception, match="exactly one of the options 'subscribe'"):
