@@ -40,7 +40,7 @@ _DECOMPRESS: Final[dict[str, Callable[[Any], Any]]] = {
 # A record without key, value and headers: seven varints, or as good as.
 _LEAST_RECORD: Final = 7
 # Runs shorter than this are not worth a step of their own; then so many records are walked one by one.
-_SHORT_RUN: Final = 16
+_SHORT_RUN: Final = 64
 _WALK: Final = 128
 # Arrow's offsets into binary data have 32 bits; a sheet is full long before.
 _MOST_BYTES: Final = (1 << 31) - 1
@@ -173,9 +173,11 @@ def _find_records(data: Bytes, start: int, count: int, starts: Positions) -> int
         length, body = _length(quick, at)
         stride = body - at + length
         most = min(count - row, (len(data) - at) // stride)
-        run = _run(data, at, stride, body - at, min(most, _SHORT_RUN))
-        if run == _SHORT_RUN < most:
-            run = _run(data, at, stride, body - at, most)
+        look = _SHORT_RUN
+        run = _run(data, at, stride, body - at, min(most, look))
+        while run == look < most:
+            look *= 16
+            run = _run(data, at, stride, body - at, min(most, look))
         starts[row : row + run] = np.arange(at, at + run * stride, stride)
         at += run * stride
         row += run
