@@ -88,7 +88,7 @@ def test_available_now_keeps_the_limit_and_tells_the_group_of_its_last_batch(spa
     finally:
         spark.streams.removeListener(listener)
         logger.removeHandler(handler)
-    assert [record.args[3] for record in records if record.args[0] == str(query.id)] == [30, 10, 0]
+    assert [record.args[3] for record in records if str(record.args[0]) == str(query.id)] == [30, 10, 0]
     assert str(query.id) not in listener.last
     # It goes on; and one who goes on with nothing new runs no batch.
     fill(bootstrap, topic, 0, range(50, 53))

@@ -63,18 +63,16 @@ class Subscription:
 
     def _counts(self, client: Client, known: Collection[str] | None) -> dict[str, int]:
         """Return how many partitions each topic has."""
+        topics: Collection[str] = self._options.topics
         pattern = self._options.topic_pattern
         if pattern is not None:
             topics = [topic for topic in client.topic_names() if pattern.fullmatch(topic)]
             # Named by nobody: one that is deleted between the two questions is just not there.
-            return self._those_there(client, topics, known=None)
+            known = None
         try:
-            return client.partitions(self._options.topics)
+            return client.partitions(topics)
         except UnknownTopic:
-            return self._those_there(client, self._options.topics, known)
-
-    @staticmethod
-    def _those_there(client: Client, topics: Collection[str], known: Collection[str] | None) -> dict[str, int]:
+            pass
         counts = {}
         for topic in topics:
             try:
