@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from exacta.client.transactions import Producer, TopicPartition
@@ -30,3 +31,7 @@ class TaskResult:
     replayed: bool = False
     partly: bool = False  # of this batch, only some tasks are committed
     partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
+
+
+Written = Mapping[Producer, Collection[TopicPartition]]
+"""The transactions of a batch, and the partitions that each must hold."""

@@ -14,6 +14,9 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
+Where the broker can end several transactions in one step, decision and ends are one (`at_once.py`), and what the next
+paragraph tells of cannot happen. `prepare` is the same everywhere: it ends whatever a record names.
+
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -29,22 +32,22 @@ from exacta.client.routing import Client
 from exacta.client.transactions import (
     Producer,
     TopicPartition,
-    describe_transactions,
     end_transaction,
     end_transactions,
     init_producer_id,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.incarnations import Sweeper, incarnation_of, supersede
-from exacta.spark.messages import Prepared, TaskResult
+from exacta.spark.incarnations import Sweeper, first_not_open, supersede
+from exacta.spark.messages import Prepared, TaskResult, Written
 from exacta.spark.names import QueryNames
 from exacta.spark.query_records import QueryRecords
-from exacta.spark.sink_errors import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkError
+from exacta.spark.sink_errors import CopiedCheckpoint, EndedBeforeItsTime, HalfCommitted, NewerDriver, SinkError
 
 #: The driver's own transactions hold two offsets and last milliseconds.
-_DRIVER_TIMEOUT_MS = 60_000
+DRIVER_TIMEOUT_MS = 60_000
 
 #: The codes that say "not by this request", whatever happened before: only the marker knows.
 _ENDED_OTHERWISE = frozenset(
@@ -91,7 +94,7 @@ class SinkDriver:
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         self._check_identity()
-        driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=DRIVER_TIMEOUT_MS)
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_location(decision.location)
@@ -177,17 +180,14 @@ class SinkDriver:
         }
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live:
-            entries = (*live.values(), *earlier)
-            self._check_open(results)
             location = record.shown_location(self._location)
-            self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
-            refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
-            if lost:
-                raise SinkError(
-                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
-                    "was decided (a time-out, or another run of the query); start the query again"
-                )
+            decision = Decision(batch_id, tasks, location, reads, (*live.values(), *earlier))
+            driver = results[0].driver
+            written = {result.producer: result.partitions for result in results if result.producer is not None}
+            if not self.decide_and_end(driver, decision, written):
+                self._refuse_if(first_not_open(self._client, written))
+                self.decide(driver, decision)
+                self._end_decided(live.values(), batch_id)
         if results:
             # The batch is committed; what cannot be swept now will be before the next one.
             with suppress(ClientError):
@@ -229,27 +229,23 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, results: Iterable[TaskResult]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
+        """Decide a batch and end its transactions in one step; return whether the broker can do that.
 
-        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
-        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
         """
-        written = {result.producer: result.partitions for result in results if result.producer is not None}
-        found = describe_transactions(self._client, [producer.transactional_id for producer in written])
-        for producer, partitions in written.items():
-            state = found[producer.transactional_id]
-            if (
-                state is None
-                or state.state != "Ongoing"
-                or incarnation_of(producer.transactional_id, state) != producer
-                or not partitions <= state.partitions
-            ):
-                raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
-                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
-                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
-                )
+        try:
+            refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
+        self._refuse_if(min(refused) if refused else None)
+        return refused is not None
+
+    def _refuse_if(self, not_open: Producer | None) -> None:
+        if not_open is not None:
+            raise EndedBeforeItsTime(not_open.transactional_id, self._transaction_timeout_ms)
 
     def decide(self, driver: Producer, decision: Decision) -> None:
         """Write the decision record; when this returns, the batch is committed whatever happens. Raises
@@ -261,6 +257,15 @@ class SinkDriver:
             if error.fenced:
                 raise NewerDriver(self._names.name) from error
             raise
+
+    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+        refused = self.end_all(list(entries))
+        lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
+        if lost:
+            raise SinkError(
+                f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                "was decided (a time-out, or another run of the query); start the query again"
+            )
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
@@ -289,7 +294,7 @@ class SinkDriver:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
-        driver = supersede(self._client, driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        driver = supersede(self._client, driver, transaction_timeout_ms=DRIVER_TIMEOUT_MS)
         if driver is None:
             return
         decision = self.records.decision()
