@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
+from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
 from exacta.spark.options import OptionError, sink_options, source_options
 from exacta.spark.rows import check_write_columns, read_schema
-from exacta.spark.sink import ExactaStreamWriter
+from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
 from exacta.spark.source import ExactaStreamReader
 
 
@@ -44,8 +45,13 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
             'format("exacta") reads streams: use spark.readStream (with Trigger.AvailableNow for one pass)'
         )
 
-    def writer(self, schema: Any, overwrite: bool) -> NoReturn:
-        """Refuse: batch writing is not there yet."""
-        raise OptionError(
-            'format("exacta") writes streams: use df.writeStream (with Trigger.AvailableNow for one pass)'
-        )
+    def writer(self, schema: Any, overwrite: bool) -> ExactaBatchWriter:
+        """Return the writer of a job that is no stream."""
+        job = job_of(self.options)
+        given = {name: value for name, value in self.options.items() if name.lower() != JOB_OPTION}
+        if job is None:
+            check_batch_options(given, overwrite=overwrite)
+        options = sink_options(given)
+        check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
+        check_marker_topic(options)
+        return ExactaBatchWriter(options, job)
