@@ -7,8 +7,8 @@ import pytest
 from exacta.client.errors import ConnectionLost, DeadlineExceeded, KafkaError
 from exacta.client.routing import Client, UnknownTopic
 from exacta.protocol.errors import ErrorCode
-from exacta.spark.explained import explained, explaining, sentence_for
-from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.explained import explained, explaining, in_short, sentence_for
+from exacta.spark.options import OptionError, SinkOptions, sink_options
 from exacta.spark.sink import marker_of
 from exacta.spark.sink_errors import ClusterError, NewerDriver
 
@@ -18,6 +18,7 @@ AT = "broker:9092"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
     monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")  # as in a worker of Spark's
 
 
 def exceeded(cause):
@@ -84,6 +85,13 @@ def test_the_users_own_process_is_left_as_it_is():
     assert not os.environ["SPARK_HIDE_TRACEBACK"]
 
 
+def test_outside_of_sparks_workers_nothing_is_hidden(monkeypatch):
+    monkeypatch.delenv("PYTHON_WORKER_FACTORY_PORT")
+    with pytest.raises(ClusterError), explained(AT):
+        raise UnknownTopic("orders", AT)
+    assert not os.environ["SPARK_HIDE_TRACEBACK"]
+
+
 def test_a_method_that_spark_calls_knows_the_cluster_by_its_options():
     class Writer:
         options = SinkOptions(bootstrap=AT)
@@ -94,6 +102,12 @@ def test_a_method_that_spark_calls_knows_the_cluster_by_its_options():
 
     with pytest.raises(ClusterError, match="topic 'orders' does not exist"):
         Writer().write("orders")
+
+
+def test_what_the_data_source_refuses_is_shown_as_just_that():
+    with pytest.raises(OptionError):
+        in_short(sink_options)({})
+    assert os.environ["SPARK_HIDE_TRACEBACK"]
 
 
 def test_brokers_that_cannot_be_reached():

@@ -24,8 +24,6 @@ from exacta.spark.decision import UnreadableDecision
 from exacta.spark.options import OptionError
 from exacta.spark.sink_errors import ClusterError, SinkError
 
-_HIDE = "SPARK_HIDE_TRACEBACK"
-
 _SENTENCES = (SinkError, OptionError, CheckpointUnreadable, UnreadableDecision)
 
 _NEEDED = {
@@ -40,6 +38,26 @@ _NEEDED = {
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def only_the_sentence() -> None:
+    """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
+    if any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ):
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+
+
+def in_short(method: _Method) -> _Method:
+    """Decorate a method that Spark calls and that may refuse: what is a sentence already is shown as just that."""
+
+    @wraps(method)
+    def told(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except _SENTENCES:
+            only_the_sentence()
+            raise
+
+    return cast(_Method, told)
 
 
 def explaining(method: _Method) -> _Method:
@@ -63,14 +81,14 @@ def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
         yield
     except _SENTENCES:
         if in_worker:
-            os.environ[_HIDE] = "1"
+            only_the_sentence()
         raise
     except ClientError as error:
         sentence = sentence_for(error, bootstrap)
         if sentence is None:
             raise
         if in_worker:
-            os.environ[_HIDE] = "1"
+            only_the_sentence()
         raise ClusterError(sentence) from error
 
 
