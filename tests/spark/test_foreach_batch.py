@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.client.transactions import Producer, TopicPartition
-from exacta.spark.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job
+from exacta.spark.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job, without_checkpoint
 from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import foreach_batch_options
@@ -99,6 +99,12 @@ def test_a_job_comes_back_from_its_option(committed_tasks):
     job = Job(prepared=prepared, batch_id=5, location="file:/c", reads="ab")
     assert job_of({**WRITERS, JOB_OPTION.upper(): job.to_option()}) == job
     assert job_of(WRITERS) is None
+
+
+def test_what_a_batch_keeps_of_the_options_of_a_stream():
+    given = {**WRITERS, "checkpointlocation": "/c", "checkpoint.moved.from": "/d", "replay.deterministic": "true"}
+    check_batch_options(without_checkpoint(given), overwrite=False)
+    assert without_checkpoint(given) == WRITERS
 
 
 def test_no_two_jobs_have_one_name():

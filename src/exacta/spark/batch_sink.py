@@ -80,6 +80,12 @@ def check_batch_options(given: Mapping[str, str], *, overwrite: bool) -> None:
             )
 
 
+def without_checkpoint(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a stream that mean something for a batch too."""
+    of_streams = {name.lower() for name in _OF_STREAMS}
+    return {name: value for name, value in given.items() if name.lower() not in of_streams}
+
+
 class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Writes the rows of one job, all of them or none."""
 

@@ -10,6 +10,7 @@ and nobody else's traceback is hidden. What we have no sentence for keeps its tr
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from exacta.spark.checkpoint import CheckpointUnreadable
 from exacta.spark.decision import UnreadableDecision
 from exacta.spark.options import OptionError
 from exacta.spark.sink_errors import ClusterError, SinkError
+
+_log = logging.getLogger("exacta.spark")
 
 _SENTENCES = (SinkError, OptionError, CheckpointUnreadable, UnreadableDecision)
 
@@ -79,17 +82,19 @@ def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
     """
     try:
         yield
-    except _SENTENCES:
+    except _SENTENCES as error:
+        _log.debug("refused", exc_info=True)
         if in_worker:
             only_the_sentence()
-        raise
+        raise error from None  # what led to it is in the log
     except ClientError as error:
         sentence = sentence_for(error, bootstrap)
         if sentence is None:
             raise
+        _log.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()
-        raise ClusterError(sentence) from error
+        raise ClusterError(sentence) from None
 
 
 def sentence_for(error: ClientError, bootstrap: str) -> str | None:

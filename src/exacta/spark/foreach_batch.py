@@ -67,7 +67,9 @@ def write(batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | No
     columns = {field.name: field.dataType.simpleString() for field in batch_df.schema.fields}
     check_write_columns(columns, wanted.sink.topic)
     if not wanted.sink.exactly_once:
-        _save(batch_df, given)
+        from exacta.spark.batch_sink import without_checkpoint
+
+        _save(batch_df, without_checkpoint(given))
         return Written(None, tasks=1)
     query = running_query(batch_df)
     sink = _located(wanted, query, batch_id)

@@ -174,11 +174,13 @@ def marker_of(client: Client, options: SinkOptions) -> TopicPartition:
     topic = options.marker_topic or options.topic
     assert topic is not None
     create = options.marker_topic is None
+    first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
     try:
-        client.partitions([topic], create=create, deadline=client.deadline(_CREATION_TIMEOUT_MS))
+        client.partitions([topic], create=create, deadline=client.deadline(first_ms))
     except DeadlineExceeded as error:
         # A cluster that creates topics does so in a second or two; the others give the same answer for ever.
-        if getattr(error.__cause__, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        missing = getattr(error.__cause__, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if missing or first_ms == client.call_timeout_ms:
             raise
         client.partitions([topic], create=create)
     return TopicPartition(topic, 0)
