@@ -1,7 +1,6 @@
 """What goes wrong between a reader and a cluster, as one sentence with its remedy.
 
-Owns the sentences for what the client raises. Spark shows a Python exception with its traceback; what stands last there
-is the sentence, without the causes that led to it.
+Owns the sentences for what the client raises. That Spark shows just them is the work of `explained.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded, KafkaError
 from exacta.client.routing import UnknownTopic
 from exacta.protocol.errors import ErrorCode
+from exacta.spark.explained import only_the_sentence
 
 
 class SourceError(RuntimeError):
@@ -36,6 +36,7 @@ def in_a_sentence(method: _Method) -> _Method:
         try:
             return method(self, *arguments)
         except ClientError as error:
+            only_the_sentence()
             raise SourceError(sentence_of(error, self._options.bootstrap)) from None
 
     return wrapped  # type: ignore[return-value]
