@@ -16,7 +16,7 @@ def test_the_page_is_not_stale() -> None:
     assert PAGE.read_text() == reference(), "make docs writes it anew"
 
 
-@pytest.mark.parametrize("option", {*CONNECTION, *SOURCE, *SINK}, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", dict.fromkeys([*CONNECTION, *SOURCE, *SINK]), ids=lambda option: option.name)
 def test_an_option_says_what_it_is_about(option) -> None:
     """In a table's cell, so in one line."""
     assert option.about
