@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint, decision, java, planning
 from exacta.spark.decision import Decision, DecisionEntry, UnreadableDecision
+from exacta.spark.one_task_per_partition import placed
 from exacta.spark.options import OptionError, sink_options, source_options
 from exacta.spark.partitioner import murmur2, partitions_of_keys
 from exacta.spark.planning import DataLost, Range
@@ -59,11 +60,11 @@ entries = st.builds(
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
-    made = Decision(batch_id, len(listed) + 3, shown, "0" * 32, tuple(listed))
+    made = Decision(batch_id, len(listed) + 3, "a query", shown, "0" * 32, tuple(listed))
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)
-    assert decision.location_of(pieces[0]) == shown
+    assert decision.origin_of(pieces[0]) == ("a query", shown)
     assert decision.unpack(batch_id, pieces) == made
 
 
@@ -271,3 +272,19 @@ def test_a_worker_loads_neither_the_broker_nor_its_event_loop():
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
+
+
+def test_rows_are_placed_as_the_java_client_does_or_by_their_value():
+    keys, values = [b"a", None, None, b"a", None], [b"1", b"1", b"2", b"2", None]
+    batch = pa.RecordBatch.from_pydict({"key": pa.array(keys), "Value": pa.array(values)})
+    found = placed(batch, 7)
+    assert found.schema.names == ["key", "Value", "partition"]
+    by_key, one, two = (murmur2(text) % 2**31 % 7 for text in (b"a", b"1", b"2"))
+    assert found.column(2).to_pylist() == [by_key, one, two, by_key, 0]
+
+
+def test_a_row_that_names_its_partition_keeps_it():
+    columns = {"partition": pa.array([3, None], pa.int32()), "value": pa.array(["x", "y"])}
+    found = placed(pa.RecordBatch.from_pydict(columns), 5)
+    assert found.schema.names == ["value", "partition"]
+    assert found.column(1).to_pylist() == [3, murmur2(b"y") % 2**31 % 5]

@@ -72,7 +72,11 @@ class Controller(NamedTuple):
     """The broker that creates topics."""
 
 
-Route = Node | Coordinator | Leader | Controller
+class Anyone(NamedTuple):
+    """Whichever broker answers."""
+
+
+Route = Node | Coordinator | Leader | Controller | Anyone
 
 
 class Client:
@@ -219,6 +223,8 @@ class Client:
                 if self._controller_id not in self._brokers:
                     self.refresh([], deadline)
                 return self._controller_id if self._controller_id in self._brokers else None
+            case Anyone():
+                return None
 
     def forget(self, route: Route) -> None:
         """Forget what `route` was resolved to, and the connection behind it where it is closed."""
@@ -231,6 +237,9 @@ class Client:
                 self._controller_id = -1
             case Node():
                 self._brokers_doubtful = True
+            case Anyone():
+                if self._seed is not None and self._seed.closed:
+                    self._seed = None
 
     def nodes(self, deadline: Deadline | None = None) -> list[int]:
         """Return the ids of all brokers."""

@@ -7,7 +7,17 @@ what both share. Our own options, which the Kafka connector has not, have a dot 
 from __future__ import annotations
 
 from exacta.spark.options.parsing import OptionError
-from exacta.spark.options.sink import SinkOptions, sink_options
+from exacta.spark.options.sink import BATCH_SCOPE, TASK_SCOPE, SinkOptions, sink_options
 from exacta.spark.options.source import EARLIEST, LATEST, SourceOptions, source_options
 
-__all__ = ["EARLIEST", "LATEST", "OptionError", "SinkOptions", "SourceOptions", "sink_options", "source_options"]
+__all__ = [
+    "BATCH_SCOPE",
+    "EARLIEST",
+    "LATEST",
+    "TASK_SCOPE",
+    "OptionError",
+    "SinkOptions",
+    "SourceOptions",
+    "sink_options",
+    "source_options",
+]
