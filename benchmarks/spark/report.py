@@ -5,6 +5,7 @@ Owns what is said around the tables; the tables and their verdicts are those of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -62,5 +63,7 @@ def markdown(results: Results, circumstances: Circumstances) -> str:
 
 
 def _settings() -> str:
-    rows = [[f"`{name}`", f"`{setting.value.rpartition('.')[2]}`", setting.why] for name, setting in SETTINGS.items()]
+    # Of a class the last name says enough.
+    values = {name: re.sub(r"^org\.[\w.]*\.", "", setting.value) for name, setting in SETTINGS.items()}
+    rows = [[f"`{name}`", f"`{values[name]}`", setting.why] for name, setting in SETTINGS.items()]
     return table(["setting", "value", "why"], rows)

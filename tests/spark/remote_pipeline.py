@@ -44,7 +44,7 @@ def main(arguments):
             .start()
         )
         query.awaitTermination()
-        print(json.dumps([progress["numInputRows"] for progress in query.recentProgress]), flush=True)
+        print(json.dumps([progress.numInputRows for progress in query.recentProgress]), flush=True)
     spark.stop()
 
 
