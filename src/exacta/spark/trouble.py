@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded, KafkaError
 from exacta.client.routing import UnknownTopic
 from exacta.protocol.errors import ErrorCode
+from exacta.spark.explained import only_the_sentence
 
 
 class SourceError(RuntimeError):
