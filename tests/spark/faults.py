@@ -84,7 +84,7 @@ class FaultyWriter(ExactaStreamWriter):
                 yield batch.slice(batch.num_rows // 2)
 
         message = super().write(halved(iterator))
-        if message.result.producer is not None:
+        if message.result is None or message.result.producer is not None:
             if strikes(self.directory, WORKER_DIES):
                 os.kill(os.getpid(), signal.SIGKILL)
             if strikes(self.directory, TASK_FAILS):
@@ -101,8 +101,8 @@ class FaultyWriter(ExactaStreamWriter):
             if strikes(self.directory, COMMIT_RAISES):
                 raise RuntimeError("this commit fails because a test wants it to")
 
-        def faulty_decide(*arguments):
-            decide(*arguments)
+        def faulty_decide(*arguments, **named):
+            decide(*arguments, **named)
             after_the_decision()
 
         def faulty_decide_and_end(*arguments):
@@ -123,7 +123,7 @@ class FaultyWriter(ExactaStreamWriter):
         return driver
 
     def commit(self, messages, batchId):
-        wrote = any(message.result.producer for message in messages)
+        wrote = any(message.result is not None and message.result.producer for message in messages)
         if wrote:
             self.kill("after all tasks")
         super().commit(messages, batchId)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from exacta.cli.app import app
-from exacta.client.groups import delete_group
+from exacta.client.group_administration import delete_group
 from exacta.client.transactions import init_producer_id
 from exacta.spark import cleaning
 from exacta.spark.cleaning import Cleaned, StillRunning, clean, find, watch
@@ -33,7 +33,7 @@ def decide_and_die(query, batch_id):
     prepared = query.driver().prepare()
     results = [query.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(2)]
     entries = tuple(DecisionEntry(result.task, 0, *result.producer[1:]) for result in results)
-    query.driver().decide(prepared.driver, Decision(batch_id, 2, "file:/a", "these", entries))
+    query.driver().decide(prepared.driver, Decision(batch_id, 2, "Q", "file:/a", "these", entries))
 
 
 def groups(query):
@@ -81,12 +81,12 @@ def test_a_batch_that_was_decided_is_committed(query):
 def test_a_batch_that_was_not_decided_is_aborted_and_its_driver_fenced(query):
     prepared = query.driver().prepare()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
-    query.driver().records.put_decision(prepared.driver, Decision(0, 2, "file:/a", "these", ()))
+    query.driver().records.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
     assert clean(query.client, query.names.name).last_batch is None
     check_nothing_left(query)
     assert query.rows() == []
     with pytest.raises(NewerDriver):
-        query.driver().decide(prepared.driver, Decision(0, 2, "file:/a", "these", ()))
+        query.driver().decide(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
     assert all(result.producer is not None for result in results)
 
 
@@ -177,6 +177,16 @@ def test_the_command_shows_asks_and_cleans(query, tmp_path):
         0,
         f"nothing of query {name} is there but 3 transactional ids, which expire\n",
     )
+
+
+def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
+    done = run(query, "--query", "nobody")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "nothing of query nobody is there",
+        "a query that sets option 'transactional.id.prefix' is found by --prefix",
+    ]
+    assert run(query, "--prefix", "nobody").stdout == "nothing of query nobody is there\n"
 
 
 def test_the_command_tells_of_a_torn_batch(query):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
-from exacta.client.routing import GROUP, TRANSACTION, BrokerGone, Client, Coordinator, Node, Route
+from exacta.client.routing import GROUP, TRANSACTION, Anyone, BrokerGone, Client, Coordinator, Node, Route
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
@@ -32,11 +32,16 @@ from exacta.protocol.schema import Message
 
 
 class Producer(NamedTuple):
-    """One incarnation of a transactional id."""
+    """One incarnation of a transactional id, or a producer without one (whose transactional id is empty)."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it writes in transactions."""
+        return bool(self.transactional_id)
 
 
 class TopicPartition(NamedTuple):
@@ -91,6 +96,18 @@ def init_producer_id(
         deadline=deadline,
     )
     return Producer(transactional_id, response.producer_id, response.producer_epoch)
+
+
+def new_producer(client: Client, deadline: Deadline | None = None) -> Producer:
+    """Return a new idempotent producer without a transactional id (KIP-98)."""
+    response = client.call(
+        Anyone(),
+        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1),
+        what="asking for a producer id",
+        codes=lambda reply: (reply.error_code,),
+        deadline=deadline,
+    )
+    return Producer("", response.producer_id, response.producer_epoch)
 
 
 def add_partitions(

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exacta.client.groups import delete_group, list_groups
+from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     TransactionDescription,
@@ -27,13 +27,14 @@ from exacta.client.transactions import (
     init_producer_id,
     list_transactions,
 )
-from exacta.spark.decision import location_of
+from exacta.spark.decision import origin_of
 from exacta.spark.incarnations import Sweeper
 from exacta.spark.names import QueryNames
-from exacta.spark.protocol import DRIVER_TIMEOUT_MS, SinkDriver
+from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 
 _LOOK_EVERY_S = 0.5
+_TRANSACTION_TIMEOUT_MS = 60_000
 
 
 class StillRunning(SinkError):
@@ -105,23 +106,25 @@ def clean(client: Client, name: str) -> Cleaned:
     Raises `KafkaError`, NON_EMPTY_GROUP where a group of that name has members.
     """
     names = QueryNames(name)
-    driver = init_producer_id(client, names.driver, transaction_timeout_ms=DRIVER_TIMEOUT_MS)
+    driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS)
     heads = fetch_offsets(client, names.decision_group(0), stable=True)
     last_batch, torn = -1, False
     if heads:
         # There is one, unless somebody has committed offsets to the group by hand.
         at, head = max(heads.items(), key=lambda entry: entry[1].offset)
+        query_id, location = origin_of(head.metadata)
         prepared = SinkDriver(
             client,
             name,
-            location=location_of(head.metadata),
+            query_id=query_id,
+            location=location,
             marker=at,
-            transaction_timeout_ms=DRIVER_TIMEOUT_MS,
+            transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS,
             replay_deterministic=True,  # a torn batch is told of, not refused: nothing more can be done about it
         ).prepare()
         last_batch, torn = prepared.decided_batch, prepared.committed_tasks is not None
     else:
-        Sweeper(client, names, transaction_timeout_ms=DRIVER_TIMEOUT_MS).sweep(driver)
+        Sweeper(client, names, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS).sweep(driver)
     # Seen after the roll-forward: there may be groups that only an open transaction knew of.
     groups = sorted(
         (group for group in list_groups(client, names.prefix) if names.is_group(group)),

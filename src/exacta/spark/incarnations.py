@@ -27,6 +27,20 @@ from exacta.client.transactions import (
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.messages import Written
 from exacta.spark.names import QueryNames
+from exacta.spark.sink_errors import SinkError
+
+
+def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
+    """Take a transactional id over, whoever holds it; raises `SinkError` where the brokers refuse the time-out."""
+    try:
+        return init_producer_id(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
+    except KafkaError as error:
+        if error.code != ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            raise
+        raise SinkError(
+            f"the brokers allow no transaction of {transaction_timeout_ms} ms: lower option "
+            "'kafka.transaction.timeout.ms' to their 'transaction.max.timeout.ms', or raise that"
+        ) from error
 
 
 def incarnation_of(transactional_id: str, state: TransactionDescription) -> Producer:

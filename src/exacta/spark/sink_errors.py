@@ -32,5 +32,9 @@ class CopiedCheckpoint(SinkError):
     """The checkpoint belongs to another place."""
 
 
+class ForeignRecords(SinkError):
+    """The name that the user gave the job has records of another query."""
+
+
 class HalfCommitted(SinkError):
     """Some transactions of a decided batch timed out and some did not."""
