@@ -160,11 +160,10 @@ class Queries:
         return rows.writeStream.format("noop")
 
     def _by_driver(self, rows: Any) -> Any:
-        import exacta.spark
+        from exacta.spark import write
 
-        write = exacta.spark.write  # type: ignore[attr-defined]
         options = {"kafka.bootstrap.servers": self._turn.bootstrap, "topic": self._turn.output}
-        return rows.writeStream.foreachBatch(lambda batch, batch_id: write(batch, batch_id, **options))
+        return rows.writeStream.foreachBatch(lambda batch, batch_id: write(batch, batch_id, options))
 
     def _usage(self) -> tuple[Usage | None, Usage | None]:
         return usage(self._spark_process), usage(self._broker) if self._broker is not None else None

@@ -101,8 +101,8 @@ class FaultyWriter(ExactaStreamWriter):
             if strikes(self.directory, COMMIT_RAISES):
                 raise RuntimeError("this commit fails because a test wants it to")
 
-        def faulty_decide(*arguments):
-            decide(*arguments)
+        def faulty_decide(*arguments, **named):
+            decide(*arguments, **named)
             after_the_decision()
 
         def faulty_decide_and_end(*arguments):

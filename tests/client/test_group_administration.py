@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.client.groups import delete_group, list_groups
+from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import CommittedOffset, TopicPartition, commit_offset, end_transaction, fetch_offsets
 from tests.client.test_transactions import taken
