@@ -16,6 +16,7 @@ from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest, ListOf
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -23,6 +24,7 @@ from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTx
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -48,6 +50,8 @@ _CALLS: dict[type[Any], Call] = {
     MetadataRequest: Call(3, MetadataResponse, 4, 9),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
+    # After version 0 of the handshake tokens would travel without requests around them.
+    SaslHandshakeRequest: Call(17, SaslHandshakeResponse, 1, 1),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
     InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
@@ -55,6 +59,7 @@ _CALLS: dict[type[Any], Call] = {
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
     EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
+    SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
 }

@@ -136,7 +136,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return {**self.__dict__, "_bell": None}
 
     def _client(self) -> Client:
-        return client_of(self._options.bootstrap)
+        return client_of(self._options.cluster)
 
     def _topic_partitions(self, known: Collection[TopicPartition] | None) -> list[TopicPartition]:
         """Return the partitions to read, without those of the `known` ones (None: all) that are gone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
 from exacta.spark.options.parsing import Option, OptionError, flag, json_object, one_of, parse, positive, topics
 
 EARLIEST = "earliest"
@@ -16,10 +16,9 @@ Offsets = dict[str, dict[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceOptions:
+class SourceOptions(ConnectionOptions):
     """What a reader was asked for."""
 
-    bootstrap: str
     topics: tuple[str, ...]
     assigned: Mapping[str, tuple[int, ...]] | None = None
     starting_offsets: str | Offsets = LATEST
@@ -114,9 +113,7 @@ SOURCE = (
 
 def source_options(options: Mapping[str, str]) -> SourceOptions:
     """Return the options of a reader; raises `OptionError`."""
-    values = parse(options, SOURCE, "reading")
-    if values.get("bootstrap") is None:
-        raise OptionError("reading needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    values = connection_values(parse(options, SOURCE, "reading"), "reading")
     assigned = values.get("assigned")
     if (values.get("topics") is None) == (assigned is None):
         raise OptionError("reading needs exactly one of the options 'subscribe' (topics) and 'assign' (partitions)")
