@@ -71,6 +71,7 @@ class Script:
     session_lifetime_ms: int = 0
     forged_signature: bool = False
     mechanisms: list[str] = field(default_factory=lambda: list(MECHANISMS))
+    silent: bool = False  # what is asked once logged in is not answered
     connections: int = 0
     logins: int = 0
 
@@ -125,6 +126,8 @@ class ScriptedBroker:
             session = _Session(self.script, self._login, self.port)
             while (frame := _frame(stream)) is not None:
                 header, start = codec.decode_request_header(memoryview(frame))
+                if self.script.silent and header.api_key not in (17, 18, 36):
+                    continue
                 response = session.answer(header, frame, start)
                 if response is None:
                     return

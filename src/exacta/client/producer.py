@@ -241,7 +241,7 @@ class TransactionalProducer:
         request = ProduceRequest(
             transactional_id=self._producer.transactional_id,
             acks=-1,
-            timeout_ms=30_000,
+            timeout_ms=self._client.cluster.request_timeout_ms,
             topic_data=[TopicProduceData(name=topic, partition_data=data) for topic, data in topics.items()],
         )
         connection.send(request, self._request_deadline())
