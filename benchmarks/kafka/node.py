@@ -30,13 +30,17 @@ FORMAT_TIMEOUT_S = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """Name what a node needs: the jars, a folder of its own, two ports, and properties that override the defaults."""
+    """Name what a node needs: the jars, a folder of its own, two ports, and properties that override the defaults.
+
+    `features`: levels, as `transaction.version=1`, that its storage is formatted with instead of the newest.
+    """
 
     jars: Path
     folder: Path
     port: int
     controller_port: int
     overrides: Sequence[str] = ()
+    features: Sequence[str] = ()
 
     @property
     def bootstrap(self) -> str:
@@ -74,6 +78,8 @@ class Node:
         if (self.folder / "data" / "meta.properties").exists():
             return
         arguments = ["format", "--standalone", "--cluster-id", CLUSTER_ID, "--config", str(self._configuration)]
+        for feature in self.features:
+            arguments += ["--feature", feature]
         command = self._java("-Xmx256M", main="kafka.tools.StorageTool", arguments=arguments)
         done = subprocess.run(command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False)
         if done.returncode != 0:
