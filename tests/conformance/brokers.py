@@ -28,6 +28,13 @@ BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.
     "group.initial.rebalance.delay.ms=0",
 )
+KAFKA_SETTINGS = (
+    # The broker that was killed is still registered: its successor waits until that has run out.
+    "broker.session.timeout.ms=3000",
+    "broker.heartbeat.interval.ms=500",
+    # Transactions whose time is up are looked for every ten seconds otherwise.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+)
 
 
 def broker_name() -> str:
@@ -139,7 +146,7 @@ def _kafka(folder: Path, advertised_port: int | None) -> BrokerProcess:
     from benchmarks.kafka import distribution, node
 
     port, controller_port = free_port(), free_port()
-    overrides = list(BROKER_SETTINGS)
+    overrides = [*BROKER_SETTINGS, *KAFKA_SETTINGS]
     if advertised_port is not None:
         controller = f"CONTROLLER://{HOST}:{controller_port}"
         overrides.append(f"advertised.listeners=PLAINTEXT://{HOST}:{advertised_port},{controller}")

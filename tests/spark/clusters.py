@@ -1,14 +1,16 @@
 """Where the tests of the client and of Spark find a broker, and how they look at what is in it.
 
 `EXACTA_TEST_BOOTSTRAP` names a running cluster (Apache Kafka, say); without it each test session has an Exacta of its
-own.
+own, or, with `EXACTA_TEST_BROKER=kafka`, a node of Apache Kafka.
 """
 
 import itertools
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
@@ -17,6 +19,7 @@ import exacta
 from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition as Partition
+from tests.conformance.brokers import ON_KAFKA, broker_process
 
 ELSEWHERE = os.environ.get("EXACTA_TEST_BOOTSTRAP")
 _numbers = itertools.count()
@@ -27,6 +30,10 @@ def a_cluster() -> Iterator[str]:
     """Yield the bootstrap servers of a cluster."""
     if ELSEWHERE:
         yield ELSEWHERE
+        return
+    if ON_KAFKA:
+        with tempfile.TemporaryDirectory() as folder, broker_process(Path(folder)) as broker:
+            yield broker.bootstrap
         return
     with exacta.Broker() as broker:
         yield broker.bootstrap_servers
