@@ -69,6 +69,19 @@ def free_ports(count: int) -> list[int]:
         return [int(each.getsockname()[1]) for each in sockets]
 
 
+def free_rows(count: int, length: int) -> list[int]:
+    """Return so many TCP ports, each free together with the `length` - 1 that follow it."""
+    rows: list[int] = []
+    while len(rows) < count:
+        first = free_ports(1)[0]
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            for port in range(first, first + length):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            if all(abs(first - other) >= length for other in rows):
+                rows.append(first)
+    return rows
+
+
 def accepts_connections(host: str, port: int) -> bool:
     """Tell whether a TCP connection is accepted now."""
     try:
@@ -116,8 +129,12 @@ class Server:
         try:
             self._popen.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process with SIGKILL, as a crash would; ended already is fine."""
+        self._popen.kill()
+        self._popen.wait()
 
 
 @contextlib.contextmanager

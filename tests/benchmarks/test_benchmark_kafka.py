@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.kafka import distribution
+from benchmarks.kafka.cluster import Cluster
 from benchmarks.kafka.node import Node
+from benchmarks.kafka.security import Secured
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,31 @@ def test_node_properties_end_with_the_overrides():
     assert lines[-1] == "num.partitions=7"
     assert not any(line.startswith("log.flush") for line in lines)
     assert node.bootstrap == "127.0.0.1:1001"
+
+
+def test_a_cluster_keeps_three_replicas_and_its_nodes_share_the_controllers(tmp_path):
+    cluster = Cluster(tmp_path, Path("j"), first_port=1001, overrides=["num.partitions=7"])
+    assert cluster.bootstrap == "127.0.0.1:1001,127.0.0.1:1003,127.0.0.1:1005"
+    voters = "controller.quorum.voters=1@127.0.0.1:1002,2@127.0.0.1:1004,3@127.0.0.1:1006"
+    for index, node in cluster.nodes.items():
+        lines = node.properties().splitlines()
+        assert {f"node.id={index}", voters, "min.insync.replicas=2"} <= set(lines)
+        assert lines.index("offsets.topic.replication.factor=3") > lines.index("offsets.topic.replication.factor=1")
+        assert lines[-1] == "num.partitions=7"
+        assert "-Xmx512M" in node.command()
+
+
+def test_a_secured_node_has_a_listener_for_each_protocol(tmp_path):
+    secured = Secured.at(tmp_path, "127.0.0.1")
+    node = Node(jars=Path("j"), folder=Path("f"), port=1001, controller_port=1009, secured=secured)
+    assert node.listeners == {
+        "PLAINTEXT": "127.0.0.1:1001",
+        "SSL": "127.0.0.1:1002",
+        "SASL_PLAINTEXT": "127.0.0.1:1003",
+        "SASL_SSL": "127.0.0.1:1004",
+    }
+    assert "SASL_SSL://127.0.0.1:1004,CONTROLLER://127.0.0.1:1009" in node.properties()
+    again = Secured.at(tmp_path, "127.0.0.1")
+    assert again == secured
+    assert (tmp_path / "server.pem").read_text().startswith("-----BEGIN PRIVATE KEY-----")
+    assert not any(path.stat().st_mode & 0o077 for path in (tmp_path / "server.pem", tmp_path / "accounts.json"))

@@ -156,7 +156,7 @@ def _kafka(folder: Path, advertised_port: int | None) -> BrokerProcess:
         port=port,
         controller_port=controller_port,
         overrides=overrides,
-        features=[f"transaction.version={TRANSACTION_VERSION}"],
+        format_arguments=["--feature", f"transaction.version={TRANSACTION_VERSION}"],
     )
     kafka.prepare()
     return BrokerProcess(kafka.command(), port, folder / "log")

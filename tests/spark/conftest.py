@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.conformance.brokers import ON_KAFKA
 from tests.spark import faults
-from tests.spark.clusters import a_cluster
+from tests.spark.clusters import ELSEWHERE, a_cluster
 
 _REPORTS = pytest.StashKey[list[str]]()
 
@@ -12,6 +13,14 @@ _REPORTS = pytest.StashKey[list[str]]()
 def bootstrap():
     with a_cluster() as servers:
         yield servers
+
+
+@pytest.fixture(params=["one by one"] if ELSEWHERE or ON_KAFKA else ["at once", "one by one"])
+def way(request, monkeypatch):
+    """How the sink ends a batch's transactions: Exacta knows both ways, any other cluster the second."""
+    if request.param == "one by one":
+        monkeypatch.setattr("exacta.spark.at_once.can_end_at_once", lambda *_: False)
+    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,14 @@ TASKS_WRITING = "tasks writing"
 MARKER_WRITTEN = "marker written"
 ALL_TASKS_DONE = "after all tasks"
 DECIDED = "after the decision"
+BEFORE_THE_ENDS = "before the ends"
 BETWEEN_THE_ENDS = "between the ends"
 COMMITTED = "after commit"
 #: A request of whatever process has just been sent; `skip` says how many others went before it.
 A_REQUEST = "at a request"
+
+#: Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that.
+ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
 
 # What befalls the process that comes to the point.
 HALT, DIE, RAISE = "halt", "die", "raise"
@@ -85,6 +89,13 @@ def release(directory: Path, strike: Strike) -> None:
 
 
 # -- the one who is struck --------------------------------------------------------------------------------------------
+
+
+def armed_point(directory: str) -> str | None:
+    """Return the point that a fault is armed for."""
+    with suppress(FileNotFoundError):
+        return str(json.loads((Path(directory) / "armed").read_text())["point"])
+    return None
 
 
 def reach(directory: str, point: str) -> None:
@@ -165,36 +176,50 @@ class FaultyWriter(ExactaStreamWriter):
     def write(self, iterator):
         watch_requests(self.directory)
         message = super().write(halved(iterator, self.directory))
-        if message.result.producer is not None:
+        if _wrote(message):
             reach(self.directory, MARKER_WRITTEN)
         return message
 
     def driver(self):
         driver = super().driver()
-        decide, end_all = driver.decide, driver.end_all
+        decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
 
         def faulty_decide(*arguments):
             decide(*arguments)
             reach(self.directory, DECIDED)
+            reach(self.directory, BEFORE_THE_ENDS)
+
+        def faulty_decide_and_end(*arguments):
+            if armed_point(self.directory) in ONE_BY_ONE:
+                return False
+            at_once = decide_and_end(*arguments)
+            if at_once:
+                reach(self.directory, DECIDED)
+            return at_once
 
         def faulty_end_all(entries):
             entries = list(entries)
-            if len(entries) > 1 and (Path(self.directory) / "armed").exists():
+            if len(entries) > 1 and armed_point(self.directory) == BETWEEN_THE_ENDS:
                 end_all(entries[:1])
                 reach(self.directory, BETWEEN_THE_ENDS)
             return end_all(entries)
 
-        driver.decide, driver.end_all = faulty_decide, faulty_end_all
+        driver.decide, driver.decide_and_end, driver.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
         return driver
 
     def commit(self, messages, batchId):
         watch_requests(self.directory)
-        wrote = any(message.result.producer for message in messages)
+        wrote = any(map(_wrote, messages))
         if wrote:
             reach(self.directory, ALL_TASKS_DONE)
         super().commit(messages, batchId)
         if wrote:
             reach(self.directory, COMMITTED)
+
+
+def _wrote(message):
+    """Say whether a task has written rows; where it says nothing, no guarantee was asked for, and it may have."""
+    return message.result is None or message.result.producer is not None
 
 
 class FaultySource(ExactaDataSource):

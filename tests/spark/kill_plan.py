@@ -27,11 +27,14 @@ ROWS_IN_LOG = "rows in the log"
 OF_ANY_SINK = (faults.TASKS_WRITING, ROWS_IN_LOG, ANY_TIME)
 
 _IN_TASKS = (faults.TASKS_WRITING, faults.MARKER_WRITTEN)
-_IN_COMMIT = (faults.ALL_TASKS_DONE, faults.DECIDED, faults.BETWEEN_THE_ENDS, faults.COMMITTED)
+_IN_COMMIT = (
+    *(faults.ALL_TASKS_DONE, faults.DECIDED, faults.BEFORE_THE_ENDS),
+    *(faults.BETWEEN_THE_ENDS, faults.COMMITTED),
+)
 
 POINTS = {
     Victim.SPARK: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, ROWS_IN_LOG, ANY_TIME),
-    Victim.DRIVER: (*_IN_TASKS, *_IN_COMMIT[:3], faults.A_REQUEST),
+    Victim.DRIVER: (*_IN_TASKS, *_IN_COMMIT[:4], faults.A_REQUEST),
     Victim.WORKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, faults.A_REQUEST),
     Victim.BROKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, ANY_TIME),
 }

@@ -81,7 +81,9 @@ def test_a_stage_that_is_run_again(query):
     query.check()
 
 
-@pytest.mark.parametrize("point", [None, faults.ALL_TASKS_DONE, faults.DECIDED, faults.BETWEEN_THE_ENDS])
+@pytest.mark.parametrize(
+    "point", [None, faults.ALL_TASKS_DONE, faults.DECIDED, faults.BEFORE_THE_ENDS, faults.BETWEEN_THE_ENDS]
+)
 def test_started_again_with_another_number_of_tasks(query, point):
     if point is None:
         query.run(tasks=2)
@@ -102,7 +104,7 @@ def test_timed_out_before_the_decision(query):
 
 
 def test_timed_out_after_the_decision(query):
-    query.run_until_timed_out(faults.DECIDED, "were ended by someone else after the batch was decided")
+    query.run_until_timed_out(faults.BEFORE_THE_ENDS, "were ended by someone else after the batch was decided")
     query.run()
     query.check()
 

@@ -80,7 +80,7 @@ def test_two_drivers_at_once_on_one_checkpoint(query):
 
 def test_a_driver_that_stays_away_for_longer_than_its_transactions_may(query):
     short = {"options": {"kafka.transaction.timeout.ms": SHORT_MS}}
-    for point in (faults.ALL_TASKS_DONE, faults.DECIDED):
+    for point in (faults.ALL_TASKS_DONE, faults.BEFORE_THE_ENDS):
         before = len(read_committed(query.bootstrap, query.sink, settled=False))
         life, _ = query.begin_and_halt(point, **short)
         life.kill_tree(freeze_workers=False).kill()

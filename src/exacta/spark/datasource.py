@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
-from exacta.spark.options import OptionError, sink_options, source_options
+from exacta.spark.batch import ExactaBatchReader
+from exacta.spark.options import OptionError, includes_headers, sink_options, source_options
 from exacta.spark.rows import check_write_columns, read_schema
 from exacta.spark.sink import ExactaStreamWriter
 from exacta.spark.source import ExactaStreamReader
@@ -26,7 +27,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> Any:
         """Return the columns of a reader: those of Spark's Kafka connector."""
-        return read_schema(include_headers=source_options(self.options).include_headers)
+        return read_schema(include_headers=includes_headers(self.options))
 
     def streamReader(self, schema: Any) -> ExactaStreamReader:
         """Return the reader of a streaming query."""
@@ -38,11 +39,9 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
         return ExactaStreamWriter(options)
 
-    def reader(self, schema: Any) -> NoReturn:
-        """Refuse: batch reading is not there yet."""
-        raise OptionError(
-            'format("exacta") reads streams: use spark.readStream (with Trigger.AvailableNow for one pass)'
-        )
+    def reader(self, schema: Any) -> ExactaBatchReader:
+        """Return the reader of a batch."""
+        return ExactaBatchReader(source_options(self.options, batch=True), schema)
 
     def writer(self, schema: Any, overwrite: bool) -> NoReturn:
         """Refuse: batch writing is not there yet."""

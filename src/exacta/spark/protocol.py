@@ -1,6 +1,7 @@
 """The sink's transaction protocol on the driver's side (DESIGN.md §5): prepare, commit, abort, recover.
 
-Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half.
+Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half,
+`query_records.py` reads and writes what the cluster remembers, `incarnations.py` fences.
 
 Theory of operation. Tasks leave their transactions open and tell the driver who they are. The driver writes the
 *decision record* in a transaction of its own transactional id; that it commits is the commit point of the batch. Only
@@ -13,10 +14,8 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
-A driver may be a zombie without knowing it, and between asking whether it is and acting a newer one may begin. So
-nothing is fenced by its name alone, except by a driver that takes over: first the incarnations (producer id and epoch)
-are read, then it is asked whether this driver is still the last one, then exactly these incarnations are fenced. What
-a newer driver's tasks take in the meantime has another epoch, and the broker refuses.
+Where the broker can end several transactions in one step, decision and ends are one (`at_once.py`), and what the next
+paragraph tells of cannot happen. `prepare` is the same everywhere: it ends whatever a record names.
 
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
@@ -25,36 +24,40 @@ same tasks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
-from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
-    CommittedOffset,
     Producer,
     TopicPartition,
-    TransactionDescription,
-    commit_offset,
-    describe_transaction,
-    describe_transactions,
     end_transaction,
     end_transactions,
-    fetch_offset,
-    fetch_offsets,
-    fetch_stable_offsets,
-    init_producer_id,
-    list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
+from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
+from exacta.spark.messages import Prepared, TaskResult, Written
 from exacta.spark.names import QueryNames
+from exacta.spark.query_records import QueryRecords
+from exacta.spark.sink_errors import (
+    CopiedCheckpoint,
+    EndedBeforeItsTime,
+    ForeignRecords,
+    HalfCommitted,
+    NewerDriver,
+    SinkError,
+)
 
-#: The driver's own transactions hold two offsets and last milliseconds.
-_DRIVER_TIMEOUT_MS = 60_000
+_log = logging.getLogger("exacta.spark")
+
+#: The queries of which this process has said that they are new.
+_said_new: set[str] = set()
 
 #: The codes that say "not by this request", whatever happened before: only the marker knows.
 _ENDED_OTHERWISE = frozenset(
@@ -68,61 +71,15 @@ _ENDED_OTHERWISE = frozenset(
 )
 
 
-class SinkError(RuntimeError):
-    """The sink cannot go on; the message is one sentence for the user."""
-
-
-class NewerDriver(SinkError):
-    """Another run of the same query has taken over."""
-
-    def __init__(self, query_id: str) -> None:
-        super().__init__(
-            f"query {query_id} was taken over by a newer run of it (or the cluster let this one wait for longer than "
-            f"{_DRIVER_TIMEOUT_MS // 1000} s with its decision); this one decides nothing any more and must end"
-        )
-
-
-class CopiedCheckpoint(SinkError):
-    """The checkpoint belongs to another place."""
-
-
-class HalfCommitted(SinkError):
-    """Some transactions of a decided batch timed out and some did not."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """What the tasks of a batch, and its commit, must know. Travels with the writer."""
-
-    query_id: str
-    driver: Producer
-    marker: TopicPartition
-    decided_batch: int  # -1: none yet
-    committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskResult:
-    """What a task says of itself."""
-
-    task: int
-    attempt: int
-    driver: Producer
-    producer: Producer | None  # None: no rows, or its rows were committed already
-    rows: int
-    replayed: bool = False
-    partly: bool = False  # of this batch, only some tasks are committed
-    partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
-
-
 class SinkDriver:
     """The driver's half of the protocol, for one query."""
 
     def __init__(
         self,
         client: Client,
-        query_id: str,
+        name: str,
         *,
+        query_id: str,
         location: str,
         marker: TopicPartition,
         transaction_timeout_ms: int,
@@ -130,10 +87,13 @@ class SinkDriver:
         moved_from: str | None = None,
     ) -> None:
         self._client = client
-        self._names = QueryNames(query_id)
+        self._names = QueryNames(name)
+        self._query_id = query_id
         self._location = location
         self._marker = marker
         self._transaction_timeout_ms = transaction_timeout_ms
+        self.records = QueryRecords(client, self._names, marker)
+        self.sweeper = Sweeper(client, self._names, transaction_timeout_ms=transaction_timeout_ms)
         self._replay_deterministic = replay_deterministic
         self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
@@ -146,10 +106,12 @@ class SinkDriver:
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         self._check_identity()
-        driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
-        decision = self.read_decision()
+        driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
+        decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
-            self._check_location(decision.location)
+            self._check_origin(decision.query_id, decision.location, decision.batch_id)
+        else:
+            self._say_new()
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
         decided_batch = decision.batch_id if decision is not None else -1
@@ -169,11 +131,24 @@ class SinkDriver:
                     "committed part of the batch twice"
                 )
         return Prepared(
-            query_id=self._names.query_id,
+            name=self._names.name,
+            query_id=self._query_id,
             driver=driver,
             marker=self._marker,
             decided_batch=decided_batch,
             committed_tasks=committed_tasks,
+        )
+
+    def _say_new(self) -> None:
+        if self._names.name in _said_new:
+            return
+        _said_new.add(self._names.name)
+        _log.warning(
+            "%s has committed nothing on %s yet and begins anew. Was its checkpoint deleted? Then what it wrote from "
+            "the old one is written once more%s",
+            self._names.name,
+            self._client.bootstrap,
+            "" if self._names.name != self._query_id else "; option 'transactional.id.prefix' would refuse that",
         )
 
     def _check_identity(self) -> None:
@@ -181,22 +156,31 @@ class SinkDriver:
 
         Records are found by group and partition: under another one, the sink would take the query for a new one.
         """
-        heads = fetch_offsets(self._client, self._names.decision_group(0))
+        heads = self.records.heads()
         elsewhere = sorted(at.topic for at in heads if at != self._marker)
         if elsewhere:
             raise SinkError(
-                f"query {self._names.query_id} has its replay markers in topic '{elsewhere[0]}', not in "
+                f"query {self._names.name} has its replay markers in topic '{elsewhere[0]}', not in "
                 f"'{self._marker.topic}': set option 'transaction.marker.topic' to '{elsewhere[0]}', wherever its rows "
                 "go now, or start it with a new checkpoint"
             )
         head = heads.get(self._marker)
         if head is not None:
-            self._check_location(record.location_of(head.metadata))
+            self._check_origin(*record.origin_of(head.metadata), head.offset)
 
-    def _check_location(self, location: str) -> None:
+    def _check_origin(self, query_id: str, location: str, batch_id: int) -> None:
+        """Refuse where the records are not this query's, or were written from another place."""
+        if query_id != self._query_id:
+            raise ForeignRecords(
+                f"the job named '{self._names.name}' has committed batches up to {batch_id} as query {query_id}, from "
+                f"the checkpoint at '{location}', and the checkpoint at '{self._location}' is of query "
+                f"{self._query_id}: was the old one deleted? The new one would write everything once more. Go on with "
+                "the old one; or, to begin anew on purpose, run `exacta spark clean --prefix "
+                f"{self._names.name}` first or set another 'transactional.id.prefix'"
+            )
         if location not in self._locations:
             raise CopiedCheckpoint(
-                f"the checkpoint at '{self._location}' is a copy: query {self._names.query_id} has committed from "
+                f"the checkpoint at '{self._location}' is a copy: query {self._query_id} has committed from "
                 f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
                 f"with a new checkpoint, or, if you moved it, set option 'checkpoint.moved.from' to '{location}'"
             )
@@ -206,26 +190,13 @@ class SinkDriver:
         if decision is None:
             self.sweep(driver)
             return frozenset()
-        committed = self._committed_tasks(decision)
+        committed = self.records.committed_tasks(decision)
         open_ones = [entry for entry in decision.entries if entry.task not in committed]
         refused = self.end_all(open_ones) if open_ones else []
         self.sweep(driver)
-        return frozenset(entry.task for entry in refused if not self._marker_reached(entry.task, decision.batch_id))
-
-    def _committed_tasks(self, decision: Decision) -> set[int]:
-        """Return the tasks of a decision whose marker says, stably, that they are committed."""
-        groups = {self._names.marker_group(entry.task): entry.task for entry in decision.entries}
-        found = fetch_stable_offsets(self._client, list(groups), self._marker)
-        return {
-            groups[group]
-            for group, offset in found.items()
-            if offset is not None and offset.offset >= decision.batch_id
-        }
-
-    def _marker_reached(self, task: int, batch_id: int) -> bool:
-        """Return whether a task's rows of a batch are committed, waiting until no transaction can change the answer."""
-        marker = self._final_offset(self._names.marker_group(task), self._client.deadline())
-        return marker is not None and marker.offset >= batch_id
+        return frozenset(
+            entry.task for entry in refused if not self.records.marker_reached(entry.task, decision.batch_id)
+        )
 
     # -- step 3 -------------------------------------------------------------------------------------------------------
 
@@ -241,21 +212,20 @@ class SinkDriver:
                 result.task, result.attempt, result.producer.producer_id, result.producer.producer_epoch
             )
             for result in results
-            if result.producer is not None
+            if result.producer is not None and not result.shared
         }
+        shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
-        if live:
-            entries = (*live.values(), *earlier)
-            self._check_open(results)
+        if live or shared:
             location = record.shown_location(self._location)
-            self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
-            refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self._marker_reached(entry.task, batch_id)]
-            if lost:
-                raise SinkError(
-                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
-                    "was decided (a time-out, or another run of the query); start the query again"
-                )
+            entries = (*live.values(), *earlier)
+            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries)
+            written = {each.producer: each.partitions for each in results if each.producer in live}
+            driver = results[0].driver
+            if shared or not self.decide_and_end(driver, decision, written):
+                self._refuse_if(first_not_open(self._client, written))
+                self.decide(driver, decision, shared)
+                self._end_decided(live.values(), batch_id)
         if results:
             # The batch is committed; what cannot be swept now will be before the next one.
             with suppress(ClientError):
@@ -271,7 +241,7 @@ class SinkDriver:
         """
         if not any(result.replayed or result.partly for result in results):
             return []
-        earlier = self.read_decision()
+        earlier = self.records.decision()
         if earlier is None or earlier.batch_id != batch_id:
             raise SinkError(f"tasks of batch {batch_id} found it committed, but its decision record is gone")
         if earlier.reads != reads:
@@ -297,43 +267,49 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, results: Iterable[TaskResult]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
+        """Decide a batch and end its transactions in one step; return whether the broker can do that.
 
-        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
-        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
         """
-        written = {result.producer: result.partitions for result in results if result.producer is not None}
-        found = describe_transactions(self._client, [producer.transactional_id for producer in written])
-        for producer, partitions in written.items():
-            state = found[producer.transactional_id]
-            if (
-                state is None
-                or state.state != "Ongoing"
-                or _incarnation(producer.transactional_id, state) != producer
-                or not partitions <= state.partitions
-            ):
-                raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
-                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
-                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
-                )
-
-    def decide(self, driver: Producer, decision: Decision) -> None:
-        """Write the decision record; when this returns, the batch is committed whatever happens. Raises
-        `NewerDriver`."""
         try:
-            self._write_decision(driver, decision)
+            refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
+        self._refuse_if(min(refused) if refused else None)
+        return refused is not None
+
+    def _refuse_if(self, not_open: Producer | None) -> None:
+        if not_open is not None:
+            raise EndedBeforeItsTime(not_open.transactional_id, self._transaction_timeout_ms)
+
+    def decide(self, driver: Producer, decision: Decision, shared: frozenset[TopicPartition] = frozenset()) -> None:
+        """Commit the decision record, and with it the rows in the driver's own transaction, which are on `shared`.
+
+        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `EndedBeforeItsTime`
+        where the driver's transaction does not hold its rows.
+        """
+        try:
+            self.records.put_decision(driver, decision)
+            if shared:
+                # Only now: the record would have begun another transaction where the rows' own was gone.
+                self._refuse_if(first_not_open(self._client, {driver: shared}))
             end_transaction(self._client, driver, commit=True)
         except KafkaError as error:
             if error.fenced:
-                raise NewerDriver(self._names.query_id) from error
+                raise NewerDriver(self._names.name) from error
             raise
 
-    def _write_decision(self, driver: Producer, decision: Decision) -> None:
-        for piece, text in enumerate(record.pack(decision)):
-            group = self._names.decision_group(piece)
-            commit_offset(self._client, driver, group, self._marker, CommittedOffset(decision.batch_id, text))
+    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+        refused = self.end_all(list(entries))
+        lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
+        if lost:
+            raise SinkError(
+                f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                "was decided (a time-out, or another run of the query); start the query again"
+            )
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
@@ -362,106 +338,36 @@ class SinkDriver:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
-        driver = supersede(self._client, driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        driver = supersede(self._client, driver, transaction_timeout_ms=self._transaction_timeout_ms)
         if driver is None:
             return
-        decision = self.read_decision()
+        decision = self.records.decision()
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
-
-    def _silent_attempts(self, task: int) -> Iterator[Producer]:
-        """Yield the attempts of a task that said nothing: they may be about to open a transaction."""
-        listed = list_transactions(self._client, self._names.attempts(task), states=())
-        for transactional_id, state in describe_transactions(self._client, listed).items():
-            if state is not None:
-                yield _incarnation(transactional_id, state)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
     def sweep(
         self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()
     ) -> list[Producer]:
-        """Abort and fence the open transactions of the query's tasks but the protected ones; return whom it fenced.
-
-        So are the attempts of `silent` tasks, open or not. Nothing is done where `driver` is not the last any more.
-        """
-        listed = [each for each in list_transactions(self._client, self._names.prefix) if each != self._names.driver]
-        states = describe_transactions(self._client, listed) if listed else {}
-        found = {_incarnation(each, state) for each, state in states.items() if state is not None}
-        for task in silent:
-            found.update(self._silent_attempts(task))
-        outdated = sorted(found.difference(protected))
-        # In this order: what is listed above is no newer driver's if there is none now.
-        if not outdated or not is_current(self._client, driver):
-            return []
-        for producer in outdated:
-            self._fence(producer)
-        return outdated
-
-    def _fence(self, producer: Producer) -> None:
-        """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
-        supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
+        """Abort what attempts left open, as `Sweeper.sweep`."""
+        return self.sweeper.sweep(driver, protected=protected, silent=silent)
 
     def _producer_of(self, entry: DecisionEntry) -> Producer:
         return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
 
-    def read_decision(self) -> Decision | None:
-        """Return the last decision of the query, or None; waits until it is final."""
-        deadline = self._client.deadline()
-        first = self._final_offset(self._names.decision_group(0), deadline)
-        if first is None:
-            return None
-        pieces = [first.metadata]
-        for piece in range(1, record.pieces_of(first.metadata)):
-            further = self._final_offset(self._names.decision_group(piece), deadline)
-            if further is None or further.offset != first.offset:
-                raise record.UnreadableDecision(
-                    f"piece {piece} of the decision record of batch {first.offset} is missing"
-                )
-            pieces.append(further.metadata)
-        return record.unpack(first.offset, pieces)
 
-    def _final_offset(self, group: str, deadline: Deadline) -> CommittedOffset | None:
-        """Return what a group committed, or None, waiting until no open transaction can change it."""
-        backoff = Backoff()
-        while True:
-            try:
-                return fetch_offset(self._client, group, self._marker, stable=True, deadline=deadline)
-            except KafkaError as error:
-                if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                    raise
-                backoff.wait(deadline, error)
+def _shared_partitions(results: Iterable[TaskResult], batch_id: int) -> frozenset[TopicPartition]:
+    """Return the partitions that tasks wrote to in the driver's transaction; raises `SinkError` where two wrote to one.
 
-
-def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int) -> Producer | None:
-    """Abort what an incarnation has open and take its place; return the new one, or None where there is a newer one.
-
-    The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
-    Apache Kafka grants InitProducerId to an older one while the newer has a transaction open, and aborts that (tried on
-    4.4); so the look in between.
+    Both numbered their records from 0, so that a broker took the second one's for repeats of the first one's.
     """
-    try:
-        try:
-            end_transaction(client, producer, commit=False)
-        except KafkaError as error:
-            if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
-                raise
-        if not is_current(client, producer):
-            return None
-        return init_producer_id(
-            client, producer.transactional_id, transaction_timeout_ms=transaction_timeout_ms, expected=producer
+    writers = Counter(partition for result in results if result.shared for partition in result.partitions)
+    twice = sorted(partition for partition, count in writers.items() if count > 1)
+    if twice:
+        raise SinkError(
+            f"in batch {batch_id} several tasks wrote to partition {twice[0].partition} of topic '{twice[0].topic}', "
+            "and with 'transaction.scope' batch only one may: give the rows a column 'partition' and every partition "
+            "one task, as exacta.spark.one_task_per_partition(df, ...) does"
         )
-    except KafkaError as error:
-        if error.fenced:
-            return None
-        raise
-
-
-def is_current(client: Client, producer: Producer) -> bool:
-    """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
-    found = describe_transaction(client, producer.transactional_id)
-    return found is not None and _incarnation(producer.transactional_id, found) == producer
-
-
-def _incarnation(transactional_id: str, state: TransactionDescription) -> Producer:
-    return Producer(transactional_id, state.producer_id, state.producer_epoch)
+    return frozenset(writers)

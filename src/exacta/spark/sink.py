@@ -23,8 +23,10 @@ from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
+from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import OptionError, SinkOptions
-from exacta.spark.protocol import Prepared, SinkDriver, SinkError, TaskResult
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -32,13 +34,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
-    """Carries a task's result to the driver."""
+    """Carries a task's result to the driver; None where no guarantee hangs on it."""
 
-    result: TaskResult
+    result: TaskResult | None
 
 
 def check_sink_options(options: SinkOptions) -> None:
     """Check what only a streaming writer needs; raises `OptionError`."""
+    if not options.exactly_once:
+        return
     if options.checkpoint_location is None:
         raise OptionError(
             "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
@@ -63,7 +67,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
-        if self._prepared is None:
+        if self._prepared is None and self.options.exactly_once:
             self._prepared = self.driver().prepare()
         return dict(self.__dict__)
 
@@ -73,10 +77,13 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         """Write one attempt of one task; its transaction stays open."""
         from pyspark import TaskContext
 
-        from exacta.spark.task import write_task
+        from exacta.spark.task import write_at_least_once, write_task
 
         context = TaskContext.get()
         assert context is not None
+        if not self.options.exactly_once:
+            write_at_least_once(self.client(), self.options, iterator, rotation=context.partitionId())
+            return TaskMessage(None)
         assert self._prepared is not None
         running = context.getLocalProperty("sql.streaming.queryId")
         if running is not None and running != self._prepared.query_id:
@@ -101,6 +108,8 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit the batch whose tasks sent `messages`."""
+        if not self.options.exactly_once:
+            return
         results = _results(messages)
         missing = [task for task, result in enumerate(results) if result is None]
         if missing:
@@ -111,7 +120,8 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the batch, unless it was decided."""
-        self.driver().abort(_results(messages), batchId)
+        if self.options.exactly_once:
+            self.driver().abort(_results(messages), batchId)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -132,9 +142,11 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         topic = self.options.marker_topic or self.options.topic
         assert topic is not None
         client.partitions([topic], create=self.options.marker_topic is None)
+        query_id = checkpoint.query_id(self._location)
         return SinkDriver(
             client,
-            checkpoint.query_id(self._location),
+            self.options.name or query_id,
+            query_id=query_id,
             location=checkpoint.canonical_location(self._location),
             marker=TopicPartition(topic, 0),
             transaction_timeout_ms=self.options.transaction_timeout_ms,

@@ -1,0 +1,55 @@
+"""What goes wrong between a reader and a cluster, as one sentence with its remedy.
+
+Owns the sentences for what the client raises. Spark shows a Python exception with its traceback; what stands last there
+is the sentence, without the causes that led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded, KafkaError
+from exacta.client.routing import UnknownTopic
+from exacta.protocol.errors import ErrorCode
+
+
+class SourceError(RuntimeError):
+    """Reading is not possible; the message is one sentence for the user."""
+
+
+_NOT_ALLOWED = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Read and Describe on the topics that it reads",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Read on the group",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Describe on the cluster",
+}
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def in_a_sentence(method: _Method) -> _Method:
+    """Make a reader's method raise `SourceError` for what the client raises."""
+
+    @wraps(method)
+    def wrapped(self: Any, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except ClientError as error:
+            raise SourceError(sentence_of(error, self._options.bootstrap)) from None
+
+    return wrapped  # type: ignore[return-value]
+
+
+def sentence_of(error: ClientError, bootstrap: str) -> str:
+    """Return what is wrong and what may be done about it."""
+    if isinstance(error, UnknownTopic):
+        return f"{error}: create it, or correct option 'subscribe' or 'assign'"
+    if isinstance(error, KafkaError) and error.code in _NOT_ALLOWED:
+        return f"{error}: the query needs permission for {_NOT_ALLOWED[ErrorCode(error.code)]}"
+    if isinstance(error, DeadlineExceeded) and isinstance(error.__cause__, ConnectionLost):
+        return (
+            f"no usable broker at {bootstrap}: {error}; check option 'kafka.bootstrap.servers', and that brokers run "
+            "there"
+        )
+    return str(error)
