@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-connector check bench bench-kafka clean
+.PHONY: help demo test test-spark test-spark-connector check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -48,6 +48,12 @@ bench: $(VENV)/.installed-test  ## the benchmark on Exacta alone
 
 bench-kafka: $(VENV)/.installed-test  ## the benchmark beside Apache Kafka (needs Java and Maven)
 	$(BIN)/python -m benchmarks --beside-kafka $(ARGS)
+
+bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own connector (needs Java and Maven)
+	.venv-spark-kafka/bin/python -m benchmarks.spark $(ARGS)
+
+docs: $(VENV)/.installed-test  ## write the pages that are made from code
+	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
 
 clean:  ## remove the virtual environments and caches
 	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from exacta.client.producer import TransactionalProducer
+from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import TRANSACTION, Client, Coordinator, Leader
 from exacta.client.security import Cluster as Target
 from exacta.client.topics import create_topic
@@ -134,7 +134,7 @@ def test_every_row_once_while_nodes_are_killed_and_stand_still(cluster):
 def write_batch(client, batch):
     """Write a batch as the sink does: rows and a marker in one transaction."""
     producer = init_producer_id(client, NAME, transaction_timeout_ms=60_000)
-    writer = TransactionalProducer(client, producer, batch_size_bytes=500)
+    writer = IdempotentProducer(client, producer, batch_size_bytes=500)
     for row in range(batch * ROWS, (batch + 1) * ROWS):
         writer.append(TopicPartition(TOPIC, random.randrange(PARTITIONS)), 0, None, b"%d" % row)
     writer.flush()

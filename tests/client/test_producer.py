@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from exacta.client.errors import DeadlineExceeded, KafkaError
-from exacta.client.producer import TransactionalProducer
+from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id
 from exacta.protocol.errors import ErrorCode
@@ -23,7 +23,7 @@ def test_order_within_each_partition(bootstrap, compression):
     topic = new_topic(bootstrap, 3)
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer, batch_size_bytes=4_000, compression=compression)
+        writer = IdempotentProducer(client, producer, batch_size_bytes=4_000, compression=compression)
         for row in range(ROWS):
             writer.append(TopicPartition(topic, row % 3), row, None, b"%d" % row, [("h", b"x")] if row % 7 else [])
         writer.flush()
@@ -43,7 +43,7 @@ def test_a_broker_that_is_killed_again_and_again(tmp_path):
         topic = new_topic(broker.bootstrap, 2)
         with Client(broker.bootstrap) as client:
             producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-            writer = TransactionalProducer(client, producer, batch_size_bytes=2_000, memory_bytes=20_000)
+            writer = IdempotentProducer(client, producer, batch_size_bytes=2_000, memory_bytes=20_000)
             with ThreadPoolExecutor(1) as nemesis:
                 kills = []
                 for row in range(ROWS):
@@ -66,7 +66,7 @@ def test_a_record_that_the_broker_refuses_is_not_repeated(bootstrap):
     topic = new_topic(bootstrap, 1)
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer)
+        writer = IdempotentProducer(client, producer)
         writer.append(TopicPartition(topic, 0), 1, None, os.urandom(3_000_000))
         with pytest.raises(KafkaError) as refused:
             writer.flush()
@@ -80,7 +80,7 @@ def test_a_broker_that_stays_away_is_given_up(tmp_path):
         topic = new_topic(broker.bootstrap, 1)
         client = Client(broker.bootstrap)
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer, delivery_timeout_ms=500)
+        writer = IdempotentProducer(client, producer, delivery_timeout_ms=500)
         writer.append(TopicPartition(topic, 0), 1, None, b"x")
         writer.flush()
         broker.kill()
@@ -98,7 +98,7 @@ def test_time_that_the_caller_spends_elsewhere_is_not_counted(bootstrap, monkeyp
     monkeypatch.setattr("exacta.client.deadline.time", clock)
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer, batch_size_bytes=200, delivery_timeout_ms=10_000)
+        writer = IdempotentProducer(client, producer, batch_size_bytes=200, delivery_timeout_ms=10_000)
         for row in range(60):
             idle_s[0] += 3_600
             writer.append(TopicPartition(topic, 0), 1, None, b"%d" % row * 10)
@@ -116,7 +116,7 @@ def test_a_transaction_that_was_ended_from_outside_is_not_begun_again(bootstrap)
     topic = new_topic(bootstrap, 1)
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer)
+        writer = IdempotentProducer(client, producer)
         writer.append(TopicPartition(topic, 0), 1, None, b"x")
         writer.flush()
         end_transaction(client, producer, commit=False)  # an operator's tool: the epoch stays

@@ -8,7 +8,7 @@ import pytest
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import DeadlineExceeded, KafkaError
-from exacta.client.producer import TransactionalProducer
+from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client, Leader, Node
 from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, list_offsets
@@ -86,7 +86,7 @@ def test_a_leader_that_cannot_be_reached_holds_up_its_own_partitions_only(bootst
     topic = new_topic(bootstrap, 2)
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
-        writer = TransactionalProducer(client, producer, delivery_timeout_ms=300)
+        writer = IdempotentProducer(client, producer, delivery_timeout_ms=300)
         client._brokers[GONE] = ("127.0.0.1", 1)
         resolve = client.resolve
         monkeypatch.setattr(

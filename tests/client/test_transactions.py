@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.client.errors import DeadlineExceeded, ErrorClass, KafkaError
-from exacta.client.producer import TransactionalProducer
+from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client, Node, UnknownTopic
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import (
@@ -42,7 +42,7 @@ def taken(client: Client, name: str, timeout_ms: int = 60_000) -> Producer:
 
 
 def written(client: Client, producer: Producer, topic: str, *values: bytes) -> None:
-    writer = TransactionalProducer(client, producer)
+    writer = IdempotentProducer(client, producer)
     for index, value in enumerate(values):
         writer.append(TopicPartition(topic, index % 2), 1, b"k", value)
     writer.flush()

@@ -4,9 +4,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from exacta.core.commands import CommitOffsets, DeleteTopic, OffsetToCommit
+from exacta.core.commands import CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit
 from exacta.core.ids import PartitionId
+from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
+from exacta.core.state import Phase
 from tests.core.world import SMALL, Producer, World
 
 partitions = st.integers(0, 1)
@@ -61,6 +63,25 @@ class CoreMachine(RuleBasedStateMachine):
     def end(self, producer: Producer, commit: bool) -> None:
         if producer.transactional_id is not None:
             producer.end(commit=commit)
+
+    @rule(chosen=st.lists(producers, max_size=3), commit=st.booleans(), partitions=st.sets(partitions))
+    def end_all(self, chosen: list[Producer], commit: bool, partitions: set[int]) -> None:
+        chosen = [producer for producer in chosen if producer.transactional_id is not None]
+        before, length = snapshot(self.world.state), len(self.world.log)
+        names = tuple(("t", partition) for partition in sorted(partitions))
+        answer = self.world.end_all(*chosen, commit=commit, partitions=names)
+        ended = self.world.log[length:]
+        if answer != DONE:
+            assert snapshot(self.world.state) == before, "all or none"
+            return
+        wanted = Phase.COMPLETE_COMMIT if commit else Phase.COMPLETE_ABORT
+        held = [self.world.state.transactionals[str(producer.transactional_id)] for producer in chosen]
+        assert all(entry.phase is wanted for entry in held)
+        assert len(ended) in (0, len(chosen)), "a repeat ends nothing"
+
+    @rule(group_id=st.sampled_from(["g", "h"]))
+    def delete_group(self, group_id: str) -> None:
+        self.world.send(DeleteGroup(group_id=group_id))
 
     @rule(ms=st.sampled_from([1, 49, 50, 1000]))
     def pass_time(self, ms: int) -> None:

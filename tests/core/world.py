@@ -9,8 +9,10 @@ from exacta.core.commands import (
     CommitTransactionalOffsets,
     CreateTopic,
     EndTransaction,
+    EndTransactions,
     InitProducerId,
     OffsetToCommit,
+    TransactionToEnd,
 )
 from exacta.core.decide import decide, timers_after_recovery
 from exacta.core.events import Event, decode_event, encode_event
@@ -96,6 +98,11 @@ class World:
         assert isinstance(bound, ProducerBound), bound
         return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch)
 
+    def end_all(self, *producers: "Producer", commit: bool, partitions: tuple[tuple[str, int], ...] = ()) -> object:
+        """End the producers' transactions in one step; each names `partitions`."""
+        entries = tuple(producer.to_end(*partitions) for producer in producers)
+        return self.send(EndTransactions(transactions=entries, commit=commit))
+
 
 class Producer:
     """One client's view: its id, its epoch, its sequences."""
@@ -155,6 +162,10 @@ class Producer:
 
     def end(self, *, commit: bool) -> object:
         return self.world.send(EndTransaction(**self._who(), commit=commit))
+
+    def to_end(self, *partitions: tuple[str, int]) -> TransactionToEnd:
+        """Name this producer's transaction, in a set of some to end together."""
+        return TransactionToEnd(**self._who(), partitions=partitions)
 
     def init_again(self) -> object:
         """InitProducerId with the pair that the client holds (KIP-360); adopts the answer."""

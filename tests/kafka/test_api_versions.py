@@ -35,7 +35,7 @@ NEEDED = {
 
 def test_one_file_for_each_api_and_each_file_in_the_table() -> None:
     names = {path.stem for path in Path(handlers.__file__).parent.glob("k*.py")}
-    assert {f"k{key:02d}" for key in HANDLERS} == {name[:3] for name in names}
+    assert {f"k{key:02d}" for key in HANDLERS} == {name.split("_")[0] for name in names}
     assert len(names) == len(HANDLERS)
 
 

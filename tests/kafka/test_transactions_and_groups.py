@@ -20,6 +20,7 @@ from exacta.protocol.messages import (
     k25_add_offsets_to_txn,
     k26_end_txn,
     k28_txn_offset_commit,
+    k42_delete_groups,
     k65_describe_transactions,
     k66_list_transactions,
 )
@@ -368,6 +369,28 @@ class TestGroups:
         assert len(wire.ask(m.ListGroupsRequest(states_filter=["completingrebalance"]), 4).groups) == 1
         for version in range(4):
             assert len(wire.ask(m.ListGroupsRequest(), version).groups) == 1
+
+    @pytest.mark.parametrize("version", range(3))
+    def test_deleting(self, broker: Front, wire: Wire, version: int) -> None:
+        commit(wire, ("t", 0, 1))
+        m = k42_delete_groups
+
+        def delete(*groups: str) -> list[tuple[str, int]]:
+            results = wire.ask(m.DeleteGroupsRequest(groups_names=list(groups)), version).results
+            return [(each.group_id, each.error_code) for each in results]
+
+        member = Member(broker)
+        member.send_join()
+        member.receive_join()
+        assert delete("g", "nobody") == [("g", ErrorCode.NON_EMPTY_GROUP), ("nobody", ErrorCode.GROUP_ID_NOT_FOUND)]
+        wire.ask(k13_leave_group.LeaveGroupRequest(group_id="g", member_id=member.member_id), 2)
+        assert delete("g", "g", "") == [
+            ("g", ErrorCode.NONE),
+            ("g", ErrorCode.GROUP_ID_NOT_FOUND),
+            ("", ErrorCode.INVALID_GROUP_ID),
+        ]
+        assert wire.ask(k16_list_groups.ListGroupsRequest(), 4).groups == []
+        assert fetched(wire).committed_offset == -1
 
 
 class TestFindCoordinator:

@@ -21,9 +21,15 @@ import pyarrow as pa
 from exacta.client.errors import ErrorClass, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
+from exacta.spark import at_once
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_errors import SinkError
 from exacta.spark.task import write_task
+
+#: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
+#: such moment.
+BETWEEN_THE_ENDS = "between the ends"
 
 CRASH_POINTS = (
     "before preparing",
@@ -32,7 +38,7 @@ CRASH_POINTS = (
     "after all tasks",
     "decision not ended",
     "after the decision",
-    "between the ends",
+    BETWEEN_THE_ENDS,
     "before a sweep",
     "after commit",
 )
@@ -49,17 +55,22 @@ class CrashingDriver(SinkDriver):
         super().__init__(*arguments, **named)
         self._reached = reached
 
-    def decide(self, driver, decision):
-        def not_ended():
-            self.records.put_decision(driver, decision)
-
-        self._reached("decision not ended", not_ended)
-        super().decide(driver, decision)
+    def decide(self, driver, decision, shared=frozenset()):
+        self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
+        super().decide(driver, decision, shared)
         self._reached("after the decision")
+
+    def decide_and_end(self, driver, decision, written):
+        if at_once.can_end_at_once(self._client, driver):
+            self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
+        if not super().decide_and_end(driver, decision, written):
+            return False
+        self._reached("after the decision")
+        return True
 
     def end_all(self, entries):
         if entries:
-            self._reached("between the ends", lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
+            self._reached(BETWEEN_THE_ENDS, lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
         return super().end_all(entries)
 
     def commit(self, results, batch_id, *, tasks, reads):
@@ -86,6 +97,7 @@ class Campaign:
     failure_chance: float = 0.15
     speculation_chance: float = 0.2
     zombie_chance: float = 0.5
+    scope: str = "task"  # of a transaction
     shuffled: bool = True  # a replay puts rows into other tasks than before
     points: tuple[str, ...] = CRASH_POINTS  # where it may be killed
     at_each_point: Callable[[], None] = lambda: None
@@ -94,7 +106,12 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
-        self._options = SinkOptions(bootstrap=self.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
+        self._options = SinkOptions(
+            bootstrap=self.bootstrap,
+            topic=self.topic,
+            transaction_timeout_ms=60_000,
+            transaction_scope=self.scope,
+        )
         self._zombies: list[_Zombie] = []
         self._crash_at: str | None = None
         self._client = Client(self.bootstrap)
@@ -136,7 +153,12 @@ class Campaign:
         for task, rows in enumerate(self._slices(batch_id)):
             if task == self.tasks // 2:
                 self._reached("tasks writing", partial(self._leave_zombie, prepared, rows, batch_id, task, attempt=0))
-            results.append(self._task(prepared, rows, batch_id, task))
+            try:
+                results.append(self._task(prepared, rows, batch_id, task))
+            except SinkError:  # no task is repeated in a transaction that all share
+                assert self.scope == "batch"
+                self._driver().abort([*results, None], batch_id)
+                raise Crash from None
         driver = self._driver()
         try:
             driver.commit(results, batch_id, tasks=self.tasks, reads=f"batch {batch_id}")
@@ -163,7 +185,7 @@ class Campaign:
             attempt = attempt + 1 if loser == attempt else attempt
             # A loser has written everything and is never heard of.
             with suppress(KafkaError):
-                self._attempt(prepared, iter(_arrow(rows)), batch_id, task, loser)
+                self._attempt(prepared, iter(_arrow(self._options, rows, task)), batch_id, task, loser)
         return self._retried(prepared, rows, batch_id, task, attempt)
 
     def _attempt(self, prepared, batches, batch_id, task, attempt):
@@ -173,7 +195,7 @@ class Campaign:
         """Run an attempt, and the next ones where it fails by itself, as Spark does up to four times."""
         for last in (False, False, False, True):
             try:
-                return self._attempt(prepared, iter(_arrow(rows)), batch_id, task, attempt)
+                return self._attempt(prepared, iter(_arrow(self._options, rows, task)), batch_id, task, attempt)
             except KafkaError as error:
                 # A broker that was killed has forgotten a transaction of which nothing was durable yet.
                 if error.error_class is not ErrorClass.ABORTABLE or last:
@@ -199,6 +221,7 @@ class Campaign:
             self._reached,
             self._client,
             self.query_id,
+            query_id=self.query_id,
             location="file:/stand-in",
             marker=TopicPartition(self.topic, 0),
             transaction_timeout_ms=60_000,
@@ -223,17 +246,18 @@ class _Zombie(threading.Thread):
         self._go_on = threading.Event()
 
     def run(self) -> None:
-        options, prepared, rows, batch_id, task, attempt = self._arguments
+        options, prepared, _, batch_id, task, attempt = self._arguments
         with Client(options.bootstrap, call_timeout_ms=10_000) as client:
             try:
-                write_task(client, options, prepared, self._input(rows), batch_id=batch_id, task=task, attempt=attempt)
+                write_task(client, options, prepared, self._input(), batch_id=batch_id, task=task, attempt=attempt)
             except Exception:  # noqa: BLE001 - whatever stops a zombie is welcome
                 pass
             finally:
                 self._stuck.set()
 
-    def _input(self, rows) -> Iterator[pa.RecordBatch]:
-        batches = _arrow(rows)
+    def _input(self) -> Iterator[pa.RecordBatch]:
+        options, _, rows, _, task, _ = self._arguments
+        batches = _arrow(options, rows, task)
         yield from batches[:1]
         self._stuck.set()
         self._go_on.wait()
@@ -248,12 +272,19 @@ class _Zombie(threading.Thread):
         assert not self.is_alive()
 
 
-def _arrow(rows: list[int]) -> list[pa.RecordBatch]:
+def _arrow(options: SinkOptions, rows: list[int], task: int) -> list[pa.RecordBatch]:
+    # In a transaction that all share, each task has a partition to itself.
+    partition = task if options.transaction_scope == "batch" else None
     values = [str(row).encode() for row in rows]
     middle = (len(values) + 1) // 2
-    halves = [values[:middle], values[middle:]]
     return [
-        pa.RecordBatch.from_arrays([pa.array(half, pa.binary()), pa.array(half, pa.binary())], names=["key", "value"])
-        for half in halves
+        pa.RecordBatch.from_pydict(
+            {
+                "key": pa.array(half),
+                "value": pa.array(half),
+                "partition": pa.array([partition] * len(half), pa.int32()),
+            }
+        )
+        for half in (values[:middle], values[middle:])
         if half
     ]

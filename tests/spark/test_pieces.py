@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint, decision, java, planning
 from exacta.spark.decision import Decision, DecisionEntry, UnreadableDecision
-from exacta.spark.options import OptionError, sink_options, source_options
+from exacta.spark.one_task_per_partition import placed
+from exacta.spark.options import AtTime, OptionError, sink_options, source_options
 from exacta.spark.partitioner import murmur2, partitions_of_keys
 from exacta.spark.planning import DataLost, Range
 from exacta.spark.rows import check_write_columns
@@ -59,11 +60,11 @@ entries = st.builds(
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
-    made = Decision(batch_id, len(listed) + 3, shown, "0" * 32, tuple(listed))
+    made = Decision(batch_id, len(listed) + 3, "a query", shown, "0" * 32, tuple(listed))
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)
-    assert decision.location_of(pieces[0]) == shown
+    assert decision.origin_of(pieces[0]) == ("a query", shown)
     assert decision.unpack(batch_id, pieces) == made
 
 
@@ -101,6 +102,56 @@ def test_offsets_come_back_from_json(start):
     assert planning.from_json(json.loads(json.dumps(planning.to_json(start)))) == start
 
 
+def test_offsets_carry_topic_ids_where_others_pass_them_over():
+    topic_id = bytes(range(240, 256))
+    text = planning.id_as_text(topic_id)
+    assert len(text) == 22
+    assert planning.id_from_text(text) == topic_id
+    assert planning.id_from_text("") is None
+    stored = json.loads(json.dumps(planning.to_json({A: 5, C: 7}, {"t": text})))
+    assert stored == {"t": {"0": 5}, "u": {"0": 7}, f"t#{text}": {}}
+    assert planning.topic_ids_in(stored) == {"t": text}
+    # As Spark's own connector, and whatever else goes by partition, reads it.
+    assert {(topic, int(p)): at for topic, offsets in stored.items() for p, at in offsets.items()} == {A: 5, C: 7}
+    assert planning.from_json(stored) == {A: 5, C: 7}
+    # Of an older version: no ids.
+    assert planning.topic_ids_in({"t": {"0": 5}}) == {}
+
+
+def test_a_topic_is_replaced_where_it_has_another_id():
+    assert planning.replaced({"t": "1", "u": "2", "v": "3"}, {"t": "1", "u": "4"}) == ["u"]
+    assert planning.replaced({}, {"t": "1"}) == []
+
+
+def sizes(parts):
+    return [(part.partition, part.end - part.start) for part in parts]
+
+
+def test_ranges_are_cut_as_sparks_connector_cuts_them():
+    parts = [Range("t", 0, 0, 100), Range("t", 1, 50, 60), Range("t", 2, 0, 1)]
+    cut = planning.sliced(parts, at_least=None, at_most_offsets=30)
+    assert sizes(cut) == [(0, 25)] * 4 + [(1, 10), (2, 1)]
+    # Small ones are left whole and do not count.
+    cut = planning.sliced(parts, at_least=7, at_most_offsets=None)
+    assert sizes(cut) == [(0, 20)] * 5 + [(1, 10), (2, 1)]
+    assert sizes(planning.sliced(parts, at_least=3, at_most_offsets=None)) == sizes(parts)
+    assert sizes(planning.sliced(parts, at_least=8, at_most_offsets=60))[0] == (0, 16)
+    assert planning.sliced([], at_least=8, at_most_offsets=60) == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 1000), max_size=6), st.none() | st.integers(1, 40), st.none() | st.integers(1, 300))
+def test_cutting_loses_and_doubles_nothing(counts, at_least, at_most):
+    parts = [Range("t", index, 7, 7 + count, "id") for index, count in enumerate(counts)]
+    cut = planning.sliced(parts, at_least=at_least, at_most_offsets=at_most)
+    for part in parts:
+        pieces = [piece for piece in cut if piece.partition == part.partition]
+        assert [piece.start for piece in pieces] + [part.end] == [part.start] + [piece.end for piece in pieces]
+        assert all(piece.start < piece.end and piece.topic_id == "id" for piece in pieces)
+    if at_most is not None:
+        assert all(piece.end - piece.start <= at_most for piece in cut)
+
+
 def test_ranges_leave_out_what_is_empty_and_begin_new_partitions_where_they_begin():
     assert planning.ranges({A: 5, B: 7}, {A: 5, B: 9, C: 4}, {C: 2}) == [Range("t", 1, 7, 9), Range("u", 0, 2, 4)]
 
@@ -126,7 +177,7 @@ SERVERS = {"kafka.bootstrap.servers": "a:1"}
 
 def test_options_go_by_their_names_in_any_case():
     parsed = source_options({"KAFKA.BOOTSTRAP.SERVERS": "a:1", "Subscribe": "x, y,x", "startingoffsets": "Earliest"})
-    assert (parsed.bootstrap, parsed.topics, parsed.starting_offsets) == ("a:1", ("x", "y"), "earliest")
+    assert (parsed.bootstrap, parsed.topics, parsed.starting) == ("a:1", ("x", "y"), "earliest")
     assert parsed.committed_only
     sink = sink_options({**SERVERS, "topic": "x", "checkpointlocation": "/c", "queryname": "q", "kafka.acks": "all"})
     assert (sink.topic, sink.checkpoint_location, sink.transaction_timeout_ms) == ("x", "/c", 900_000)
@@ -136,10 +187,29 @@ def test_options_go_by_their_names_in_any_case():
     ("options", "sentence"),
     [
         ({"subscribe": "x"}, "reading needs option 'kafka.bootstrap.servers'"),
-        ({**SERVERS}, "exactly one of the options 'subscribe' (topics) and 'assign'"),
+        ({**SERVERS}, "exactly one of the options 'subscribe' (topics), 'subscribePattern' and"),
         ({**SERVERS, "subscribe": "x", "assign": '{"x": [0]}'}, "exactly one of the options"),
         ({**SERVERS, "subscribe": " , "}, "option 'subscribe' names no topic"),
-        ({**SERVERS, "subscribe": "x", "subscribePattern": "y"}, "does not know option 'subscribePattern'"),
+        ({**SERVERS, "subscribe": "x", "subscribePattern": "y"}, "exactly one of the options"),
+        ({**SERVERS, "subscribePattern": "a("}, "is not a regular expression of Python's `re`: missing )"),
+        ({**SERVERS, "subscribe": "x", "endingOffsets": "latest"}, "is for batches: a stream has no use for it"),
+        ({**SERVERS, "subscribe": "x", "endingTimestamp": "5"}, "is for batches"),
+        ({**SERVERS, "subscribe": "x", "startingTimestamp": "now"}, "must be a time in ms since 1970, not 'now'"),
+        ({**SERVERS, "subscribe": "x", "startingOffsetsByTimestamp": '{"x": 5}'}, "must be JSON like"),
+        ({**SERVERS, "subscribe": "x", "startingOffsetsByTimestampStrategy": "latest"}, "needs 'startingTimestamp' or"),
+        ({**SERVERS, "subscribe": "x", "maxTriggerDelay": "5m"}, "needs 'minOffsetsPerTrigger'"),
+        (
+            {**SERVERS, "subscribe": "x", "minOffsetsPerTrigger": "5", "maxTriggerDelay": "5 weeks"},
+            "must be a time such as 500ms, 30s, 15m, 2h or 1d",
+        ),
+        (
+            {**SERVERS, "subscribe": "x", "minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"},
+            "'minOffsetsPerTrigger' (5) is above 'maxOffsetsPerTrigger' (4)",
+        ),
+        ({**SERVERS, "subscribe": "x", "minPartitions": "0"}, "'minPartitions' must be a positive whole number"),
+        ({**SERVERS, "subscribe": "x", "kafka.group.id": "g"}, "name it in option 'commit.group.id'"),
+        ({**SERVERS, "subscribe": "x", "groupIdPrefix": "g"}, "name it in option 'commit.group.id'"),
+        ({**SERVERS, "subscribe": "x", "kafka.auto.offset.reset": "latest"}, "set option 'startingOffsets'"),
         ({**SERVERS, "subscribe": "x", "startingOffset": "y"}, "did you mean 'startingOffsets'?"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": "first"}, "must be earliest, latest or JSON like"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": 3}'}, "must be earliest, latest or JSON"),
@@ -161,7 +231,47 @@ def test_what_a_reader_refuses(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"startingOffsets": "latest"}, "of a batch cannot be latest"),
+        ({"startingOffsets": '{"x": {"0": -1}}'}, "of a batch cannot be latest"),
+        ({"endingOffsets": "earliest"}, "cannot be earliest"),
+        ({"endingOffsets": '{"x": {"0": -2}}'}, "cannot be earliest"),
+        ({"startingOffsets": '{"x": {"0": 5}}', "endingOffsets": '{"x": {"0": 4}}'}, "at offset 5 of x-0, behind 4"),
+        ({"maxOffsetsPerTrigger": "5"}, "'maxOffsetsPerTrigger' is for streams: a batch has no use for it"),
+        ({"commit.group.id": "g"}, "is for streams"),
+    ],
+)
+def test_what_a_reader_of_a_batch_refuses(options, sentence):
+    with pytest.raises(OptionError) as refused:
+        source_options({**SERVERS, "subscribe": "x", **options}, batch=True)
+    assert sentence in str(refused.value)
+
+
+def test_a_time_wins_over_times_and_these_over_offsets():
+    times = {"startingOffsetsByTimestamp": '{"x": {"0": 7}}', "startingOffsets": "earliest"}
+    assert source_options({**SERVERS, "subscribe": "x", **times}).starting == AtTime(
+        "startingOffsetsByTimestamp", {"x": {0: 7}}
+    )
+    assert source_options({**SERVERS, "subscribe": "x", **times, "startingTimestamp": "9"}).starting == AtTime(
+        "startingTimestamp", 9
+    )
+    batch = source_options({**SERVERS, "subscribe": "x", "endingTimestamp": "0", "endingOffsets": "latest"}, batch=True)
+    assert (batch.starting, batch.ending) == ("earliest", AtTime("endingTimestamp", 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("250", 250), ("250ms", 250), ("3 s", 3_000), ("15m", 900_000), ("2min", 120_000), ("1d", 86_400_000)],
+)
+def test_times_as_spark_writes_them(text, ms):
+    options = {**SERVERS, "subscribe": "x", "minOffsetsPerTrigger": "5", "maxTriggerDelay": text}
+    assert source_options(options).max_trigger_delay_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
         ({**SERVERS, "kafka.acks": "1"}, "option 'kafka.acks' can only be all or -1"),
         ({**SERVERS, "kafka.enable.idempotence": "false"}, "can only be true"),
@@ -271,3 +381,19 @@ def test_a_worker_loads_neither_the_broker_nor_its_event_loop():
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
+
+
+def test_rows_are_placed_as_the_java_client_does_or_by_their_value():
+    keys, values = [b"a", None, None, b"a", None], [b"1", b"1", b"2", b"2", None]
+    batch = pa.RecordBatch.from_pydict({"key": pa.array(keys), "Value": pa.array(values)})
+    found = placed(batch, 7)
+    assert found.schema.names == ["key", "Value", "partition"]
+    by_key, one, two = (murmur2(text) % 2**31 % 7 for text in (b"a", b"1", b"2"))
+    assert found.column(2).to_pylist() == [by_key, one, two, by_key, 0]
+
+
+def test_a_row_that_names_its_partition_keeps_it():
+    columns = {"partition": pa.array([3, None], pa.int32()), "value": pa.array(["x", "y"])}
+    found = placed(pa.RecordBatch.from_pydict(columns), 5)
+    assert found.schema.names == ["value", "partition"]
+    assert found.column(1).to_pylist() == [3, murmur2(b"y") % 2**31 % 5]

@@ -16,23 +16,32 @@ from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink_errors import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkError
+from exacta.spark.sink_errors import (
+    CopiedCheckpoint,
+    EndedBeforeItsTime,
+    ForeignRecords,
+    HalfCommitted,
+    NewerDriver,
+    SinkError,
+)
 from exacta.spark.task import write_task
 from tests.conformance.brokers import broker_process
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import CRASH_POINTS, Campaign
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_every_row_once_whatever_is_killed(bootstrap, seed, shuffled):
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("scope", "shuffled"), [("task", False), ("task", True), ("batch", True)])
+def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
     topic = new_topic(bootstrap)
-    campaign = Campaign(bootstrap, topic, seed=seed, shuffled=shuffled)
+    campaign = Campaign(bootstrap, topic, seed=seed, scope=scope, shuffled=shuffled)
     campaign.run()
     assert sum(campaign.crashes.values()) > 0
     check_exactly(bootstrap, topic, campaign.expected)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("point", CRASH_POINTS)
 def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, point):
     topic = new_topic(bootstrap)
@@ -51,7 +60,8 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
     assert [row for row, count in counts.items() if count > 1] != []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("seed", range(1))
 def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
     with broker_process(tmp_path) as broker:
         topic = new_topic(broker.bootstrap)
@@ -96,6 +106,7 @@ class Query:
 
     def driver(self, **settings):
         arguments = {
+            "query_id": "Q",
             "location": "file:/a",
             "marker": TopicPartition(self.topic, 0),
             "transaction_timeout_ms": 60_000,
@@ -104,9 +115,14 @@ class Query:
         }
         return SinkDriver(self.client, self.names.name, **arguments)
 
-    def task(self, prepared, batch_id, task, rows, attempt=0):
-        options = SinkOptions(bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
-        batches = [pa.RecordBatch.from_arrays([pa.array([b"%d" % row for row in rows])], names=["value"])]
+    def task(self, prepared, batch_id, task, rows, attempt=0, partition=None, **settings):
+        options = SinkOptions(
+            bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000, **settings
+        )
+        columns = {"value": pa.array([b"%d" % row for row in rows])}
+        if partition is not None:
+            columns["partition"] = pa.array([partition] * len(rows), pa.int32())
+        batches = [pa.RecordBatch.from_pydict(columns)]
         return write_task(self.client, options, prepared, iter(batches), batch_id=batch_id, task=task, attempt=attempt)
 
     def decide_and_time_out(self, batch_id, timed_out):
@@ -115,7 +131,7 @@ class Query:
         prepared = driver.prepare()
         results = [self.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(3)]
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(prepared.driver, Decision(batch_id, 3, "file:/a", "these", tuple(entries)))
+        driver.decide(prepared.driver, Decision(batch_id, 3, "Q", "file:/a", "these", tuple(entries)))
         for task in timed_out:  # what the broker does to a transaction whose time is up
             init_producer_id(self.client, self.names.attempt(task, 0), transaction_timeout_ms=60_000)
 
@@ -164,14 +180,115 @@ def test_or_only_the_rest_of_it_is_run_again_where_the_slicing_is_the_same(query
     assert query.rows() == [0, 1, 2, 10, 11, 12]
 
 
-def test_an_older_driver_decides_nothing(query):
+def shared(query, prepared, batch_id, task, rows, partition=None, **settings):
+    """Run a task that writes to its own partition, in the driver's transaction."""
+    partition = task if partition is None else partition
+    return query.task(prepared, batch_id, task, rows, partition=partition, transaction_scope="batch", **settings)
+
+
+def test_a_batch_in_one_transaction(query):
+    prepared = query.driver().prepare()
+    results = [shared(query, prepared, 0, task, [task]) for task in range(3)]
+    assert {result.producer for result in results} == {prepared.driver}
+    query.driver().commit([*results, query.task(prepared, 0, 3, [])], 0, tasks=4, reads="these")
+    assert query.rows() == [0, 1, 2]
+    # Whichever way a replay goes, it only drains its input.
+    prepared = query.driver().prepare()
+    again = [shared(query, prepared, 0, 0, [0]), query.task(prepared, 0, 1, [1])]
+    assert [result.replayed for result in again] == [True, True]
+    query.driver().commit(again, 0, tasks=2, reads="these")
+    assert query.rows() == [0, 1, 2]
+
+
+def test_one_transaction_before_its_decision_is_nothing(query):
+    prepared, driver = query.driver().prepare(), query.driver()
+    results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
+    driver.records.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
+    prepared = query.driver().prepare()
+    assert prepared.decided_batch == -1
+    with pytest.raises(NewerDriver):
+        driver.commit(results, 0, tasks=2, reads="these")
+    driver.abort(results, 0)
+    results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
+    query.driver().commit(results, 0, tasks=2, reads="these")
+    assert query.rows() == [0, 1]
+
+
+def test_two_writers_of_one_partition_in_one_transaction_are_refused(query):
+    """The broker took the second one's records for repeats of the first one's."""
+    prepared = query.driver().prepare()
+    results = [shared(query, prepared, 0, task, [task], partition=1) for task in range(2)]
+    with pytest.raises(SinkError, match=r"several tasks wrote to partition 1 .* exacta\.spark\.one_task_per_partition"):
+        query.driver().commit(results, 0, tasks=2, reads="these")
+    query.driver().abort(results, 0)
+    assert query.rows() == []
+
+
+def test_no_task_is_repeated_within_one_transaction(query):
+    prepared = query.driver().prepare()
+    result = shared(query, prepared, 0, 0, [0])
+    with pytest.raises(SinkError, match="no task can be repeated: the batch is given up"):
+        shared(query, prepared, 0, 1, [1], attempt=1)
+    query.driver().abort([result, None], 0)
+    with pytest.raises(NewerDriver):
+        shared(query, prepared, 0, 2, [2])
+    assert held_back(query.client.bootstrap, query.topic) == {}
+    assert query.rows() == []
+
+
+def test_one_transaction_that_was_ended_from_outside_is_not_decided_about(query):
+    """The decision record alone would begin another one with the same epoch."""
+    prepared = query.driver().prepare()
+    result = shared(query, prepared, 0, 0, [0])
+    end_transaction(query.client, prepared.driver, commit=False)
+    with pytest.raises(SinkError, match="was ended before its batch was decided"):
+        query.driver().commit([result], 0, tasks=1, reads="these")
+    query.driver().abort([result], 0)
+    prepared = query.driver().prepare()
+    assert prepared.decided_batch == -1
+    query.driver().commit([shared(query, prepared, 0, 0, [0])], 0, tasks=1, reads="these")
+    assert query.rows() == [0]
+
+
+def test_what_timed_out_in_part_is_repeated_in_one_transaction(query):
+    query.settings["replay_deterministic"] = True
+    query.decide_and_time_out(0, timed_out=[0, 2])
+    for _ in range(2):
+        prepared = query.driver().prepare()
+        results = [shared(query, prepared, 0, task, [task]) for task in range(3)]
+        query.driver().commit(results, 0, tasks=3, reads="these")
+        assert query.rows() == [0, 1, 2]
+    assert query.driver().prepare().committed_tasks is None
+
+
+def test_a_named_job_with_another_checkpoint_is_refused_and_the_running_one_not_harmed(query):
+    running = query.driver().prepare()
+    query.driver().commit([query.task(running, 0, 0, [0])], 0, tasks=1, reads="these")
+    running = query.driver().prepare()
+    with pytest.raises(
+        ForeignRecords, match="has committed batches up to 0 as query Q, from the checkpoint at 'file:/a'"
+    ):
+        query.driver(query_id="R", location="file:/b").prepare()
+    query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1, reads="those")
+    assert query.rows() == [0, 1]
+
+
+def test_a_query_that_begins_anew_says_so(query, caplog):
+    prepared = query.driver(query_id=query.names.name).prepare()
+    assert [query.names.name in text and "transactional.id.prefix" in text for text in caplog.messages] == [True]
+    query.driver(query_id=query.names.name).prepare()
+    assert len(caplog.messages) == 1
+    assert prepared.decided_batch == -1
+
+
+def test_an_older_driver_decides_nothing(query, way):
     old = query.driver().prepare()
     result = query.task(old, 0, 0, [1])
     new = query.driver().prepare()
-    with pytest.raises(SinkError, match="was ended before its batch was decided"):
+    with pytest.raises(NewerDriver if way == "at once" else EndedBeforeItsTime):
         query.driver().commit([result], 0, tasks=1, reads="these")
     with pytest.raises(NewerDriver):
-        query.driver().decide(old.driver, Decision(0, 1, "file:/a", "these", ()))
+        query.driver().decide(old.driver, Decision(0, 1, "Q", "file:/a", "these", ()))
     with pytest.raises(NewerDriver):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
@@ -213,7 +330,7 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
         query.driver().abort(outdated, 0)
     if moment in ("decided", "half ended"):
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(new.driver, Decision(batch_id, 2, "file:/a", "these", tuple(entries)))
+        driver.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
         if moment == "half ended":
             driver.end_all(entries[:1])
         query.driver().abort(outdated, 0)
@@ -223,6 +340,7 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
     assert query.rows() == [0, 1]
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("ending", ["abort", "commit"])
 @pytest.mark.parametrize("step", ["records.decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
 def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
@@ -250,6 +368,7 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
         assert (ending, step) in (("commit", "records.decision"), ("commit", "sweeper.silent_attempts"))
 
 
+@pytest.mark.usefixtures("way")
 def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, monkeypatch):
     """Its rows are gone, and the marker began another one with the same epoch."""
 
@@ -273,10 +392,11 @@ def test_a_task_that_an_abort_has_missed_opens_nothing(query, monkeypatch):
     spoken = query.task(prepared, 0, 1, [1])
 
     def abort_first(client, transactional_id, **settings):
-        query.driver().abort([None, spoken], 0)
+        if transactional_id == query.names.attempt(0, 0):
+            query.driver().abort([None, spoken], 0)
         return init_producer_id(client, transactional_id, **settings)
 
-    monkeypatch.setattr("exacta.spark.task.init_producer_id", abort_first)
+    monkeypatch.setattr("exacta.spark.incarnations.init_producer_id", abort_first)
     with pytest.raises(NewerDriver):
         query.task(prepared, 0, 0, [0])
     assert held_back(query.client.bootstrap, query.topic) == {}
@@ -287,23 +407,27 @@ def test_abort_leaves_a_decided_batch_alone(query):
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [1])
     loser = query.task(prepared, 0, 1, [2])
-    driver.decide(prepared.driver, Decision(0, 2, "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),)))
+    driver.decide(
+        prepared.driver, Decision(0, 2, "Q", "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),))
+    )
     query.driver().abort([result, loser], 0)
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == [1]
 
 
-def test_a_decision_about_hundreds_of_tasks(query):
+def test_a_decision_about_hundreds_of_tasks(query, way):
     prepared = query.driver().prepare()
     results = [query.task(prepared, 0, task, [task]) for task in range(250)]
     driver = query.driver()
-    driver.end_all = lambda entries: pytest.fail("killed here")
+    after_the_decision = "sweep" if way == "at once" else "end_all"
+    setattr(driver, after_the_decision, lambda *_: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.commit(results, 0, tasks=250, reads="these")
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == list(range(250))
 
 
+@pytest.mark.usefixtures("way")
 def test_tasks_without_rows_and_batches_without_any(query):
     prepared = query.driver().prepare()
     assert query.task(prepared, 0, 0, []).producer is None
@@ -388,5 +512,7 @@ def test_another_marker_topic_does_not_make_the_query_a_new_one(query):
 def test_a_time_out_that_the_broker_does_not_allow_is_explained(query):
     options = SinkOptions(bootstrap=query.client.bootstrap, topic=query.topic, transaction_timeout_ms=2_000_000_000)
     batch = pa.RecordBatch.from_arrays([pa.array([b"x"])], names=["value"])
+    with pytest.raises(SinkError, match=r"lower option 'kafka\.transaction\.timeout\.ms'"):
+        query.driver(transaction_timeout_ms=2_000_000_000).prepare()
     with pytest.raises(SinkError, match=r"lower option 'kafka\.transaction\.timeout\.ms'"):
         write_task(query.client, options, query.driver().prepare(), iter([batch]), batch_id=0, task=0, attempt=0)

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
-from exacta.spark import session
+from exacta.spark import one_task_per_partition, session
 from tests.conformance.brokers import broker_process
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, read_committed
@@ -93,6 +93,58 @@ def test_a_commit_that_fails_after_the_decision(spark, bootstrap, tmp_path):
         run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
     run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
     check_exactly(bootstrap, sink, range(1000))
+
+
+def test_a_batch_in_one_transaction_is_shuffled_by_partition(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 3), new_topic(bootstrap, 4)
+    fill(bootstrap, source, range(2000))
+    rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=900).select("key", "value")
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": sink}
+    placed = one_task_per_partition(rows, options)
+    run(writing(placed, bootstrap, tmp_path / "one", **options, **{"transaction.scope": "batch"}))
+    check_exactly(bootstrap, sink, range(2000))
+    # Where the tasks write anywhere, the batch is refused whole.
+    other = new_topic(bootstrap, 1)
+    options = {"topic": other, "transaction.scope": "batch"}
+    with pytest.raises(StreamingQueryException, match="one_task_per_partition"):
+        run(writing(rows, bootstrap, tmp_path / "two", **options))
+    check_exactly(bootstrap, other, [])
+
+
+def test_a_task_that_fails_in_a_transaction_that_all_share_fails_the_batch(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
+    fill(bootstrap, source, range(500))
+    rows = reading(spark, bootstrap, source).selectExpr("key", "value", "partition")
+    options = {"topic": sink, "transaction.scope": "batch", "fault.directory": str(tmp_path)}
+    faults.arm(tmp_path, faults.TASK_FAILS)
+    with pytest.raises(StreamingQueryException, match="no task can be repeated: the batch is given up"):
+        run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    check_exactly(bootstrap, sink, range(500))
+
+
+def test_a_deleted_checkpoint_is_refused_where_the_job_has_a_name(spark, bootstrap, tmp_path):
+    import shutil
+
+    source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    fill(bootstrap, source, range(100))
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    options = {"topic": sink, "transactional.id.prefix": f"job-{sink}"}
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", **options))
+    shutil.rmtree(tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException, match="was the old one deleted"):
+        run(writing(rows, bootstrap, tmp_path / "checkpoint", **options))
+    check_exactly(bootstrap, sink, range(100))
+
+
+def test_at_least_once_repeats_what_a_failed_task_wrote(spark, bootstrap, tmp_path):
+    source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    fill(bootstrap, source, range(100))
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    options = {"topic": sink, "delivery.guarantee": "at-least-once", "fault.directory": str(tmp_path)}
+    faults.arm(tmp_path, faults.TASK_FAILS)
+    run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
+    assert sorted(int(value) for _, _, value in read_committed(bootstrap, sink)) == sorted([*range(100)] * 2)
 
 
 def test_a_broker_that_is_killed_while_the_query_runs(spark, tmp_path):

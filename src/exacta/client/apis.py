@@ -2,8 +2,9 @@
 
 Owns the table; the codec may know more. The upper bounds are a decision, not an omission: Produce 11, EndTxn 4,
 TxnOffsetCommit 4, AddPartitionsToTxn 3 and InitProducerId 4 are the last versions whose use means version 1 of the
-transaction protocol (KIP-890), Fetch 12 and Metadata 9 the last that name topics, OffsetFetch 7 and FindCoordinator 3
-the last with one key each (their successors bundle keys, which serves nobody here).
+transaction protocol (KIP-890), Metadata 12 and OffsetCommit 8 are all that is needed of them, Fetch 13 is the first
+that names topics by their ids (12, by name, serves where an id is unknown: `fetcher.py`), OffsetFetch 7 and
+FindCoordinator 3 are the last with one key each (their successors bundle keys, which serves nobody here).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from exacta.protocol.messages.k00_produce import ProduceRequest, ProduceResponse
 from exacta.protocol.messages.k01_fetch import FetchRequest, FetchResponse
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
+from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
 from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -25,11 +28,13 @@ from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnReque
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from exacta.protocol.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
 
 API_VERSIONS_KEY = 18
 
@@ -45,11 +50,13 @@ class Call(NamedTuple):
 
 _CALLS: dict[type[Any], Call] = {
     ProduceRequest: Call(0, ProduceResponse, 3, 11),
-    FetchRequest: Call(1, FetchResponse, 4, 12),
+    FetchRequest: Call(1, FetchResponse, 4, 13),
     ListOffsetsRequest: Call(2, ListOffsetsResponse, 2, 7),
-    MetadataRequest: Call(3, MetadataResponse, 4, 9),
+    MetadataRequest: Call(3, MetadataResponse, 4, 12),
+    OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 8),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
+    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 4),
     # After version 0 of the handshake tokens would travel without requests around them.
     SaslHandshakeRequest: Call(17, SaslHandshakeResponse, 1, 1),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
@@ -60,8 +67,10 @@ _CALLS: dict[type[Any], Call] = {
     EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
+    DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
+    EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
 }
 
 

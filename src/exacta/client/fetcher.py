@@ -11,11 +11,17 @@ from typing import Any, NamedTuple
 from exacta.client.committed import next_offset
 from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline
-from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
+from exacta.client.errors import ClientError, ConnectionLost, ErrorClass, KafkaError
 from exacta.client.routing import Client, Leader, for_one_request
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.schema import NO_UUID
+
+#: The last version of Fetch that names topics; those after it know them by their ids only.
+_LAST_BY_NAME = 12
+#: A broker hears of a new topic within this time.
+_OUTDATED_FOR_MS = 2_000.0
 
 
 class Fetched(NamedTuple):
@@ -34,10 +40,38 @@ class OffsetOutOfRange(KafkaError):
         super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"reading {partition.topic}-{partition.partition} at {offset}")
 
 
+class TopicReplaced(ClientError):
+    """A topic is not the one that was asked for: it was deleted and made anew under the same name (KIP-516)."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        super().__init__(f"topic '{topic}' was deleted and made anew")
+
+
+def send_fetch(connection: Connection, request: FetchRequest, deadline: Deadline) -> None:
+    """Send a fetch: by topic ids where it has them and the broker takes them, else by names (KIP-516)."""
+    version = connection.version_of(request)
+    if any(topic.topic_id == NO_UUID for topic in request.topics):
+        version = min(version, _LAST_BY_NAME)
+    connection.send(request, deadline, version=version)
+
+
+def _takes_ids(connection: Connection, request: FetchRequest) -> bool:
+    return connection.version_of(request) > _LAST_BY_NAME
+
+
 def fetch_request(
-    positions: dict[TopicPartition, int], *, isolation_level: int, max_wait_ms: int, max_bytes: int
+    positions: dict[TopicPartition, int],
+    *,
+    isolation_level: int,
+    max_wait_ms: int,
+    max_bytes: int,
+    topic_id: bytes | None = None,
 ) -> FetchRequest:
-    """Return the fetch of several partitions of one leader, without a session (KIP-227)."""
+    """Return the fetch of several partitions of one leader, without a session (KIP-227).
+
+    `topic_id` is for a fetch of one topic: a broker then refuses where another topic has that name by now.
+    """
     topics: dict[str, list[FetchPartition]] = {}
     for (topic, partition), offset in positions.items():
         topics.setdefault(topic, []).append(
@@ -51,7 +85,10 @@ def fetch_request(
         isolation_level=isolation_level,
         session_id=0,
         session_epoch=-1,
-        topics=[FetchTopic(topic=topic, partitions=entries) for topic, entries in topics.items()],
+        topics=[
+            FetchTopic(topic=topic, topic_id=topic_id or NO_UUID, partitions=entries)
+            for topic, entries in topics.items()
+        ],
     )
 
 
@@ -64,16 +101,19 @@ def fetch_range(
     isolation_level: int,
     max_bytes: int = 4 * 1024 * 1024,
     timeout_ms: float = 120_000,
+    topic_id: bytes | None = None,
 ) -> Iterator[Fetched]:
     """Yield what a partition holds from offset `start` up to, not including, `end`.
 
     The first batch may begin before `start` and the last one end behind `end`. Raises `OffsetOutOfRange`, `KafkaError`,
-    and `DeadlineExceeded` where no progress is made for `timeout_ms`.
+    `TopicReplaced` where the topic's id is no longer `topic_id`, and `DeadlineExceeded` where no progress is made for
+    `timeout_ms`.
     """
-    reader = _Reader(client, partition, isolation_level, max_bytes)
+    reader = _Reader(client, partition, isolation_level, max_bytes, topic_id)
     position = start
     deadline = client.deadline(timeout_ms)
     backoff = Backoff()
+    doubtful: Deadline | None = None
     try:
         while position < end:
             try:
@@ -89,6 +129,14 @@ def fetch_range(
                     continue
                 if reached < end:
                     reader.prefetch(reached, deadline)
+            except TopicReplaced as replaced:
+                # What we, or the broker that was asked, know of the topic may be older than the id.
+                doubtful = doubtful or Deadline(_OUTDATED_FOR_MS)
+                if doubtful.passed:
+                    raise
+                client.forget(Leader(*partition))
+                backoff.wait(deadline, replaced)
+                continue
             except ConnectionLost as lost:
                 reader.close()
                 client.forget(Leader(*partition))
@@ -115,25 +163,41 @@ def fetch_range(
 class _Reader:
     """One connection to the partition's leader, with at most one fetch in flight."""
 
-    def __init__(self, client: Client, partition: TopicPartition, isolation_level: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        partition: TopicPartition,
+        isolation_level: int,
+        max_bytes: int,
+        topic_id: bytes | None,
+    ) -> None:
         self._client = client
         self._partition = partition
         self._isolation_level = isolation_level
         self._max_bytes = max_bytes
+        self._topic_id = topic_id
+        self._looked_up = False
         self._connection: Connection | None = None
 
     def prefetch(self, position: int, deadline: Deadline) -> None:
         if self._connection is None or self._connection.closed:
             leader = self._client.resolve(Leader(*self._partition), deadline)
             assert leader is not None
+            self._check_topic()
             self._connection = self._client.open(leader, deadline)
         request = fetch_request(
             {self._partition: position},
             isolation_level=self._isolation_level,
             max_wait_ms=500,
             max_bytes=self._max_bytes,
+            topic_id=self._topic_id,
         )
-        self._connection.send(request, deadline)
+        if self._topic_id is not None and not self._looked_up and not _takes_ids(self._connection, request):
+            # A broker that fetches by name does not notice: look at which topic that is now.
+            self._client.refresh([self._partition.topic], deadline)
+            self._check_topic()
+            self._looked_up = True
+        send_fetch(self._connection, request, deadline)
 
     def fetch(self, position: int, deadline: Deadline) -> Any:
         """Return the partition's part of the reply to the fetch in flight, sending one where there is none."""
@@ -144,6 +208,11 @@ class _Reader:
         if reply.error_code != ErrorCode.NONE:
             raise _error(self._client, reply.error_code, self._partition)
         return reply.responses[0].partitions[0]
+
+    def _check_topic(self) -> None:
+        found = self._client.topic_id(self._partition.topic)
+        if self._topic_id is not None and found is not None and found != self._topic_id:
+            raise TopicReplaced(self._partition.topic)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -1,7 +1,8 @@
-"""A transactional producer for one task: record batches, sequences, up to five requests in flight per broker.
+"""An idempotent producer for one task: record batches, sequences, up to five requests in flight per broker.
 
-Owns the batches that are not yet acknowledged and their order. Ends no transaction: somebody else does, by the ids of
-`producer`. Uses connections of its own, since its requests stay in flight.
+Owns the batches that are not yet acknowledged and their order. Writes into the transaction of its `producer`, where
+that has a transactional id, and ends none: somebody else does, by the ids of `producer`. Uses connections of its own,
+since its requests stay in flight.
 
 Theory of operation. Records gather in one builder per partition; a full builder becomes a *batch* with its sequence,
 which never changes afterwards, so sending it again cannot store it twice (KIP-98). Per partition the batches form a
@@ -71,8 +72,8 @@ class _Partition:
         self.retrying = False  # something in flight failed: send nothing until all in flight is settled
 
 
-class TransactionalProducer:
-    """Writes records into the transaction of `producer`.
+class IdempotentProducer:
+    """Writes records as `producer`, into its transaction where it has a transactional id.
 
     Raises `KafkaError` for a code that repeating cannot mend, `DeadlineExceeded` when nothing succeeds any more.
     """
@@ -147,7 +148,7 @@ class TransactionalProducer:
         queue.builder = DefaultRecordBatchBuilder(
             2,
             self._compression,
-            1,
+            int(self._producer.is_transactional),
             self._producer.producer_id,
             self._producer.producer_epoch,
             queue.sequence,
@@ -190,7 +191,8 @@ class TransactionalProducer:
         if all(queue.added or not queue.batches for queue in self._partitions.values()):
             return
         new = [queue for queue in self._partitions.values() if not queue.added]
-        add_partitions(self._client, self._producer, [queue.name for queue in new], self._deadline)
+        if self._producer.is_transactional:
+            add_partitions(self._client, self._producer, [queue.name for queue in new], self._deadline)
         for queue in new:
             queue.added = True
 
@@ -239,7 +241,7 @@ class TransactionalProducer:
             data = PartitionProduceData(index=queue.name.partition, records=batch.records)
             topics.setdefault(queue.name.topic, []).append(data)
         request = ProduceRequest(
-            transactional_id=self._producer.transactional_id,
+            transactional_id=self._producer.transactional_id or None,
             acks=-1,
             timeout_ms=self._client.cluster.request_timeout_ms,
             topic_data=[TopicProduceData(name=topic, partition_data=data) for topic, data in topics.items()],

@@ -28,7 +28,7 @@ from exacta.client.security import Cluster
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.schema import NO_UUID, Message
 
 GROUP = 0
 TRANSACTION = 1
@@ -77,7 +77,11 @@ class Controller(NamedTuple):
     """The broker that creates topics."""
 
 
-Route = Node | Coordinator | Leader | Controller
+class Anyone(NamedTuple):
+    """Whichever broker answers."""
+
+
+Route = Node | Coordinator | Leader | Controller | Anyone
 
 
 class Client:
@@ -94,6 +98,7 @@ class Client:
         self._brokers_doubtful = False
         self._controller_id = -1
         self._leaders: dict[str, dict[int, int]] = {}
+        self._topic_ids: dict[str, bytes] = {}
         self._coordinators: dict[Coordinator, int] = {}
 
     def clone(self) -> Client:
@@ -101,6 +106,7 @@ class Client:
         twin = Client(self.cluster, call_timeout_ms=self.call_timeout_ms)
         twin._brokers, twin._controller_id = dict(self._brokers), self._controller_id
         twin._leaders = {topic: dict(leaders) for topic, leaders in self._leaders.items()}
+        twin._topic_ids = dict(self._topic_ids)
         twin._coordinators = dict(self._coordinators)
         return twin
 
@@ -170,6 +176,22 @@ class Client:
                 self.forget(route)
             backoff.wait(deadline, error)
 
+    def offers(self, route: Route, request: Message, deadline: Deadline | None = None) -> bool:
+        """Return whether the broker that `route` leads to serves an API in a version that we speak.
+
+        Raises what `call` raises where no broker answers.
+        """
+        deadline = deadline or self.deadline()
+        backoff = Backoff()
+        while True:
+            try:
+                connection = self.connection(route, deadline)
+            except ConnectionLost as lost:
+                self.forget(route)
+                backoff.wait(deadline, lost)
+                continue
+            return connection.serves(request)
+
     def connection(self, route: Route, deadline: Deadline) -> Connection:
         """Return an open connection to the broker that `route` leads to, looking it up where unknown.
 
@@ -229,6 +251,8 @@ class Client:
                 if self._controller_id not in self._brokers:
                     self.refresh([], deadline)
                 return self._controller_id if self._controller_id in self._brokers else None
+            case Anyone():
+                return None
 
     def forget(self, route: Route) -> None:
         """Forget what `route` was resolved to, and the connection behind it where it is closed."""
@@ -241,6 +265,9 @@ class Client:
                 self._controller_id = -1
             case Node():
                 self._brokers_doubtful = True
+            case Anyone():
+                if self._seed is not None and self._seed.closed:
+                    self._seed = None
 
     def nodes(self, deadline: Deadline | None = None) -> list[int]:
         """Return the ids of all brokers."""
@@ -275,6 +302,22 @@ class Client:
                 return {topic: len(self._leaders[topic]) for topic in wanted}
             backoff.wait(deadline, unsettled)
 
+    def topic_names(self, *, deadline: Deadline | None = None) -> list[str]:
+        """Return the names of all topics that this client may see, without the cluster's internal ones."""
+        deadline = deadline or self.deadline()
+        backoff = Backoff()
+        while True:
+            try:
+                response = self._ask_anyone(MetadataRequest(topics=None, allow_auto_topic_creation=False), deadline)
+            except ConnectionLost as lost:
+                backoff.wait(deadline, lost)
+            else:
+                return sorted(topic.name for topic in response.topics if not topic.is_internal)
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """Return the id of a topic (KIP-516) as it was last looked up; None where the cluster gives none."""
+        return self._topic_ids.get(topic)
+
     def refresh(self, topics: list[str], deadline: Deadline, *, create: bool = False) -> Mapping[str, int]:
         """Ask any broker for the brokers and for the leaders of `topics`; return the error code of each topic."""
         request = MetadataRequest(
@@ -286,7 +329,10 @@ class Client:
         codes: dict[str, int] = {}
         for topic in response.topics:
             codes[topic.name] = topic.error_code
+            self._topic_ids.pop(topic.name, None)
             if topic.error_code == ErrorCode.NONE:
+                if topic.topic_id != NO_UUID:
+                    self._topic_ids[topic.name] = topic.topic_id
                 self._leaders[topic.name] = {
                     entry.partition_index: entry.leader_id for entry in topic.partitions if entry.leader_id >= 0
                 }

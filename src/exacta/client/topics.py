@@ -58,14 +58,15 @@ def create_topic(
 def list_offsets(
     client: Client,
     partitions: Iterable[TopicPartition],
-    at: int,
+    at: int | Mapping[TopicPartition, int],
     *,
     isolation_level: int = READ_COMMITTED,
     deadline: Deadline | None = None,
 ) -> dict[TopicPartition, int]:
     """Return an offset of each partition: `at` is EARLIEST, LATEST or a timestamp in ms (first offset not older).
 
-    With READ_COMMITTED the latest offset is the last stable one. A timestamp after all records yields -1.
+    It is one for all partitions, or one for each. With READ_COMMITTED the latest offset is the last stable one. A
+    timestamp after all records yields -1.
     """
     deadline = deadline or client.deadline()
     missing = set(partitions)
@@ -101,10 +102,14 @@ def _by_leader(
     return by_node
 
 
-def _request(partitions: Iterable[TopicPartition], at: int, isolation_level: int) -> ListOffsetsRequest:
+def _request(
+    partitions: Iterable[TopicPartition], at: int | Mapping[TopicPartition, int], isolation_level: int
+) -> ListOffsetsRequest:
     topics: dict[str, list[ListOffsetsPartition]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(ListOffsetsPartition(partition_index=partition, timestamp=at))
+    for partition in partitions:
+        wanted = at if isinstance(at, int) else at[partition]
+        entry = ListOffsetsPartition(partition_index=partition.partition, timestamp=wanted)
+        topics.setdefault(partition.topic, []).append(entry)
     return ListOffsetsRequest(
         replica_id=-1,
         isolation_level=isolation_level,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
-from exacta.client.routing import GROUP, TRANSACTION, BrokerGone, Client, Coordinator, Node, Route
+from exacta.client.routing import GROUP, TRANSACTION, Anyone, BrokerGone, Client, Coordinator, Node, Route
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
@@ -32,11 +32,16 @@ from exacta.protocol.schema import Message
 
 
 class Producer(NamedTuple):
-    """One incarnation of a transactional id."""
+    """One incarnation of a transactional id, or a producer without one (whose transactional id is empty)."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it writes in transactions."""
+        return bool(self.transactional_id)
 
 
 class TopicPartition(NamedTuple):
@@ -93,12 +98,24 @@ def init_producer_id(
     return Producer(transactional_id, response.producer_id, response.producer_epoch)
 
 
+def new_producer(client: Client, deadline: Deadline | None = None) -> Producer:
+    """Return a new idempotent producer without a transactional id (KIP-98)."""
+    response = client.call(
+        Anyone(),
+        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1),
+        what="asking for a producer id",
+        codes=lambda reply: (reply.error_code,),
+        deadline=deadline,
+    )
+    return Producer("", response.producer_id, response.producer_epoch)
+
+
 def add_partitions(
     client: Client, producer: Producer, partitions: Iterable[TopicPartition], deadline: Deadline | None = None
 ) -> None:
     """Add partitions to the transaction of `producer`, beginning it where none is open."""
     topics = [
-        AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in _by_topic(partitions).items()
+        AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in by_topic(partitions).items()
     ]
     client.call(
         Coordinator(TRANSACTION, producer.transactional_id),
@@ -205,12 +222,15 @@ def fetch_offset(
 
 
 def fetch_offsets(
-    client: Client, group: str, deadline: Deadline | None = None
+    client: Client, group: str, *, stable: bool = False, deadline: Deadline | None = None
 ) -> dict[TopicPartition, CommittedOffset]:
-    """Return everything that `group` has committed; what an open transaction will change is as it was before."""
+    """Return everything that `group` has committed.
+
+    What an open transaction will change is as it was before; with `stable` its end is waited for.
+    """
     response = client.call(
         Coordinator(GROUP, group),
-        OffsetFetchRequest(group_id=group, topics=None, require_stable=False),
+        OffsetFetchRequest(group_id=group, topics=None, require_stable=stable),
         what=f"reading the offsets of group '{group}'",
         codes=_offset_fetch_codes,
         deadline=deadline,
@@ -360,7 +380,8 @@ def _description_in(reply: Any) -> TransactionDescription | None:
     return None
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+    """Return the partitions' numbers by topic, as requests name them."""
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)

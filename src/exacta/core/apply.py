@@ -7,6 +7,7 @@ from exacta.core.commands import OffsetToCommit
 from exacta.core.events import (
     BatchAppended,
     Event,
+    GroupDeleted,
     MemberSeen,
     MembershipChanged,
     NothingAborted,
@@ -176,6 +177,11 @@ def _transactional_offsets_committed(state: State, event: TransactionalOffsetsCo
     _store(state, pending, event.offsets, event.at_ms)
 
 
+def _group_deleted(state: State, event: GroupDeleted) -> None:
+    state.groups.pop(event.group_id, None)
+    state.volatile.memberships.pop(event.group_id, None)
+
+
 def _membership_changed(state: State, event: MembershipChanged) -> None:
     before = state.volatile.memberships.get(event.group_id, NOBODY)
     for member_id in before.members.keys() - event.membership.members.keys():
@@ -202,6 +208,7 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalOffsetsCommitted: _transactional_offsets_committed,
     TransactionEnded: _transaction_ended,
     OffsetsCommitted: _offsets_committed,
+    GroupDeleted: _group_deleted,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
     NothingAborted: _nothing_aborted,

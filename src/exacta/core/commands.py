@@ -92,6 +92,22 @@ class EndTransaction(Command, frozen=True, kw_only=True):
     commit: bool
 
 
+class TransactionToEnd(Struct, frozen=True, kw_only=True):
+    """One transaction of a set; its owner has written to `partitions`, or does not say where to."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    partitions: tuple[tuple[str, int], ...] = ()
+
+
+class EndTransactions(Command, frozen=True, kw_only=True):
+    """Commit or abort a set of transactions, all or none (a request of our own)."""
+
+    transactions: tuple[TransactionToEnd, ...]
+    commit: bool
+
+
 class ExpireTransaction(Command, frozen=True, kw_only=True):
     """Timer: abort the transaction of this id if its time is up; names no transaction, so that one timer serves all."""
 
@@ -130,6 +146,12 @@ class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
     offsets: tuple[OffsetToCommit, ...]
     member_id: str = ""
     generation: int = NO_GENERATION
+
+
+class DeleteGroup(Command, frozen=True, kw_only=True):
+    """Delete a group that nobody is a member of, with all of its offsets (DeleteGroups)."""
+
+    group_id: str
 
 
 # --- groups, classic protocol -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core import append, group, offsets, topics, transaction
+from exacta.core import append, group, group_deletion, offsets, topics, transaction, transaction_set
 from exacta.core.commands import (
     AddGroup,
     AddPartitions,
@@ -12,8 +12,10 @@ from exacta.core.commands import (
     CommitOffsets,
     CommitTransactionalOffsets,
     CreateTopic,
+    DeleteGroup,
     DeleteTopic,
     EndTransaction,
+    EndTransactions,
     ExpireMember,
     ExpireRebalance,
     ExpireTransaction,
@@ -49,9 +51,11 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     AddPartitions: transaction.add_partitions,
     AddGroup: transaction.add_group,
     EndTransaction: transaction.end,
+    EndTransactions: transaction_set.end_all,
     ExpireTransaction: transaction.expire,
     CommitOffsets: offsets.commit_offsets,
     CommitTransactionalOffsets: offsets.commit_transactional_offsets,
+    DeleteGroup: group_deletion.delete,
     JoinGroup: group.join,
     SyncGroup: group.sync,
     Heartbeat: group.heartbeat,

@@ -136,6 +136,12 @@ class NothingAborted(Event, frozen=True, kw_only=True, array_like=True, tag=12):
     transactional_id: str
 
 
+class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=13):
+    """The group is gone with its offsets, those of open transactions included."""
+
+    group_id: str
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -146,6 +152,7 @@ DurableEvent = (
     | TransactionalOffsetsCommitted
     | TransactionEnded
     | OffsetsCommitted
+    | GroupDeleted
 )
 
 _encoder = msgspec.msgpack.Encoder()

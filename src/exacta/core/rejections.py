@@ -26,6 +26,8 @@ class Rejection(Enum):
     TRANSACTION_NOT_BEGUN = auto()
     """The partition or group is not part of an open transaction of this producer."""
     INVALID_TRANSACTIONAL_ID = auto()
+    TOO_MANY_TRANSACTIONS = auto()
+    """More than may be ended in one step: end them one by one."""
     # groups (classic protocol) and offsets
     UNKNOWN_MEMBER_ID = auto()
     ILLEGAL_GENERATION = auto()
@@ -34,6 +36,8 @@ class Rejection(Enum):
     INVALID_SESSION_TIMEOUT = auto()
     INVALID_GROUP_ID = auto()
     GROUP_MAX_SIZE_REACHED = auto()
+    NON_EMPTY_GROUP = auto()
+    GROUP_ID_NOT_FOUND = auto()
     OFFSET_METADATA_TOO_LARGE = auto()
     OFFSET_OUT_OF_RANGE = auto()
     # storage

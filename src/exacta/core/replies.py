@@ -38,6 +38,12 @@ class TransactionEnded(Reply, frozen=True, kw_only=True):
     producer_epoch: ProducerEpoch
 
 
+class TransactionsRefused(Reply, frozen=True, kw_only=True):
+    """Of a set of transactions none was ended: `rejections`, in the command's order, say which stood in the way."""
+
+    rejections: tuple[Rejection | None, ...]
+
+
 class TopicCreated(Reply, frozen=True, kw_only=True):
     """A topic exists now."""
 

@@ -24,6 +24,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     retained_batches: int = 5
     """Batches remembered per producer and partition to recognise repeats (KIP-98); clients have at most 5 in flight."""
     transaction_max_timeout_ms: int = 900_000
+    max_transactions_ended_at_once: int = 10_000
+    """In one command (EndTransactions), together with the partitions that they hold: a bound on how long everybody else
+    waits for it."""
+    max_partitions_ended_at_once: int = 20_000
     offset_metadata_max_bytes: int = 4096
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

@@ -55,16 +55,28 @@ def next_pair(state: State, producer_id: ProducerId, producer_epoch: ProducerEpo
     return producer_id, ProducerEpoch(producer_epoch + 1)
 
 
-def ending(state: State, held: Transactional, *, commit: bool, now_ms: int) -> TransactionEnded:
+def ending(
+    state: State,
+    held: Transactional,
+    *,
+    commit: bool,
+    now_ms: int,
+    next_offsets: dict[PartitionId, Offset] | None = None,
+) -> TransactionEnded:
     """Make the one event that ends the open transaction.
 
-    Only partitions that were written to get a marker: a lone abort marker confuses readers.
+    Only partitions that were written to get a marker: a lone abort marker confuses readers. `next_offsets` is where
+    the markers of several endings in one outcome leave off, and is kept up to date here.
     """
+    if next_offsets is None:
+        next_offsets = {}
     markers: list[tuple[PartitionId, Offset]] = []
     for partition_id in sorted(held.partitions):
         partition = state.partitions[partition_id]
         if held.producer_id in partition.open_transactions:
-            markers.append((partition_id, partition.next_offset))
+            offset = next_offsets.get(partition_id, partition.next_offset)
+            next_offsets[partition_id] = Offset(offset + 1)
+            markers.append((partition_id, offset))
     return TransactionEnded(
         transactional_id=held.transactional_id,
         producer_id=held.producer_id,

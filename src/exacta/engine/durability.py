@@ -12,8 +12,10 @@ from exacta.core.commands import (
     CommitOffsets,
     CommitTransactionalOffsets,
     CreateTopic,
+    DeleteGroup,
     DeleteTopic,
     EndTransaction,
+    EndTransactions,
     ExpireMember,
     ExpireRebalance,
     ExpireTransaction,
@@ -33,10 +35,12 @@ WAITS: dict[type[Command], bool] = {
     InitProducerId: True,
     # promises the outcome
     EndTransaction: True,
+    EndTransactions: True,
     ExpireTransaction: True,
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,
+    DeleteGroup: True,
     # promises only that the next request is accepted, which makes up for it if a crash forgets this one
     AddPartitions: False,
     AddGroup: False,

@@ -1,4 +1,4 @@
-"""Kafka's API keys, as far as this front serves them."""
+"""Kafka's API keys, as far as this front serves them, and our own."""
 
 from enum import IntEnum
 
@@ -28,6 +28,9 @@ class ApiKey(IntEnum):
     END_TXN = 26
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
+    DELETE_GROUPS = 42
     DESCRIBE_CLUSTER = 60
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
+    END_TRANSACTIONS = 17784
+    """No Kafka's: see its handler."""

@@ -89,6 +89,10 @@ _NAMES = {
     61: "DescribeProducers",
     65: "DescribeTransactions",
     66: "ListTransactions",
+    17784: "EndTransactions",
 }
+
+OUR_OWN: Final = frozenset({17784})
+"""The keys that no Kafka has."""
 
 API: Final[Mapping[int, Api]] = MappingProxyType({key: Api(key, name) for key, name in _NAMES.items()})

@@ -10,7 +10,7 @@ import select
 import time
 
 from exacta.client.connection import Connection
-from exacta.client.fetcher import fetch_request
+from exacta.client.fetcher import fetch_request, send_fetch
 from exacta.client.routing import Client, Leader
 from exacta.client.transactions import TopicPartition
 
@@ -48,7 +48,7 @@ class Bell:
                 request = fetch_request(
                     part, isolation_level=self._isolation_level, max_wait_ms=self._wait_ms, max_bytes=1
                 )
-                connection.send(request, deadline)
+                send_fetch(connection, request, deadline)
         began_s = time.monotonic()
         # A broker answers after its wait, and a little later than that.
         ready, _, _ = select.select(list(self._connections.values()), [], [], 2 * self._wait_ms / 1000)

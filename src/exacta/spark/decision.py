@@ -42,9 +42,11 @@ class Decision(NamedTuple):
 
     batch_id: int
     tasks: int  # of the batch, those without rows included
+    query_id: str
     location: str  # of the checkpoint
     reads: str  # digest of the offsets that the batch covers: the same id alone does not make it the same batch
     entries: tuple[DecisionEntry, ...]
+    rows: int = -1  # of the batch; -1: not told
 
 
 def shown_location(location: str) -> str:
@@ -58,8 +60,10 @@ def pack(decision: Decision) -> list[str]:
         "form": _FORM,
         "tasks": decision.tasks,
         "pieces": 9999,  # as wide as it may become
+        "query": decision.query_id,
         "location": shown_location(decision.location),
         "reads": decision.reads,
+        "rows": decision.rows,
         "entries": "",
     }
     room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
@@ -77,9 +81,10 @@ def pieces_of(first_piece: str) -> int:
     return int(_read(first_piece).get("pieces", 0))
 
 
-def location_of(first_piece: str) -> str:
-    """Return the checkpoint location that a record names; raises `UnreadableDecision`."""
-    return str(_read(first_piece).get("location", ""))
+def origin_of(first_piece: str) -> tuple[str, str]:
+    """Return the query id and the checkpoint location that a record names; raises `UnreadableDecision`."""
+    head = _read(first_piece)
+    return str(head.get("query", "")), str(head.get("location", ""))
 
 
 def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
@@ -90,7 +95,15 @@ def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
         for piece in pieces:
             packed = base64.b85decode(_read(piece)["entries"])
             entries += [DecisionEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]
-        return Decision(batch_id, int(head["tasks"]), str(head["location"]), str(head["reads"]), tuple(entries))
+        return Decision(
+            batch_id,
+            int(head["tasks"]),
+            str(head["query"]),
+            str(head["location"]),
+            str(head["reads"]),
+            tuple(entries),
+            int(head.get("rows", -1)),
+        )
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from exacta.client.transactions import Producer, TopicPartition
@@ -11,7 +12,8 @@ from exacta.client.transactions import Producer, TopicPartition
 class Prepared:
     """What the tasks of a batch, and its commit, must know. Travels with the writer."""
 
-    name: str
+    name: str  # the query's, on the cluster
+    query_id: str
     driver: Producer
     marker: TopicPartition
     decided_batch: int  # -1: none yet
@@ -25,8 +27,17 @@ class TaskResult:
     task: int
     attempt: int
     driver: Producer
-    producer: Producer | None  # None: no rows, or its rows were committed already
+    producer: Producer | None  # None: no rows, or its rows were committed already; the driver's own: of a shared one
     rows: int
     replayed: bool = False
     partly: bool = False  # of this batch, only some tasks are committed
     partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
+
+    @property
+    def shared(self) -> bool:
+        """Whether the rows are in the driver's own transaction."""
+        return self.producer == self.driver
+
+
+Written = Mapping[Producer, Collection[TopicPartition]]
+"""The transactions of a batch, and the partitions that each must hold."""

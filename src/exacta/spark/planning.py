@@ -1,12 +1,21 @@
 """Which offsets a micro-batch covers. Pure.
 
-Owns offsets as Spark stores them (`{"topic": {"0": 42}}`, next offset to read) and the division of a limit. Planning
-is by last stable offsets (read_committed), so a batch never waits for an offset that it cannot read.
+Owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets (read_committed), so
+a batch never waits for an offset that it cannot read.
+
+The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is that of
+Spark's own Kafka connector: by partition, the next offset to read. The second says which topic that was (KIP-516): one
+that is deleted and made anew under the same name is another one. A topic's name cannot hold the sign `#`, and the entry
+holds no partition, so whoever reads offsets by partition passes it over: Spark's own connector (a query may move from
+`format("kafka")` to this one and back with its checkpoint), older versions of ours, and tools that read a query's
+progress. Where a cluster gives no ids, and in older checkpoints, the second entry is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from exacta.client.transactions import TopicPartition
@@ -17,24 +26,37 @@ Positions = dict[TopicPartition, int]
 REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"
 
 
+#: Between a topic's name and its id.
+_ID = "#"
+_ID_CHARACTERS = 22
+
+#: The id of each topic, as Kafka's tools print it: 22 characters of URL-safe base64.
+TopicIds = Mapping[str, str]
+
+
 class Range(NamedTuple):
-    """What one task reads: [start, end) of one partition."""
+    """What one task reads: [start, end) of one partition; the topic's id is empty where it is not known."""
 
     topic: str
     partition: int
     start: int
     end: int
+    topic_id: str = ""
 
 
 class DataLost(RuntimeError):
     """Offsets that the query still needs are gone; the message is one sentence for the user."""
 
 
-def to_json(positions: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """Return positions as Spark's Kafka connector writes them."""
+def to_json(positions: Mapping[TopicPartition, int], topic_ids: TopicIds | None = None) -> dict[str, dict[str, int]]:
+    """Return positions in the form that is stored."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(positions.items()):
         found.setdefault(topic, {})[str(partition)] = offset
+    for topic in list(found):
+        topic_id = (topic_ids or {}).get(topic)
+        if topic_id is not None:
+            found[f"{topic}{_ID}{topic_id}"] = {}
     return found
 
 
@@ -45,6 +67,28 @@ def from_json(stored: Mapping[str, Mapping[str, int]]) -> Positions:
         for topic, offsets in stored.items()
         for partition, offset in offsets.items()
     }
+
+
+def topic_ids_in(stored: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Return the topic ids that `to_json` wrote."""
+    named = (key.partition(_ID) for key in stored if _ID in key)
+    return {topic: topic_id for topic, _, topic_id in named}
+
+
+def id_as_text(topic_id: bytes) -> str:
+    """Return a topic's id as it is stored."""
+    return urlsafe_b64encode(topic_id).rstrip(b"=").decode()
+
+
+def id_from_text(text: str) -> bytes | None:
+    """Return the id that `id_as_text` wrote; None for what is empty or no id."""
+    found = urlsafe_b64decode(text + "==") if len(text) == _ID_CHARACTERS else b""
+    return found or None
+
+
+def replaced(before: TopicIds, now: TopicIds) -> list[str]:
+    """Return the topics that were deleted and made anew: those with another id."""
+    return sorted(topic for topic, topic_id in before.items() if now.get(topic, topic_id) != topic_id)
 
 
 def limited(start: Positions, available: Positions, limit: int | None) -> Positions:
@@ -62,7 +106,12 @@ def limited(start: Positions, available: Positions, limit: int | None) -> Positi
     return ends
 
 
-def ranges(start: Positions, end: Positions, first_available: Mapping[TopicPartition, int]) -> list[Range]:
+def ranges(
+    start: Positions,
+    end: Positions,
+    first_available: Mapping[TopicPartition, int],
+    topic_ids: TopicIds | None = None,
+) -> list[Range]:
     """Return what to read between two positions; a partition that is new is read from its first available offset."""
     found = []
     for partition, last in sorted(end.items()):
@@ -70,8 +119,47 @@ def ranges(start: Positions, end: Positions, first_available: Mapping[TopicParti
         if first is None:
             first = first_available.get(partition, 0)
         if first < last:
-            found.append(Range(partition.topic, partition.partition, first, last))
+            topic_id = (topic_ids or {}).get(partition.topic, "")
+            found.append(Range(partition.topic, partition.partition, first, last, topic_id))
     return found
+
+
+def sliced(parts: Sequence[Range], *, at_least: int | None, at_most_offsets: int | None) -> list[Range]:
+    """Return `parts` cut so that none has more than `at_most_offsets`, and about `at_least` of them, in order.
+
+    As Spark's connector cuts (`maxRecordsPerPartition` first, then `minPartitions`): each by its share of the offsets,
+    in equal pieces; what is too small for a second piece is left whole and does not count.
+    """
+    if at_most_offsets is not None:
+        parts = [piece for part in parts for piece in _cut(part, -(-_size(part) // at_most_offsets))]
+    if at_least is None or at_least <= len(parts):
+        return list(parts)
+    total = sum(_size(part) for part in parts)
+    whole = [part for part in parts if round(_size(part) / total * at_least) <= 1]
+    left = total - sum(_size(part) for part in whole)
+    pieces = max(1, at_least - len(whole))
+    found: list[Range] = []
+    for part in parts:
+        found += [part] if part in whole else _cut(part, max(1, round(_size(part) / left * pieces)))
+    return found
+
+
+def _size(part: Range) -> int:
+    return part.end - part.start
+
+
+def _cut(part: Range, pieces: int) -> list[Range]:
+    bounds = [part.start + _size(part) * index // pieces for index in range(pieces + 1)]
+    return [part._replace(start=first, end=end) for first, end in pairwise(bounds) if first < end]
+
+
+def check_not_replaced(topics: Sequence[str]) -> None:
+    """Raise `DataLost` where topics were deleted and made anew."""
+    if topics:
+        raise DataLost(
+            f"topic '{topics[0]}' was deleted and made anew since the query read it: what it had not read yet is gone; "
+            f"{REMEDY} (the new topic is then read from its beginning)"
+        )
 
 
 def check_from_the_start(first_available: Mapping[TopicPartition, int]) -> None:

@@ -14,6 +14,9 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
+Where the broker can end several transactions in one step, decision and ends are one (`at_once.py`), and what the next
+paragraph tells of cannot happen. `prepare` is the same everywhere: it ends whatever a record names.
+
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -21,6 +24,8 @@ same tasks.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
@@ -29,22 +34,30 @@ from exacta.client.routing import Client
 from exacta.client.transactions import (
     Producer,
     TopicPartition,
-    describe_transactions,
     end_transaction,
     end_transactions,
-    init_producer_id,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.incarnations import Sweeper, incarnation_of, supersede
-from exacta.spark.messages import Prepared, TaskResult
-from exacta.spark.names import QueryNames
+from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
+from exacta.spark.messages import Prepared, TaskResult, Written
+from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.query_records import QueryRecords
-from exacta.spark.sink_errors import CopiedCheckpoint, HalfCommitted, NewerDriver, SinkError
+from exacta.spark.sink_errors import (
+    CopiedCheckpoint,
+    EndedBeforeItsTime,
+    ForeignRecords,
+    HalfCommitted,
+    NewerDriver,
+    SinkError,
+)
 
-#: The driver's own transactions hold two offsets and last milliseconds.
-_DRIVER_TIMEOUT_MS = 60_000
+_log = logging.getLogger("exacta.spark")
+
+#: The queries of which this process has said that they are new.
+_said_new: set[str] = set()
 
 #: The codes that say "not by this request", whatever happened before: only the marker knows.
 _ENDED_OTHERWISE = frozenset(
@@ -66,6 +79,7 @@ class SinkDriver:
         client: Client,
         name: str,
         *,
+        query_id: str,
         location: str,
         marker: TopicPartition,
         transaction_timeout_ms: int,
@@ -74,6 +88,7 @@ class SinkDriver:
     ) -> None:
         self._client = client
         self._names = QueryNames(name)
+        self._query_id = query_id
         self._location = location
         self._marker = marker
         self._transaction_timeout_ms = transaction_timeout_ms
@@ -91,10 +106,12 @@ class SinkDriver:
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         self._check_identity()
-        driver = init_producer_id(self._client, self._names.driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
-            self._check_location(decision.location)
+            self._check_origin(decision.query_id, decision.location, decision.batch_id)
+        else:
+            self._say_new()
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
         decided_batch = decision.batch_id if decision is not None else -1
@@ -115,10 +132,23 @@ class SinkDriver:
                 )
         return Prepared(
             name=self._names.name,
+            query_id=self._query_id,
             driver=driver,
             marker=self._marker,
             decided_batch=decided_batch,
             committed_tasks=committed_tasks,
+        )
+
+    def _say_new(self) -> None:
+        if self._names.name in _said_new:
+            return
+        _said_new.add(self._names.name)
+        _log.warning(
+            "%s has committed nothing on %s yet and begins anew. Was its checkpoint deleted? Then what it wrote from "
+            "the old one is written once more%s",
+            self._names.name,
+            self._client.bootstrap,
+            "" if self._names.name != self._query_id else "; option 'transactional.id.prefix' would refuse that",
         )
 
     def _check_identity(self) -> None:
@@ -136,12 +166,21 @@ class SinkDriver:
             )
         head = heads.get(self._marker)
         if head is not None:
-            self._check_location(record.location_of(head.metadata))
+            self._check_origin(*record.origin_of(head.metadata), head.offset)
 
-    def _check_location(self, location: str) -> None:
+    def _check_origin(self, query_id: str, location: str, batch_id: int) -> None:
+        """Refuse where the records are not this query's, or were written from another place."""
+        if query_id != self._query_id:
+            raise ForeignRecords(
+                f"the job named '{self._names.name}' has committed batches up to {batch_id} as query {query_id}, from "
+                f"the checkpoint at '{location}', and the checkpoint at '{self._location}' is of query "
+                f"{self._query_id}: was the old one deleted? The new one would write everything once more. Go on with "
+                "the old one; or, to begin anew on purpose, run `exacta spark clean --prefix "
+                f"{self._names.name}` first or set another 'transactional.id.prefix'"
+            )
         if location not in self._locations:
             raise CopiedCheckpoint(
-                f"the checkpoint at '{self._location}' is a copy: query {self._names.name} has committed from "
+                f"the checkpoint at '{self._location}' is a copy: query {self._query_id} has committed from "
                 f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
                 f"with a new checkpoint, or, if you moved it, set option 'checkpoint.moved.from' to '{location}'"
             )
@@ -173,21 +212,23 @@ class SinkDriver:
                 result.task, result.attempt, result.producer.producer_id, result.producer.producer_epoch
             )
             for result in results
-            if result.producer is not None
+            if result.producer is not None and not result.shared
         }
+        shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
-        if live:
-            entries = (*live.values(), *earlier)
-            self._check_open(results)
+        if live or shared:
             location = record.shown_location(self._location)
-            self.decide(results[0].driver, Decision(batch_id, tasks, location, reads, entries))
-            refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
-            if lost:
-                raise SinkError(
-                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
-                    "was decided (a time-out, or another run of the query); start the query again"
-                )
+            entries = (*live.values(), *earlier)
+            rows = sum(each.rows for each in results)
+            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
+            written = {each.producer: each.partitions for each in results if each.producer in live}
+            driver = results[0].driver
+            if shared or not self.decide_and_end(driver, decision, written):
+                self._refuse_if(first_not_open(self._client, written))
+                self.decide(driver, decision, shared)
+                self._end_decided(live.values(), batch_id)
+            ids = [producer.transactional_id for producer in live] or [self._names.driver]
+            _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if results:
             # The batch is committed; what cannot be swept now will be before the next one.
             with suppress(ClientError):
@@ -229,38 +270,49 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, results: Iterable[TaskResult]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
+        """Decide a batch and end its transactions in one step; return whether the broker can do that.
 
-        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
-        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
         """
-        written = {result.producer: result.partitions for result in results if result.producer is not None}
-        found = describe_transactions(self._client, [producer.transactional_id for producer in written])
-        for producer, partitions in written.items():
-            state = found[producer.transactional_id]
-            if (
-                state is None
-                or state.state != "Ongoing"
-                or incarnation_of(producer.transactional_id, state) != producer
-                or not partitions <= state.partitions
-            ):
-                raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
-                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
-                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
-                )
+        try:
+            refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
+        self._refuse_if(min(refused) if refused else None)
+        return refused is not None
 
-    def decide(self, driver: Producer, decision: Decision) -> None:
-        """Write the decision record; when this returns, the batch is committed whatever happens. Raises
-        `NewerDriver`."""
+    def _refuse_if(self, not_open: Producer | None) -> None:
+        if not_open is not None:
+            raise EndedBeforeItsTime(not_open.transactional_id, self._transaction_timeout_ms)
+
+    def decide(self, driver: Producer, decision: Decision, shared: frozenset[TopicPartition] = frozenset()) -> None:
+        """Commit the decision record, and with it the rows in the driver's own transaction, which are on `shared`.
+
+        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `EndedBeforeItsTime`
+        where the driver's transaction does not hold its rows.
+        """
         try:
             self.records.put_decision(driver, decision)
+            if shared:
+                # Only now: the record would have begun another transaction where the rows' own was gone.
+                self._refuse_if(first_not_open(self._client, {driver: shared}))
             end_transaction(self._client, driver, commit=True)
         except KafkaError as error:
             if error.fenced:
                 raise NewerDriver(self._names.name) from error
             raise
+
+    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+        refused = self.end_all(list(entries))
+        lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
+        if lost:
+            raise SinkError(
+                f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                "was decided (a time-out, or another run of the query); start the query again"
+            )
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
@@ -276,20 +328,20 @@ class SinkDriver:
 
     # -- step 4 -------------------------------------------------------------------------------------------------------
 
-    def abort(self, results: Iterable[TaskResult | None], batch_id: int) -> None:
+    def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
 
         Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
-        Where no task has told which driver it belongs to, nothing is touched: this driver may be a zombie, and what is
-        open the newer one's. The next `prepare` sweeps.
+        Where neither the caller nor a task tells which `driver` prepared the batch, nothing is touched: this one may be
+        a zombie, and what is open the newer one's. The next `prepare` sweeps.
         """
         results = list(results)
-        driver = next((result.driver for result in results if result is not None), None)
+        driver = next((result.driver for result in results if result is not None), driver)
         if driver is None:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
-        driver = supersede(self._client, driver, transaction_timeout_ms=_DRIVER_TIMEOUT_MS)
+        driver = supersede(self._client, driver, transaction_timeout_ms=self._transaction_timeout_ms)
         if driver is None:
             return
         decision = self.records.decision()
@@ -306,3 +358,19 @@ class SinkDriver:
 
     def _producer_of(self, entry: DecisionEntry) -> Producer:
         return Producer(self._names.attempt(entry.task, entry.attempt), entry.producer_id, entry.producer_epoch)
+
+
+def _shared_partitions(results: Iterable[TaskResult], batch_id: int) -> frozenset[TopicPartition]:
+    """Return the partitions that tasks wrote to in the driver's transaction; raises `SinkError` where two wrote to one.
+
+    Both numbered their records from 0, so that a broker took the second one's for repeats of the first one's.
+    """
+    writers = Counter(partition for result in results if result.shared for partition in result.partitions)
+    twice = sorted(partition for partition, count in writers.items() if count > 1)
+    if twice:
+        raise SinkError(
+            f"in batch {batch_id} several tasks wrote to partition {twice[0].partition} of topic '{twice[0].topic}', "
+            "and with 'transaction.scope' batch only one may: give the rows a column 'partition' and every partition "
+            "one task, as exacta.spark.one_task_per_partition(df, ...) does"
+        )
+    return frozenset(writers)

@@ -6,11 +6,13 @@ sentences. Does not talk to a broker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.transactions import TopicPartition
 from exacta.spark.options import OptionError
+
+if TYPE_CHECKING:
+    from exacta.spark.decoding import Columns
 
 # Column -> the types it may have, by Spark's simple names.
 _WRITE_TYPES = {
@@ -106,31 +108,26 @@ def rows_of(batch: Any) -> Rows:
     )
 
 
-def to_arrow(
-    schema: Any, partition: TopicPartition, columns: tuple[list[Any], ...], *, timestamp_type: int
-) -> Iterator[Any]:
-    """Yield a pyarrow record batch of a reader's schema from lists: keys, values, offsets, timestamps in ms, headers.
+def to_arrow(schema: Any, partition: TopicPartition, columns: Columns, start: int, end: int) -> Any:
+    """Return decoded records as a pyarrow record batch of a reader's schema, without those outside [start, end).
 
     `schema` is the pyarrow schema that Spark expects, to the letter; the headers are left out where it has none.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    keys, values, offsets, timestamps, headers = columns
-    count = len(offsets)
-    if not count:
-        return
-    milliseconds = pa.array(timestamps, pa.int64())
-    arrays: list[Any] = [
-        pa.array(keys, pa.binary()),
-        pa.array(values, pa.binary()),
+    count = len(columns.offsets)
+    arrays = [
+        columns.keys,
+        columns.values,
         pa.repeat(pa.scalar(partition.topic, pa.string()), count),
         pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
-        pa.array(offsets, pa.int64()),
-        pc.multiply(milliseconds, 1000).cast(schema.field("timestamp").type),
-        pa.repeat(pa.scalar(timestamp_type, pa.int32()), count),
+        pa.array(columns.offsets),
+        pa.array(columns.timestamps_ms * 1000).view(schema.field("timestamp").type),
+        pa.array(columns.timestamp_types),
     ]
-    if len(schema) > len(arrays):
-        column = [[{"key": key, "value": value} for key, value in row] if row else None for row in headers]
-        arrays.append(pa.array(column, schema.field("headers").type))
-    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    if columns.headers is not None:
+        arrays.append(columns.headers.cast(schema.field("headers").type))
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    # Offsets ascend.
+    first, behind = columns.offsets.searchsorted((start, end))
+    return batch if first == 0 and behind == count else batch.slice(first, behind - first)

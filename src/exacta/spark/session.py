@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from exacta.spark.java import choose_java_home
 
@@ -23,15 +23,30 @@ _FOUND_BY_SPARK = "pyspark_exacta"
 
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
-SETTINGS: Mapping[str, str] = {
-    # Checkpoint files are renamed in place; with the Unix sockets (below) that takes a third off a small batch.
-    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    # Slicing a replayed batch otherwise than the first time is what the sink's protocol fears most.
-    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+#: Spark's Python workers talk to the virtual machine by Unix sockets where this is true, else by TCP.
+_UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+
+
+class Setting(NamedTuple):
+    """A setting of Spark's, and why it is ours."""
+
+    value: str
+    why: str
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "spark.sql.streaming.checkpointFileManagerClass": Setting(
+        _CHECKPOINT_FILES,
+        "checkpoint files are renamed in place; with the Unix sockets that takes a third off a small batch",
+    ),
+    _UNIX_SOCKETS: Setting(
+        "true", "rows pass between Java and Python by Unix sockets; where their path is short enough"
+    ),
+    "spark.sql.adaptive.streaming.stateless.enabled": Setting("false", "a repeated batch is sliced as the first time"),
+    "spark.sql.session.timeZone": Setting("UTC", "times mean the same wherever the job runs"),
+    "spark.ui.enabled": Setting("false", "a local session needs no web server"),
+    "spark.driver.host": Setting("127.0.0.1", "a local session listens on the loopback only"),
+    "spark.driver.bindAddress": Setting("127.0.0.1", "the same"),
 }
 
 
@@ -63,8 +78,8 @@ def session(
     if quick_start:
         builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
     short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_SOCKET_DIRECTORY
-    builder = builder.config("spark.python.unix.domain.socket.enabled", str(short).lower())
-    for name, value in {**SETTINGS, **(settings or {})}.items():
+    ours = {name: setting.value for name, setting in SETTINGS.items()} | {_UNIX_SOCKETS: str(short).lower()}
+    for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     if find_spec(_FOUND_BY_SPARK) is None:

@@ -1,13 +1,14 @@
 """The reader that Spark sees: offsets on the driver, Arrow batches in the tasks.
 
-Owns Spark's calls for a streaming source. `planning.py` divides offsets, `exacta.client` reads, `committed.py` hides
-what was not committed.
+Owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new query begins,
+`planning.py` divides offsets, `reading.py` reads them, `group.py` tells lag tools how far the query is.
 
 Theory of operation. One long-lived process answers `latestOffset`, about 93 times a second while the query is idle.
 Asking the cluster each time is cheap enough while data flows; but where nothing new has come and Spark asks again at
 once, the whole query is idle, and `latestOffset` then waits in a fetch at the end of the partitions (`_Bell`), up to
 100 ms: new data ends the wait, an idle query costs ten requests a second, and another source of the same query waits
-no longer than that.
+no longer than that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps
+as long.
 """
 
 from __future__ import annotations
@@ -17,19 +18,27 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 from exacta.client.errors import ClientError, DeadlineExceeded
-from exacta.client.routing import Client, UnknownTopic
-from exacta.client.topics import EARLIEST as AT_EARLIEST
-from exacta.client.topics import LATEST as AT_LATEST
-from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+from exacta.client.routing import Client
+from exacta.client.topics import EARLIEST, LATEST, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.spark import planning
 from exacta.spark.bell import Bell
+from exacta.spark.bounds import isolation_level, starting_positions
 from exacta.spark.connect import client_of
-from exacta.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
+from exacta.spark.group import GroupOffsets
+from exacta.spark.options import SourceOptions
 from exacta.spark.planning import Positions, Range
+from exacta.spark.subscription import Subscription
+from exacta.spark.trouble import in_a_sentence
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -37,10 +46,10 @@ if TYPE_CHECKING:
 #: Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then).
 _IDLE_AGAIN_S = 0.05
 _IDLE_WAIT_MS = 100
-#: How often the partitions of the topics are looked up again.
-_TOPICS_AGE_S = 10.0
 #: How long offsets are asked for before it is looked up whether their partitions are still there.
 _GONE_AFTER_MS = 5_000
+
+Stored = dict[str, dict[str, int]]
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
@@ -57,64 +66,99 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def __init__(self, options: SourceOptions, schema: Any) -> None:
         self._options = options
         self._schema = schema
-        self._isolation_level = READ_COMMITTED if options.committed_only else READ_UNCOMMITTED
-        self._initial: dict[str, dict[str, int]] | None = None
+        self._subscription = Subscription(options)
+        self._group = None if options.commit_group is None else GroupOffsets(options.commit_group)
+        self._initial: Stored | None = None
         self._target: Positions | None = None
-        self._partitions: list[TopicPartition] = []
-        self._partitions_at_s = float("-inf")
+        self._seen: Positions | None = None
         self._bell: Bell | None = None
-        self._nothing_new_at_s = float("-inf")
+        self._asked_in_vain_at_s = float("-inf")
+        self._triggered_at_s = float("-inf")
 
     # -- the driver's process -----------------------------------------------------------------------------------------
 
-    def initialOffset(self) -> dict[str, dict[str, int]]:
+    @in_a_sentence
+    def initialOffset(self) -> Stored:
         """Return where a new query begins; the same whenever it is asked."""
         if self._initial is None:
-            self._initial = planning.to_json(self._starting_positions())
+            # With Trigger.AvailableNow Spark has asked where the topics end before; what was missing then went unsaid.
+            self._subscription.look_again()
+            client = self._client()
+            partitions = self._subscription.partitions(client, known=())
+            found = starting_positions(client, self._options, partitions)
+            self._initial = planning.to_json(found, self._subscription.topic_ids)
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit of a batch: `maxOffsetsPerTrigger`."""
-        limit = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        """Return the limit of a batch: `maxOffsetsPerTrigger`, else `minOffsetsPerTrigger`."""
+        # Spark takes one limit; `latestOffset` knows the other one by itself.
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
 
+    @in_a_sentence
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember where the topics end now: the query ends there."""
-        self._target = self._available()
+        self._target = self._available(None)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, dict[str, int]]:
-        """Return where the next batch ends; equal to `start` where there is nothing to read."""
+    @in_a_sentence
+    def latestOffset(self, start: Stored, limit: ReadLimit) -> Stored:
+        """Return where the next batch ends; `start` itself where there is none."""
         begin = planning.from_json(start)
+        self._finished(begin)
         available = self._available(begin) if self._target is None else dict(self._target)
         if self._nothing_new(begin, available) and self._target is None:
-            if time.monotonic() - self._nothing_new_at_s < _IDLE_AGAIN_S and self._wait_for_more(available):
+            if self._asked_again() and self._wait_for_more(available):
                 available = self._available(begin)
-            self._nothing_new_at_s = time.monotonic()
-        known = self._with_new_partitions(begin, available)
+            self._asked_in_vain_at_s = time.monotonic()
+        self._seen = dict(available)
+        begin = self._without_replaced(start, begin)
+        known = {**begin, **self._first_offsets([partition for partition in available if partition not in begin])}
         if self._options.fail_on_data_loss:
             planning.check_not_behind(begin, available)
         # What is gone or ends earlier stays where it was.
         for partition, position in begin.items():
             available[partition] = max(position, available.get(partition, position))
+        if self._too_little(known, available, limit):
+            return start
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return planning.to_json(planning.limited(known, available, most))
+        ends = planning.limited(known, available, most)
+        if ends == begin:
+            # Also where an older checkpoint names no ids yet: Spark would take another text for new data.
+            return start
+        self._triggered_at_s = time.monotonic()
+        return planning.to_json(ends, {**planning.topic_ids_in(start), **self._subscription.topic_ids})
 
-    def reportLatestOffset(self) -> dict[str, dict[str, int]]:
-        """Return where the topics end, for the progress report."""
-        return planning.to_json(self._available())
+    @in_a_sentence
+    def reportLatestOffset(self) -> Stored:
+        """Return where the topics end, as `latestOffset` has last seen it, for the progress report."""
+        return planning.to_json(self._available(None) if self._seen is None else self._seen)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return one task for each partition that has offsets between `start` and `end`."""
-        begin, finish = planning.from_json(start), planning.from_json(end)
-        new = [partition for partition in finish if partition not in begin]
-        first = self._first_offsets(new)
-        return [RangePartition(part) for part in planning.ranges(begin, finish, first)]
+    @in_a_sentence
+    def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
+        """Return the tasks that read what lies between `start` and `end`."""
+        ids = planning.topic_ids_in(end)
+        anew = planning.replaced(planning.topic_ids_in(start), ids)
+        begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
+        finish = planning.from_json(end)
+        first = self._first_offsets([partition for partition in finish if partition not in begin])
+        parts = planning.sliced(
+            planning.ranges(begin, finish, first, ids),
+            at_least=self._options.min_partitions,
+            at_most_offsets=self._options.max_records_per_partition,
+        )
+        return [RangePartition(part) for part in parts]
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint holds the offsets."""
+    def commit(self, end: Stored) -> None:
+        """Tell the group of option `commit.group.id`; the query itself relies on its checkpoint."""
+        self._finished(planning.from_json(end))
 
     def stop(self) -> None:
         """Close the connections of this process."""
+        if self._group is not None:
+            self._group.last_try(self._client())
         if self._bell is not None:
             self._bell.close()
             self._bell = None
@@ -133,101 +177,65 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process."""
-        return {**self.__dict__, "_bell": None}
+        return {**self.__dict__, "_bell": None, "_group": None}
 
     def _client(self) -> Client:
         return client_of(self._options.cluster)
 
-    def _topic_partitions(self, known: Collection[TopicPartition] | None) -> list[TopicPartition]:
-        """Return the partitions to read, without those of the `known` ones (None: all) that are gone.
-
-        Raises `UnknownTopic` and `OptionError` where others are not there.
-        """
-        if time.monotonic() - self._partitions_at_s > _TOPICS_AGE_S:
-            counts = self._partition_counts(None if known is None else {topic for topic, _ in known})
-            assigned = self._options.assigned
-            found = [
-                TopicPartition(topic, index)
-                for topic, count in counts.items()
-                for index in (range(count) if assigned is None else assigned[topic])
-            ]
-            for topic, index in found:
-                if index >= counts[topic] and known is not None and (topic, index) not in known:
-                    raise OptionError(
-                        f"option 'assign' names partition {index} of topic '{topic}', which has {counts[topic]}"
-                    )
-            self._partitions = [partition for partition in found if partition.partition < counts[partition.topic]]
-            self._partitions_at_s = time.monotonic()
-        return self._partitions
-
-    def _partition_counts(self, known: Collection[str] | None) -> dict[str, int]:
+    def _available(self, known: Collection[TopicPartition] | None) -> Positions:
+        """Return where the partitions end; without those that are gone, as `Subscription.partitions` has it."""
         client = self._client()
+        partitions = self._subscription.partitions(client, known)
+        level = isolation_level(self._options)
         try:
-            return client.partitions(self._options.topics)
-        except UnknownTopic:
-            counts = {}
-            for topic in self._options.topics:
-                try:
-                    counts.update(client.partitions([topic]))
-                except UnknownTopic:
-                    if known is not None and topic not in known:
-                        raise
-            return counts
-
-    def _available(self, known: Collection[TopicPartition] | None = None) -> Positions:
-        """Return where the partitions end; without those that are gone, as `_topic_partitions` has it."""
-        client = self._client()
-        partitions = self._topic_partitions(known)
-        try:
-            return list_offsets(
-                client,
-                partitions,
-                AT_LATEST,
-                isolation_level=self._isolation_level,
-                deadline=client.deadline(_GONE_AFTER_MS),
-            )
+            deadline = client.deadline(_GONE_AFTER_MS)
+            return list_offsets(client, partitions, LATEST, isolation_level=level, deadline=deadline)
         except DeadlineExceeded:
-            self._partitions_at_s = float("-inf")
-            partitions = self._topic_partitions(known)
-            return list_offsets(client, partitions, AT_LATEST, isolation_level=self._isolation_level)
+            self._subscription.look_again()
+            partitions = self._subscription.partitions(client, known)
+            return list_offsets(client, partitions, LATEST, isolation_level=level)
 
-    def _starting_positions(self) -> Positions:
-        wanted = self._options.starting_offsets
-        # With Trigger.AvailableNow Spark has asked where the topics end before, and what was missing then went unsaid.
-        self._partitions_at_s = float("-inf")
-        partitions = self._topic_partitions(known=())
-        client = self._client()
-        if wanted == EARLIEST:
-            return list_offsets(client, partitions, AT_EARLIEST)
-        latest = list_offsets(client, partitions, AT_LATEST, isolation_level=self._isolation_level)
-        if wanted == LATEST:
-            return latest
-        assert not isinstance(wanted, str)
-        earliest = list_offsets(client, partitions, AT_EARLIEST)
-        named = {TopicPartition(topic, index): at for topic, offsets in wanted.items() for index, at in offsets.items()}
-        if named.keys() != set(partitions):
-            missing = [f"{topic}-{index}" for topic, index in sorted(set(partitions) - named.keys())]
-            unknown = [f"{topic}-{index}" for topic, index in sorted(named.keys() - set(partitions))]
-            raise OptionError(
-                "option 'startingOffsets' must name exactly the partitions that are read; "
-                f"it leaves out {missing or 'none'} and names unread {unknown or 'none'}"
-            )
-        special = {AT_EARLIEST: earliest, AT_LATEST: latest}
-        return {partition: special[at][partition] if at < 0 else at for partition, at in named.items()}
+    def _finished(self, position: Positions) -> None:
+        """Note that all batches before `position` are finished.
 
-    def _with_new_partitions(self, begin: Positions, available: Positions) -> Positions:
-        """Return the start of a batch where partitions that came into being since are read from their beginning."""
-        new = [partition for partition in available if partition not in begin]
-        return {**begin, **self._first_offsets(new)}
+        Spark calls `commit` only when it plans another batch: never for the last one of Trigger.AvailableNow. But
+        it asks for the latest offset behind that one too, and where it asks from, it has committed the query's batch.
+        """
+        if self._group is not None:
+            self._group.reached(self._client(), position)
+
+    def _without_replaced(self, start: Stored, begin: Positions) -> Positions:
+        """Return the positions of the topics that are still the same ones; the others are new to the query."""
+        anew = planning.replaced(planning.topic_ids_in(start), self._subscription.topic_ids)
+        if self._options.fail_on_data_loss:
+            planning.check_not_replaced(anew)
+        return {at: offset for at, offset in begin.items() if at.topic not in anew} if anew else begin
 
     def _first_offsets(self, new: Collection[TopicPartition]) -> Positions:
         """Return where partitions that are new to the query begin."""
         if not new:
             return {}
-        first = list_offsets(self._client(), new, AT_EARLIEST)
+        first = list_offsets(self._client(), new, EARLIEST)
         if self._options.fail_on_data_loss:
             planning.check_from_the_start(first)
         return first
+
+    def _too_little(self, begin: Positions, available: Positions, limit: ReadLimit) -> bool:
+        """Whether `minOffsetsPerTrigger` holds the batch back; if it is asked again at once, a moment later."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
+            return False
+        ready = sum(end - begin[partition] for partition, end in available.items())
+        left_s = self._triggered_at_s + self._options.max_trigger_delay_ms / 1000 - time.monotonic()
+        if ready == 0 or ready >= least or left_s <= 0:
+            return False
+        if self._asked_again():
+            time.sleep(min(left_s, _IDLE_WAIT_MS / 1000))
+        self._asked_in_vain_at_s = time.monotonic()
+        return True
+
+    def _asked_again(self) -> bool:
+        return time.monotonic() - self._asked_in_vain_at_s < _IDLE_AGAIN_S
 
     @staticmethod
     def _nothing_new(begin: Positions, available: Positions) -> bool:
@@ -236,7 +244,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _wait_for_more(self, available: Positions) -> bool:
         """Wait up to `_IDLE_WAIT_MS` for records after `available`; whether any came, as far as can be told."""
         if self._bell is None:
-            self._bell = Bell(self._client(), self._isolation_level, _IDLE_WAIT_MS)
+            self._bell = Bell(self._client(), isolation_level(self._options), _IDLE_WAIT_MS)
         try:
             return self._bell.wait(available)
         except ClientError:

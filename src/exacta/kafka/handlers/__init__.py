@@ -28,9 +28,11 @@ from exacta.kafka.handlers import (
     k26_end_txn,
     k28_txn_offset_commit,
     k32_describe_configs,
+    k42_delete_groups,
     k60_describe_cluster,
     k65_describe_transactions,
     k66_list_transactions,
+    k17784_end_transactions,
 )
 
 HANDLERS: dict[int, Handler] = {
@@ -58,8 +60,10 @@ HANDLERS: dict[int, Handler] = {
         k26_end_txn,
         k28_txn_offset_commit,
         k32_describe_configs,
+        k42_delete_groups,
         k60_describe_cluster,
         k65_describe_transactions,
         k66_list_transactions,
+        k17784_end_transactions,
     )
 }

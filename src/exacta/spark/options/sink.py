@@ -7,7 +7,25 @@ from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
-from exacta.spark.options.parsing import Option, flag, one_of, parse, positive, refuse_unless, text
+from exacta.spark.options.parsing import Option, OptionError, flag, one_of, parse, positive, refuse_unless, text
+
+#: How much one transaction covers.
+TASK_SCOPE = "task"
+BATCH_SCOPE = "batch"
+
+_EXACTLY_ONCE = "exactly-once"
+_AT_LEAST_ONCE = "at-least-once"
+
+
+def _job_name(name: str, value: str) -> str:
+    found = text(name, value)
+    if found.endswith("-manifest"):
+        raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
+    return found
+
+
+def _exactly_once(name: str, value: str) -> bool:
+    return one_of(_EXACTLY_ONCE, _AT_LEAST_ONCE)(name, value) == _EXACTLY_ONCE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +41,9 @@ class SinkOptions(ConnectionOptions):
     compression: str = "none"
     replay_deterministic: bool = False
     checkpoint_moved_from: str | None = None
+    name: str | None = None  # on the cluster, where the user chose it
+    transaction_scope: str = TASK_SCOPE
+    exactly_once: bool = True
 
 
 SINK = (
@@ -43,6 +64,30 @@ SINK = (
         default="`topic`",
         about="needed where rows name their topics, and where `topic` is changed for a query that goes on: its first "
         "partition carries the replay markers",
+    ),
+    Option(
+        name="delivery.guarantee",
+        field="exactly_once",
+        parse=_exactly_once,
+        default=f"`{_EXACTLY_ONCE}`",
+        about=f"or `{_AT_LEAST_ONCE}`: without transactions, as Spark's own sink; rows are visible at once, and a "
+        "repeated task writes them again",
+    ),
+    Option(
+        name="transactional.id.prefix",
+        field="name",
+        parse=_job_name,
+        default="the query's id",
+        about="names the job on the cluster, in transactional ids and groups. A new checkpoint is then refused where "
+        "the job has written before from another one: it would write everything again",
+    ),
+    Option(
+        name="transaction.scope",
+        field="transaction_scope",
+        parse=one_of(TASK_SCOPE, BATCH_SCOPE),
+        default=f"`{TASK_SCOPE}`",
+        about="what one transaction covers. `batch`: the whole micro-batch, so that it is committed by one request on "
+        "every cluster; then only one task may write to a partition, and a failed task fails the batch",
     ),
     Option(
         name="kafka.transaction.timeout.ms",

@@ -1,32 +1,51 @@
-"""The options of a reader."""
+"""The options of a reader: of a stream and of a batch.
+
+Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets); what
+would have no effect is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
-from exacta.spark.options.parsing import Option, OptionError, flag, json_object, one_of, parse, positive, topics
-
-EARLIEST = "earliest"
-LATEST = "latest"
-
-#: Per topic and partition an offset; -2 is the earliest, -1 the latest.
-Offsets = dict[str, dict[int, int]]
+from exacta.spark.options.offsets import (
+    EARLIEST,
+    LATEST,
+    AtTime,
+    Bound,
+    by_name_or_offset,
+    by_time,
+    by_times,
+    duration_ms,
+    pattern,
+)
+from exacta.spark.options.parsing import Option, OptionError, flag, json_object, one_of, parse, positive, text, topics
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions(ConnectionOptions):
     """What a reader was asked for."""
 
-    topics: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    topic_pattern: re.Pattern[str] | None = None
     assigned: Mapping[str, tuple[int, ...]] | None = None
-    starting_offsets: str | Offsets = LATEST
+    starting: Bound = LATEST
+    ending: Bound = LATEST
+    unmatched_time_is_latest: bool = False
     max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = 15 * 60_000
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
     fail_on_data_loss: bool = True
     include_headers: bool = False
     committed_only: bool = True
     fetch_bytes: int = 4 * 1024 * 1024
+    commit_group: str | None = None
 
 
 def _committed_only(name: str, value: str) -> bool:
@@ -41,51 +60,136 @@ def _assign(name: str, value: str) -> dict[str, tuple[int, ...]]:
     return {topic: tuple(sorted(set(partitions))) for topic, partitions in found.items()}
 
 
-def _starting_offsets(name: str, value: str) -> str | Offsets:
-    if value.strip().lower() in (EARLIEST, LATEST):
-        return value.strip().lower()
-    try:
-        found = {
-            topic: {int(partition): int(offset) for partition, offset in offsets.items()}
-            for topic, offsets in json_object(name, value).items()
-        }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise OptionError(
-            f"option '{name}' must be earliest, latest or JSON like {{\"topic\": {{\"0\": 42}}}}, not '{value}'"
-        ) from error
-    if any(offset < -2 for offsets in found.values() for offset in offsets.values()):
-        raise OptionError(f"option '{name}' holds an offset below -2 (-2 is the earliest, -1 the latest)")
-    return found
+def _latest_where_none(name: str, value: str) -> bool:
+    return one_of("error", "latest")(name, value) == "latest"
 
+
+def _refused(why: str) -> Callable[[str, str], NoReturn]:
+    def parser(name: str, value: str) -> NoReturn:
+        raise OptionError(f"option '{name}' {why}")
+
+    return parser
+
+
+_NO_MEMBER = (
+    "would have no effect, for this reader is no member of a consumer group; to have the offsets of finished batches "
+    "committed to a group, name it in option 'commit.group.id'"
+)
 
 SOURCE = (
     *CONNECTION,
     Option(
-        name="subscribe", field="topics", parse=topics, default="", about="topics `a,b`; this or `assign` is needed"
+        name="subscribe",
+        field="topics",
+        parse=topics,
+        default="",
+        about="topics `a,b`; this, `subscribePattern` or `assign` is needed",
+    ),
+    Option(
+        name="subscribePattern",
+        field="topic_pattern",
+        parse=pattern,
+        default="",
+        about="all topics whose whole name matches a regular expression, those included that come into being while the "
+        "query runs. The expression is Python's (`re`), not Java's: the two differ in rare constructs only. Internal "
+        "topics do not count",
     ),
     Option(name="assign", field="assigned", parse=_assign, default="", about='partitions `{"a": [0, 1]}`'),
     Option(
         name="startingOffsets",
         field="starting_offsets",
-        parse=_starting_offsets,
+        parse=by_name_or_offset,
+        default=f"`{LATEST}`; of a batch `{EARLIEST}`",
+        about='`earliest`, `latest` (streams only), or `{"a": {"0": 42}}` for every partition (-2 earliest, -1 '
+        "latest); of a stream for a new query only. Partitions that come later are read from their beginning",
+    ),
+    Option(
+        name="startingOffsetsByTimestamp",
+        field="starting_times",
+        parse=by_times,
+        default="",
+        about='`{"a": {"0": 1700000000000}}` for every partition: begin at the first record that is not older; wins '
+        "over `startingOffsets`",
+    ),
+    Option(
+        name="startingTimestamp",
+        field="starting_time",
+        parse=by_time,
+        default="",
+        about="the same time for every partition, in ms since 1970; wins over both",
+    ),
+    Option(
+        name="startingOffsetsByTimestampStrategy",
+        field="unmatched_time_is_latest",
+        parse=_latest_where_none,
+        default="`error`",
+        about="what to do where a partition has no record as late as that: `error`, or begin at the `latest` offset",
+    ),
+    Option(
+        name="endingOffsets",
+        field="ending_offsets",
+        parse=by_name_or_offset,
         default=f"`{LATEST}`",
-        about='`earliest`, `latest`, or `{"a": {"0": 42}}` for every partition (-2 earliest, -1 latest); for a new '
-        "query only",
+        about='batches only: `latest`, or `{"a": {"0": 42}}` for every partition (exclusive; -1 latest)',
+    ),
+    Option(
+        name="endingOffsetsByTimestamp",
+        field="ending_times",
+        parse=by_times,
+        default="",
+        about="batches only: end before the first record that is not older, at the latest offset where there is none; "
+        "wins over `endingOffsets`",
+    ),
+    Option(
+        name="endingTimestamp",
+        field="ending_time",
+        parse=by_time,
+        default="",
+        about="batches only: the same time for every partition; wins over both",
     ),
     Option(
         name="maxOffsetsPerTrigger",
         field="max_offsets_per_trigger",
         parse=positive,
         default="none",
-        about="about so many offsets in a batch, shared out by what each partition has",
+        about="streams only: about so many offsets in a micro-batch, shared out by what each partition has",
+    ),
+    Option(
+        name="minOffsetsPerTrigger",
+        field="min_offsets_per_trigger",
+        parse=positive,
+        default="none",
+        about="streams only: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
+        "of a run does not wait, nor does any under `Trigger.AvailableNow`",
+    ),
+    Option(
+        name="maxTriggerDelay",
+        field="max_trigger_delay_ms",
+        parse=duration_ms,
+        default="`15m`",
+        about="how long `minOffsetsPerTrigger` may hold a micro-batch back",
+    ),
+    Option(
+        name="minPartitions",
+        field="min_partitions",
+        parse=positive,
+        default="none",
+        about="about so many tasks at least: large partitions are read by several",
+    ),
+    Option(
+        name="maxRecordsPerPartition",
+        field="max_records_per_partition",
+        parse=positive,
+        default="none",
+        about="at most so many offsets for a task: larger partitions are read by several",
     ),
     Option(
         name="failOnDataLoss",
         field="fail_on_data_loss",
         parse=flag,
         default="`true`",
-        about="`false`: go on with what there is where a topic, the beginning of a range or of a new partition has "
-        "been deleted",
+        about="`false`: go on with what there is where a topic was deleted or made anew, or the beginning of a range "
+        "or of a new partition is gone",
     ),
     Option(
         name="includeHeaders",
@@ -93,6 +197,14 @@ SOURCE = (
         parse=flag,
         default="`false`",
         about="adds the column `headers`",
+    ),
+    Option(
+        name="commit.group.id",
+        field="commit_group",
+        parse=text,
+        default="none",
+        about="streams only: the consumer group to which the offsets of finished micro-batches are committed, so that "
+        "lag tools see the query. It is never read, and nobody else may use it",
     ),
     Option(
         name="kafka.isolation.level",
@@ -108,15 +220,86 @@ SOURCE = (
         default="4194304",
         about="bytes of one fetch",
     ),
+    Option(name="kafka.group.id", field=None, parse=_refused(_NO_MEMBER), default="", about="refused: no member"),
+    Option(name="groupIdPrefix", field=None, parse=_refused(_NO_MEMBER), default="", about="refused: no member"),
+    Option(
+        name="kafka.auto.offset.reset",
+        field=None,
+        parse=_refused("is not for Spark, which keeps the offsets itself: set option 'startingOffsets'"),
+        default="",
+        about="refused: `startingOffsets` says it",
+    ),
 )
 
+_BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
+_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commit.group.id")
 
-def source_options(options: Mapping[str, str]) -> SourceOptions:
-    """Return the options of a reader; raises `OptionError`."""
-    values = connection_values(parse(options, SOURCE, "reading"), "reading")
-    assigned = values.get("assigned")
-    if (values.get("topics") is None) == (assigned is None):
-        raise OptionError("reading needs exactly one of the options 'subscribe' (topics) and 'assign' (partitions)")
-    if assigned is not None:
-        values["topics"] = tuple(assigned)
+
+def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:
+    """Return the options of a reader of a stream, or of a batch; raises `OptionError`."""
+    values = _common(options)
+    given = {name.lower() for name in options}
+    for name in _STREAM_ONLY if batch else _BATCH_ONLY:
+        if name.lower() in given:
+            raise OptionError(
+                f"option '{name}' is for {'streams: a batch' if batch else 'batches: a stream'} has no use for it"
+            )
+    values["starting"] = _first_of(values, "starting_time", "starting_times", "starting_offsets") or (
+        EARLIEST if batch else LATEST
+    )
+    values["ending"] = _first_of(values, "ending_time", "ending_times", "ending_offsets") or LATEST
+    if batch:
+        _check_batch(values["starting"], values["ending"])
+    if "unmatched_time_is_latest" in values and not isinstance(values["starting"], AtTime):
+        raise OptionError(
+            "option 'startingOffsetsByTimestampStrategy' needs 'startingTimestamp' or 'startingOffsetsByTimestamp'"
+        )
+    least, most = values.get("min_offsets_per_trigger"), values.get("max_offsets_per_trigger")
+    if least is None and "max_trigger_delay_ms" in values:
+        raise OptionError("option 'maxTriggerDelay' needs 'minOffsetsPerTrigger', which it limits")
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"option 'minOffsetsPerTrigger' ({least}) is above 'maxOffsetsPerTrigger' ({most})")
     return SourceOptions(**values)
+
+
+def includes_headers(options: Mapping[str, str]) -> bool:
+    """Return whether a reader of either kind has the column `headers`; raises `OptionError` for what neither takes."""
+    return bool(_common(options).get("include_headers", False))
+
+
+def _common(options: Mapping[str, str]) -> dict[str, Any]:
+    values = connection_values(parse(options, SOURCE, "reading"), "reading")
+    if sum(values.get(field) is not None for field in ("topics", "topic_pattern", "assigned")) != 1:
+        raise OptionError(
+            "reading needs exactly one of the options 'subscribe' (topics), 'subscribePattern' and 'assign' "
+            "(partitions)"
+        )
+    if values.get("assigned") is not None:
+        values["topics"] = tuple(values["assigned"])
+    return values
+
+
+def _first_of(values: dict[str, Any], *fields: str) -> Any:
+    found = [values.pop(field, None) for field in fields]
+    return next((value for value in found if value is not None), None)
+
+
+def _check_batch(starting: Bound, ending: Bound) -> None:
+    """Refuse what would make a batch empty or endless, as Spark's connector does."""
+    if starting == LATEST or (isinstance(starting, Mapping) and _holds(starting, -1)):
+        raise OptionError("option 'startingOffsets' of a batch cannot be latest (-1): there would be nothing to read")
+    if ending == EARLIEST or (isinstance(ending, Mapping) and _holds(ending, -2)):
+        raise OptionError("option 'endingOffsets' cannot be earliest (-2): there would be nothing to read")
+    if isinstance(starting, Mapping) and isinstance(ending, Mapping):
+        for topic, offsets in ending.items():
+            for partition, end in offsets.items():
+                start = starting.get(topic, {}).get(partition, -2)
+                if 0 <= end < start:
+                    raise OptionError(
+                        f"option 'startingOffsets' begins at offset {start} of {topic}-{partition}, behind {end}, "
+                        "where 'endingOffsets' ends"
+                    )
+
+
+def _holds(offsets: Mapping[str, Mapping[int, int]], offset: int) -> bool:
+    return any(offset in found.values() for found in offsets.values())

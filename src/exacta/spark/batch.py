@@ -1,0 +1,55 @@
+"""The reader of `spark.read`: topics as they are at one moment.
+
+Owns Spark's calls for a batch. The offsets are fixed when the batch is planned: every attempt of a task reads the same.
+A table that stands twice in one query is planned twice, as with every source of Spark; name the ending offsets, or keep
+the rows with `cache()`, where both must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from exacta.spark import planning
+from exacta.spark.bounds import ending_positions, starting_positions
+from exacta.spark.connect import client_of
+from exacta.spark.options import SourceOptions
+from exacta.spark.planning import Range
+from exacta.spark.source import RangePartition
+from exacta.spark.subscription import Subscription
+from exacta.spark.trouble import in_a_sentence
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+
+class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
+    """Reads what topics hold."""
+
+    def __init__(self, options: SourceOptions, schema: Any) -> None:
+        self._options = options
+        self._schema = schema
+
+    @in_a_sentence
+    def partitions(self) -> list[InputPartition]:
+        """Return the tasks, with the offsets that they read."""
+        client = client_of(self._options.cluster)
+        subscription = Subscription(self._options)
+        partitions = subscription.partitions(client, known=())
+        start = starting_positions(client, self._options, partitions)
+        end = ending_positions(client, self._options, partitions)
+        parts: list[Range] = planning.sliced(
+            planning.ranges(start, end, {}, subscription.topic_ids),
+            at_least=self._options.min_partitions,
+            at_most_offsets=self._options.max_records_per_partition,
+        )
+        return [RangePartition(part) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        """Yield the visible rows of a range as Arrow batches."""
+        assert isinstance(partition, RangePartition)
+        from exacta.spark.reading import read_range
+
+        yield from read_range(client_of(self._options.cluster), self._options, self._schema, partition.part)

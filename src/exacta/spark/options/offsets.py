@@ -1,0 +1,99 @@
+"""Where reading begins and ends, as options say it: by name, by offset, by time.
+
+Owns the values and their parsers. `exacta.spark.bounds` finds the offsets behind them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from exacta.spark.options.parsing import OptionError, json_object
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+#: Per topic and partition an offset; -2 is the earliest, -1 the latest.
+Offsets = Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True)
+class AtTime:
+    """The first offset whose record is not older than a time, in ms since 1970: one time for all, or one for each."""
+
+    name: str  # of the option that says so
+    times_ms: int | Mapping[str, Mapping[int, int]]
+
+
+#: Where a range begins or ends.
+Bound = str | Offsets | AtTime
+
+
+def by_name_or_offset(name: str, value: str) -> str | Offsets:
+    """Parse earliest, latest or `{"topic": {"0": 42}}`; raises `OptionError`."""
+    if value.strip().lower() in (EARLIEST, LATEST):
+        return value.strip().lower()
+    found = _numbers(
+        name,
+        value,
+        f"option '{name}' must be earliest, latest or JSON like {{\"topic\": {{\"0\": 42}}}}, not '{value}'",
+    )
+    if any(offset < -2 for offsets in found.values() for offset in offsets.values()):
+        raise OptionError(f"option '{name}' holds an offset below -2 (-2 is the earliest, -1 the latest)")
+    return found
+
+
+def by_time(name: str, value: str) -> AtTime:
+    """Parse a time in ms for every partition; raises `OptionError`."""
+    if not value.strip().isdigit():
+        raise OptionError(f"option '{name}' must be a time in ms since 1970, not '{value}'")
+    return AtTime(name, int(value))
+
+
+def by_times(name: str, value: str) -> AtTime:
+    """Parse `{"topic": {"0": 1700000000000}}`; raises `OptionError`."""
+    sentence = f"option '{name}' must be JSON like {{\"topic\": {{\"0\": 1700000000000}}}}, not '{value}'"
+    found = _numbers(name, value, sentence)
+    if any(time_ms < 0 for times in found.values() for time_ms in times.values()):
+        raise OptionError(f"option '{name}' holds a time before 1970")
+    return AtTime(name, found)
+
+
+def _numbers(name: str, value: str, sentence: str) -> dict[str, dict[int, int]]:
+    try:
+        return {
+            topic: {int(partition): _whole(number) for partition, number in numbers.items()}
+            for topic, numbers in json_object(name, value).items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise OptionError(sentence) from error
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int:
+        raise TypeError(f"{number!r} is not a whole number")
+    return number
+
+
+def pattern(name: str, value: str) -> re.Pattern[str]:
+    """Parse a regular expression; raises `OptionError`."""
+    if not value.strip():
+        raise OptionError(f"option '{name}' is empty")
+    try:
+        return re.compile(value.strip())
+    except re.error as error:
+        raise OptionError(f"option '{name}' is not a regular expression of Python's `re`: {error}") from error
+
+
+# As Spark reads them; a number alone is in ms.
+_UNITS_MS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def duration_ms(name: str, value: str) -> int:
+    """Parse a time such as `15m`; raises `OptionError`."""
+    found = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
+    if found is None or found[2] not in _UNITS_MS:
+        raise OptionError(f"option '{name}' must be a time such as 500ms, 30s, 15m, 2h or 1d, not '{value}'")
+    return int(found[1]) * _UNITS_MS[found[2]]

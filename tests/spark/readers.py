@@ -1,0 +1,44 @@
+"""Readers, called as Spark calls them but without a virtual machine."""
+
+from confluent_kafka import Producer
+
+from exacta.spark.batch import ExactaBatchReader
+from exacta.spark.options import source_options
+from exacta.spark.rows import read_schema
+from exacta.spark.source import ExactaStreamReader
+
+
+def reader_of(bootstrap: str, **options: str) -> ExactaStreamReader:
+    given = {"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest", **options}
+    parsed = source_options({name.replace("__", "."): value for name, value in given.items()})
+    return ExactaStreamReader(parsed, read_schema(include_headers=parsed.include_headers))
+
+
+def offsets_of(stored):
+    """Leave out which topic it was."""
+    return {topic: offsets for topic, offsets in stored.items() if "#" not in topic}
+
+
+def rows_between(reader, start, end):
+    rows = []
+    for partition in reader.partitions(start, end):
+        for batch in reader.read(partition):
+            rows += batch.to_pylist()
+    return rows
+
+
+def batch_of(bootstrap: str, **options: str) -> ExactaBatchReader:
+    given = {"kafka.bootstrap.servers": bootstrap, **options}
+    parsed = source_options({name.replace("__", "."): value for name, value in given.items()}, batch=True)
+    return ExactaBatchReader(parsed, read_schema(include_headers=parsed.include_headers))
+
+
+def rows_of(reader) -> list:
+    return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def produced(bootstrap: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for row in range(count):
+        producer.produce(topic, value=b"%d" % row, partition=0)
+        producer.flush()  # a batch for each, so that a range can begin anywhere
