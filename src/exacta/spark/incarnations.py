@@ -11,6 +11,7 @@ newer driver's tasks take in the meantime has another epoch, and the broker refu
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator
 
 from exacta.client.errors import KafkaError
@@ -25,8 +26,11 @@ from exacta.client.transactions import (
     list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
-from exacta.spark.names import QueryNames
+from exacta.spark.messages import Written
+from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.sink_errors import SinkError
+
+_log = logging.getLogger("exacta.spark")
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
@@ -77,6 +81,25 @@ def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int
         raise
 
 
+def first_not_open(client: Client, written: Written) -> Producer | None:
+    """Return the first whose transaction is not open any more, or None.
+
+    Nor does one count as open that lacks a partition which its task wrote to: it is of the same incarnation, but began
+    after the task's own was ended (by an operator's tool, say), and most of the rows were in that one.
+    """
+    found = describe_transactions(client, [producer.transactional_id for producer in written])
+    for producer, partitions in written.items():
+        state = found[producer.transactional_id]
+        if (
+            state is None
+            or state.state != "Ongoing"
+            or incarnation_of(producer.transactional_id, state) != producer
+            or not state.partitions.issuperset(partitions)
+        ):
+            return producer
+    return None
+
+
 class Sweeper:
     """Ends what attempts of one query left open."""
 
@@ -102,6 +125,8 @@ class Sweeper:
             return []
         for producer in outdated:
             self.fence(producer)
+        ids = [producer.transactional_id for producer in outdated]
+        _log.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
         return outdated
 
     def silent_attempts(self, task: int) -> Iterator[Producer]:

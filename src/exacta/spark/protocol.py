@@ -14,6 +14,9 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
+Where the broker can end several transactions in one step, decision and ends are one (`at_once.py`), and what the next
+paragraph tells of cannot happen. `prepare` is the same everywhere: it ends whatever a record names.
+
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -23,7 +26,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from exacta.client.errors import ClientError, KafkaError
@@ -31,19 +34,20 @@ from exacta.client.routing import Client
 from exacta.client.transactions import (
     Producer,
     TopicPartition,
-    describe_transactions,
     end_transaction,
     end_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.incarnations import Sweeper, incarnation_of, supersede, take_over
-from exacta.spark.messages import Prepared, TaskResult
-from exacta.spark.names import QueryNames
+from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
+from exacta.spark.messages import Prepared, TaskResult, Written
+from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.query_records import QueryRecords
 from exacta.spark.sink_errors import (
     CopiedCheckpoint,
+    EndedBeforeItsTime,
     ForeignRecords,
     HalfCommitted,
     NewerDriver,
@@ -213,18 +217,18 @@ class SinkDriver:
         shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live or shared:
-            self._check_open({each.producer: each.partitions for each in results if each.producer in live})
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
-            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries)
-            self.decide(results[0].driver, decision, shared)
-            refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
-            if lost:
-                raise SinkError(
-                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
-                    "was decided (a time-out, or another run of the query); start the query again"
-                )
+            rows = sum(each.rows for each in results)
+            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
+            driver = results[0].driver
+            written = {producer: result.partitions for result in results if (producer := result.producer) in live}
+            if not self.decide_and_end(driver, decision, {driver: shared, **written}):
+                self._refuse_if(first_not_open(self._client, written))
+                self.decide(driver, decision, shared)
+                self._end_decided(live.values(), batch_id)
+            ids = [producer.transactional_id for producer in live] or [self._names.driver]
+            _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if results:
             # The batch is committed; what cannot be swept now will be before the next one.
             with suppress(ClientError):
@@ -266,44 +270,50 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, written: Mapping[Producer | None, frozenset[TopicPartition]]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
+        """Decide a batch and end its transactions, the driver's among them, in one step; return whether that was done.
 
-        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
-        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        It was not where the broker cannot do that. Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the
+        batch is visible.
         """
-        producers = [producer for producer in written if producer is not None]
-        found = describe_transactions(self._client, [producer.transactional_id for producer in producers])
-        for producer in producers:
-            state = found[producer.transactional_id]
-            if (
-                state is None
-                or state.state != "Ongoing"
-                or incarnation_of(producer.transactional_id, state) != producer
-                or not written[producer] <= state.partitions
-            ):
-                raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
-                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
-                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
-                )
+        try:
+            refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
+        self._refuse_if(min(refused) if refused else None)
+        return refused is not None
+
+    def _refuse_if(self, not_open: Producer | None) -> None:
+        if not_open is not None:
+            raise EndedBeforeItsTime(not_open.transactional_id, self._transaction_timeout_ms)
 
     def decide(self, driver: Producer, decision: Decision, shared: frozenset[TopicPartition] = frozenset()) -> None:
         """Commit the decision record, and with it the rows in the driver's own transaction, which are on `shared`.
 
-        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `SinkError` where the
-        driver's transaction does not hold its rows.
+        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `EndedBeforeItsTime`
+        where the driver's transaction does not hold its rows.
         """
         try:
             self.records.put_decision(driver, decision)
             if shared:
                 # Only now: the record would have begun another transaction where the rows' own was gone.
-                self._check_open({driver: shared})
+                self._refuse_if(first_not_open(self._client, {driver: shared}))
             end_transaction(self._client, driver, commit=True)
         except KafkaError as error:
             if error.fenced:
                 raise NewerDriver(self._names.name) from error
             raise
+
+    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+        refused = self.end_all(list(entries))
+        lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
+        if lost:
+            raise SinkError(
+                f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                "was decided (a time-out, or another run of the query); start the query again"
+            )
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""
@@ -319,15 +329,15 @@ class SinkDriver:
 
     # -- step 4 -------------------------------------------------------------------------------------------------------
 
-    def abort(self, results: Iterable[TaskResult | None], batch_id: int) -> None:
+    def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
 
         Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
-        Where no task has told which driver it belongs to, nothing is touched: this driver may be a zombie, and what is
-        open the newer one's. The next `prepare` sweeps.
+        Where neither the caller nor a task tells which `driver` prepared the batch, nothing is touched: this one may be
+        a zombie, and what is open the newer one's. The next `prepare` sweeps.
         """
         results = list(results)
-        driver = next((result.driver for result in results if result is not None), None)
+        driver = next((result.driver for result in results if result is not None), driver)
         if driver is None:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
-from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
 from exacta.spark.options.parsing import Option, OptionError, flag, one_of, parse, positive, refuse_unless, text
 
 #: How much one transaction covers.
@@ -17,15 +17,21 @@ _EXACTLY_ONCE = "exactly-once"
 _AT_LEAST_ONCE = "at-least-once"
 
 
+def _job_name(name: str, value: str) -> str:
+    found = text(name, value)
+    if found.endswith("-manifest"):
+        raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
+    return found
+
+
 def _exactly_once(name: str, value: str) -> bool:
     return one_of(_EXACTLY_ONCE, _AT_LEAST_ONCE)(name, value) == _EXACTLY_ONCE
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinkOptions:
+class SinkOptions(ConnectionOptions):
     """What a writer was asked for."""
 
-    bootstrap: str
     topic: str | None = None
     checkpoint_location: str | None = None
     marker_topic: str | None = None
@@ -70,7 +76,7 @@ SINK = (
     Option(
         name="transactional.id.prefix",
         field="name",
-        parse=text,
+        parse=_job_name,
         default="the query's id",
         about="names the job on the cluster, in transactional ids and groups. A new checkpoint is then refused where "
         "the job has written before from another one: it would write everything again",
@@ -151,7 +157,5 @@ SINK = (
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Return the options of a writer; raises `OptionError`."""
-    values = parse(options, SINK, "writing")
-    if values.get("bootstrap") is None:
-        raise OptionError("writing needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    values = connection_values(parse(options, SINK, "writing"), "writing")
     return SinkOptions(**values)
