@@ -7,6 +7,8 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from exacta.client import fetcher
+from exacta.client.errors import KafkaError
+from exacta.protocol.errors import ErrorCode
 from exacta.spark import group as group_module
 from exacta.spark import subscription
 from exacta.spark.planning import DataLost, topic_ids_in
@@ -140,7 +142,7 @@ def test_a_group_that_refuses_harms_nothing_and_is_tried_again(bootstrap, monkey
 
     def refuse(client, group, offsets, *, deadline):
         attempts.append(group)
-        commit(client, "", offsets, deadline=deadline)  # INVALID_GROUP_ID
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"committing offsets to group '{group}'")
 
     monkeypatch.setattr(group_module, "commit_offsets", refuse)
     caplog.set_level(logging.WARNING, "exacta.spark")
