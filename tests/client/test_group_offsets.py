@@ -5,7 +5,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Wanted
 
 from exacta.client.errors import KafkaError
-from exacta.client.groups import commit_offsets
+from exacta.client.group_offsets import commit_offsets
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from tests.spark.clusters import new_topic
