@@ -179,14 +179,22 @@ def test_the_command_shows_asks_and_cleans(query, tmp_path):
     )
 
 
-def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
-    done = run(query, "--query", "nobody")
+def test_the_command_cleans_further_sinks_of_a_query_but_no_other_job(query):
+    name = query.names.name
+    sink = Query(query.client.bootstrap)
+    sink.names = QueryNames(f"{name}.second")
+    commit(query, 0)
+    decide_and_die(sink, 0)
+    by_name = run(query, "--prefix", name, answer="n\n")
+    assert by_name.stdout.startswith(f"not looked at: {name}.second; ")
+    assert not find(sink.client, f"{name}.second").nothing
+    done = run(query, "--query", name, "--yes")
     assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
-        "nothing of query nobody is there",
-        "a query that sets option 'transactional.id.prefix' is found by --prefix",
-    ]
-    assert run(query, "--prefix", "nobody").stdout == "nothing of query nobody is there\n"
+    assert f"query {name}.second is removed: batch 0 was the last" in done.stdout
+    check_nothing_left(query)
+    check_nothing_left(sink)
+    assert sink.rows() == [0, 1]
+    sink.client.close()
 
 
 def test_the_command_tells_of_a_torn_batch(query):
