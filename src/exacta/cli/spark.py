@@ -1,10 +1,14 @@
 """`exacta spark …`: what is done by hand for a Spark query. The work is in `exacta.spark`."""
 
+from configparser import ConfigParser
+from configparser import Error as ConfigParserError
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from exacta.client.security import Cluster
     from exacta.spark.cleaning import Cleaned, Leftovers
 
 _EXIT_NO = 1
@@ -30,6 +34,10 @@ def clean(
         str | None,
         typer.Option(metavar="NAME", help="What option 'transactional.id.prefix' was set to.", show_default=False),
     ] = None,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="How to connect: the writer's kafka.… options as lines of key=value."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     watch: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
@@ -46,17 +54,18 @@ def clean(
     if len(given) != 1:
         _fail("give one of --query, --checkpoint and --prefix", _EXIT_USAGE)
     from exacta.client.errors import ClientError
-    from exacta.client.routing import BadBootstrap, Client
+    from exacta.client.routing import Client
     from exacta.spark import cleaning
     from exacta.spark.checkpoint import CheckpointUnreadable, query_id
     from exacta.spark.decision import UnreadableDecision
+    from exacta.spark.options import OptionError
     from exacta.spark.sink_errors import SinkError
 
     try:
         name = given[0] if checkpoint is None else query_id(checkpoint)
         if not name.strip():
             _fail("the name of a query is not empty", _EXIT_USAGE)
-        with Client(bootstrap_servers, client_id="exacta-clean", call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+        with Client(_cluster(bootstrap_servers, command_config), call_timeout_ms=_CALL_TIMEOUT_MS) as client:
             sinks = cleaning.further_sinks(client, name)
             if prefix is not None and sinks:  # for all that the cluster knows, they are jobs of their own
                 typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
@@ -64,6 +73,8 @@ def clean(
             found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
             for each in found:
                 _show(each)
+            if prefix is None and not any(each.groups or each.transactions for each in found):
+                typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
             found = [each for each in found if not each.nothing]
             if not found:
                 return
@@ -71,10 +82,29 @@ def clean(
                 raise typer.Exit(_EXIT_NO)
             for each in found:
                 _tell(each.name, cleaning.clean(client, each.name))
-    except BadBootstrap as error:
-        _fail(f"--bootstrap-servers: {error}", _EXIT_USAGE)
+    except OptionError as error:
+        _fail(str(error), _EXIT_USAGE)
     except (ClientError, SinkError, CheckpointUnreadable, UnreadableDecision) as error:
         _fail(str(error), _EXIT_NO)
+
+
+def _cluster(bootstrap_servers: str, command_config: Path | None) -> "Cluster":
+    """Return the cluster as the writer's options say, which are those of Kafka's own tools after `kafka.`."""
+    from exacta.spark.options import OptionError
+    from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
+    from exacta.spark.options.parsing import parse
+
+    given = {"kafka.client.id": "exacta-clean"}
+    if command_config is not None:
+        file = ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#", "!"), strict=False)
+        file.optionxform = str  # type: ignore[assignment,method-assign]
+        try:
+            file.read_string("[options]\n" + command_config.read_text())
+        except (OSError, ValueError, ConfigParserError) as error:
+            raise OptionError(f"--command-config: cannot read {command_config}: {type(error).__name__}") from error
+        given |= {f"kafka.{key.removeprefix('kafka.')}": value for key, value in file["options"].items()}
+    given["kafka.bootstrap.servers"] = bootstrap_servers
+    return ConnectionOptions(**connection_values(parse(given, CONNECTION, "cleaning"), "cleaning")).cluster
 
 
 def _show(found: "Leftovers") -> None:
