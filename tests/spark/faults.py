@@ -12,8 +12,9 @@ from pathlib import Path
 from exacta.spark.datasource import ExactaDataSource
 from exacta.spark.sink import ExactaStreamWriter
 
+BETWEEN_THE_ENDS = "between the ends"
 #: The whole query is killed.
-KILL_POINTS = ("tasks writing", "after all tasks", "after the decision", "between the ends", "after commit")
+KILL_POINTS = ("tasks writing", "after all tasks", "after the decision", BETWEEN_THE_ENDS, "after commit")
 #: One task's worker is killed, or its task fails, after the replay marker and before it could tell.
 WORKER_DIES = "worker dies after its marker"
 TASK_FAILS = "task fails after its marker"
@@ -92,21 +93,33 @@ class FaultyWriter(ExactaStreamWriter):
 
     def driver(self):
         driver = super().driver()
-        decide, end_all = driver.decide, driver.end_all
+        decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
+        armed = Path(self.directory) / "armed"
 
-        def faulty_decide(*arguments, **named):
-            decide(*arguments, **named)
+        def after_the_decision():
             self.kill("after the decision")
             if strikes(self.directory, COMMIT_RAISES):
                 raise RuntimeError("this commit fails because a test wants it to")
 
+        def faulty_decide(*arguments):
+            decide(*arguments)
+            after_the_decision()
+
+        def faulty_decide_and_end(*arguments):
+            if armed.exists() and armed.read_text() == BETWEEN_THE_ENDS:
+                return False  # there is no such moment where all end at once
+            at_once = decide_and_end(*arguments)
+            if at_once:
+                after_the_decision()
+            return at_once
+
         def faulty_end_all(entries):
-            if len(entries) > 1 and (Path(self.directory) / "armed").exists():
+            if len(entries) > 1 and armed.exists():
                 end_all(list(entries)[:1])
-                self.kill("between the ends")
+                self.kill(BETWEEN_THE_ENDS)
             return end_all(entries)
 
-        driver.decide, driver.end_all = faulty_decide, faulty_end_all
+        driver.decide, driver.decide_and_end, driver.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
         return driver
 
     def commit(self, messages, batchId):

@@ -21,10 +21,15 @@ import pyarrow as pa
 from exacta.client.errors import ErrorClass, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
+from exacta.spark import at_once
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.task import write_task
+
+#: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
+#: such moment.
+BETWEEN_THE_ENDS = "between the ends"
 
 CRASH_POINTS = (
     "before preparing",
@@ -33,7 +38,7 @@ CRASH_POINTS = (
     "after all tasks",
     "decision not ended",
     "after the decision",
-    "between the ends",
+    BETWEEN_THE_ENDS,
     "before a sweep",
     "after commit",
 )
@@ -51,16 +56,21 @@ class CrashingDriver(SinkDriver):
         self._reached = reached
 
     def decide(self, driver, decision, shared=frozenset()):
-        def not_ended():
-            self.records.put_decision(driver, decision)
-
-        self._reached("decision not ended", not_ended)
+        self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
         super().decide(driver, decision, shared)
         self._reached("after the decision")
 
+    def decide_and_end(self, driver, decision, written):
+        if at_once.can_end_at_once(self._client, driver):
+            self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
+        if not super().decide_and_end(driver, decision, written):
+            return False
+        self._reached("after the decision")
+        return True
+
     def end_all(self, entries):
         if entries:
-            self._reached("between the ends", lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
+            self._reached(BETWEEN_THE_ENDS, lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
         return super().end_all(entries)
 
     def commit(self, results, batch_id, *, tasks, reads):

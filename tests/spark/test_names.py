@@ -18,3 +18,11 @@ def test_a_query_whose_name_begins_with_another_name_is_not_taken_for_that_one()
     assert not any(one.is_attempt(each) for each in theirs)
     assert not any(one.is_attempt(each, task=1) for each in theirs)
     assert not other.is_attempt(one.attempt(1, 0))
+
+
+def test_the_groups_of_a_query():
+    names, other = QueryNames("a"), QueryNames("a-1")
+    decision = [names.decision_group(0), names.decision_group(12)]
+    assert all(names.is_group(group) for group in (*decision, names.marker_group(3)))
+    assert [group for group in (*decision, names.marker_group(3)) if names.is_decision_group(group)] == decision
+    assert not any(names.is_group(group) for group in (other.decision_group(0), other.marker_group(0), "a-", "a-x"))

@@ -271,6 +271,7 @@ def test_times_as_spark_writes_them(text, ms):
     ("options", "sentence"),
     [
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
         ({**SERVERS, "kafka.acks": "1"}, "option 'kafka.acks' can only be all or -1"),
         ({**SERVERS, "kafka.enable.idempotence": "false"}, "can only be true"),

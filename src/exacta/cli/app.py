@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.demo import demo
+from exacta.cli.spark import spark
 
 app = typer.Typer(
     help="Exactly once, in exact order: a transactional log for every Kafka client.",
@@ -40,3 +41,4 @@ def serve(context: typer.Context) -> None:
 
 
 app.command()(demo)
+app.add_typer(spark, name="spark")

@@ -18,6 +18,7 @@ from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRespo
 from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -25,11 +26,13 @@ from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTx
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from exacta.protocol.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
 
 API_VERSIONS_KEY = 18
 
@@ -52,14 +55,17 @@ _CALLS: dict[type[Any], Call] = {
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
+    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 4),
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
     InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
     AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
     EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
+    DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
+    EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
 }
 
 

@@ -66,11 +66,18 @@ class Connection:
 
         Raises `UnsupportedByBroker` where there is none.
         """
-        call = call_of(request)
-        version = usable_version(call, self._ranges.get(call.key))
+        version = self._usable_version(request)
         if version is None:
             raise UnsupportedByBroker(f"{self.address} offers no usable version of {type(request).__name__}")
         return version
+
+    def serves(self, request: Message) -> bool:
+        """Return whether there is a version in which `request` can be sent."""
+        return self._usable_version(request) is not None
+
+    def _usable_version(self, request: Message) -> int | None:
+        call = call_of(request)
+        return usable_version(call, self._ranges.get(call.key))
 
     @property
     def closed(self) -> bool:

@@ -1,7 +1,7 @@
-"""Offsets of a consumer group, committed from outside of it: by a client that is no member.
+"""Groups from outside, as an administrator sees them: which there are, their offsets set, their deletion (KIP-229).
 
-Owns the shape of OffsetCommit. A group takes such a commit while it has no members, as it does from the tools that
-reset offsets.
+Owns the shapes of OffsetCommit, ListGroups and DeleteGroups. A group takes offsets from a client that is no member
+while it has no members, as it does from the tools that reset offsets.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from exacta.client.deadline import Deadline
-from exacta.client.routing import GROUP, Client, Coordinator
+from exacta.client.errors import KafkaError
+from exacta.client.routing import GROUP, BrokerGone, Client, Coordinator, Node
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k08_offset_commit import (
@@ -17,6 +18,8 @@ from exacta.protocol.messages.k08_offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
+from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 
 
 def commit_offsets(
@@ -46,3 +49,42 @@ def commit_offsets(
         ),
         deadline=deadline,
     )
+
+
+def list_groups(client: Client, prefix: str, deadline: Deadline | None = None) -> list[str]:
+    """Return the groups whose name begins with `prefix`, from all brokers."""
+    deadline = deadline or client.deadline()
+    found: set[str] = set()
+    for node_id in client.nodes(deadline):
+        try:
+            response = client.call(
+                Node(node_id),
+                ListGroupsRequest(),
+                what="listing groups",
+                codes=lambda reply: (reply.error_code,),
+                deadline=deadline,
+            )
+        except BrokerGone:  # what it coordinated is another's now, or will be
+            continue
+        found.update(group.group_id for group in response.groups if group.group_id.startswith(prefix))
+    return sorted(found)
+
+
+def delete_group(client: Client, group: str, deadline: Deadline | None = None) -> bool:
+    """Delete a group with its offsets; return whether there was one.
+
+    Raises `KafkaError`, NON_EMPTY_GROUP where it has members.
+    """
+    try:
+        client.call(
+            Coordinator(GROUP, group),
+            DeleteGroupsRequest(groups_names=[group]),
+            what=f"deleting group '{group}'",
+            codes=lambda reply: [entry.error_code for entry in reply.results],
+            deadline=deadline,
+        )
+    except KafkaError as error:
+        if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
+            return False
+        raise
+    return True

@@ -173,6 +173,22 @@ class Client:
                 self.forget(route)
             backoff.wait(deadline, error)
 
+    def offers(self, route: Route, request: Message, deadline: Deadline | None = None) -> bool:
+        """Return whether the broker that `route` leads to serves an API in a version that we speak.
+
+        Raises what `call` raises where no broker answers.
+        """
+        deadline = deadline or self.deadline()
+        backoff = Backoff()
+        while True:
+            try:
+                connection = self.connection(route, deadline)
+            except ConnectionLost as lost:
+                self.forget(route)
+                backoff.wait(deadline, lost)
+                continue
+            return connection.serves(request)
+
     def connection(self, route: Route, deadline: Deadline) -> Connection:
         """Return an open connection to the broker that `route` leads to, looking it up where unknown.
 

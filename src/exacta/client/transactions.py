@@ -115,7 +115,7 @@ def add_partitions(
 ) -> None:
     """Add partitions to the transaction of `producer`, beginning it where none is open."""
     topics = [
-        AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in _by_topic(partitions).items()
+        AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in by_topic(partitions).items()
     ]
     client.call(
         Coordinator(TRANSACTION, producer.transactional_id),
@@ -222,12 +222,15 @@ def fetch_offset(
 
 
 def fetch_offsets(
-    client: Client, group: str, deadline: Deadline | None = None
+    client: Client, group: str, *, stable: bool = False, deadline: Deadline | None = None
 ) -> dict[TopicPartition, CommittedOffset]:
-    """Return everything that `group` has committed; what an open transaction will change is as it was before."""
+    """Return everything that `group` has committed.
+
+    What an open transaction will change is as it was before; with `stable` its end is waited for.
+    """
     response = client.call(
         Coordinator(GROUP, group),
-        OffsetFetchRequest(group_id=group, topics=None, require_stable=False),
+        OffsetFetchRequest(group_id=group, topics=None, require_stable=stable),
         what=f"reading the offsets of group '{group}'",
         codes=_offset_fetch_codes,
         deadline=deadline,
@@ -373,7 +376,8 @@ def _description_in(reply: Any) -> TransactionDescription | None:
     return None
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+    """Return the partitions' numbers by topic, as requests name them."""
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)

@@ -26,6 +26,7 @@ from exacta.client.transactions import (
     list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark.messages import Written
 from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.sink_errors import SinkError
 
@@ -78,6 +79,25 @@ def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int
         if error.fenced:
             return None
         raise
+
+
+def first_not_open(client: Client, written: Written) -> Producer | None:
+    """Return the first whose transaction is not open any more, or None.
+
+    Nor does one count as open that lacks a partition which its task wrote to: it is of the same incarnation, but began
+    after the task's own was ended (by an operator's tool, say), and most of the rows were in that one.
+    """
+    found = describe_transactions(client, [producer.transactional_id for producer in written])
+    for producer, partitions in written.items():
+        state = found[producer.transactional_id]
+        if (
+            state is None
+            or state.state != "Ongoing"
+            or incarnation_of(producer.transactional_id, state) != producer
+            or not state.partitions.issuperset(partitions)
+        ):
+            return producer
+    return None
 
 
 class Sweeper:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from exacta.client.transactions import Producer, TopicPartition
@@ -36,3 +37,7 @@ class TaskResult:
     def shared(self) -> bool:
         """Whether the rows are in the driver's own transaction."""
         return self.producer == self.driver
+
+
+Written = Mapping[Producer, Collection[TopicPartition]]
+"""The transactions of a batch, and the partitions that each must hold."""

@@ -22,6 +22,7 @@ class QueryNames:
     def __init__(self, name: str) -> None:
         self.name = name
         self._attempt = re.compile(rf"{re.escape(name)}-(\d+)-\d+")
+        self._group = re.compile(rf"{re.escape(name)}-(\d+|(manifest)(-\d+)?)")
 
     @property
     def prefix(self) -> str:
@@ -53,6 +54,15 @@ class QueryNames:
     def decision_group(self, piece: int) -> str:
         """The group whose offset is the last decided batch; a long record goes on in further groups."""
         return f"{self.name}-manifest" if piece == 0 else f"{self.name}-manifest-{piece}"
+
+    def is_group(self, group: str) -> bool:
+        """Whether this is a group of this query."""
+        return self._group.fullmatch(group) is not None
+
+    def is_decision_group(self, group: str) -> bool:
+        """Whether this is a group of this query's decision record."""
+        found = self._group.fullmatch(group)
+        return found is not None and found[2] is not None
 
 
 def shown_ids(transactional_ids: Sequence[str]) -> str:

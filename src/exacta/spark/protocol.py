@@ -14,6 +14,9 @@ more, so the batch is wholly there or was never decided. Three things hold it to
 - Whatever is open and not named by a record is aborted (*swept*) before a batch and after it: losing attempts get no
   call from Spark, and would hold back every reader.
 
+Where the broker can end several transactions in one step, decision and ends are one (`at_once.py`), and what the next
+paragraph tells of cannot happen. `prepare` is the same everywhere: it ends whatever a record names.
+
 A transaction that is named but timed out cannot be committed any more. If that befell all of a batch, the batch is
 run again as if never decided. If it befell some, the rest may be run again only where the same rows come into the
 same tasks.
@@ -23,7 +26,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from exacta.client.errors import ClientError, KafkaError
@@ -31,19 +34,20 @@ from exacta.client.routing import Client
 from exacta.client.transactions import (
     Producer,
     TopicPartition,
-    describe_transactions,
     end_transaction,
     end_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.incarnations import Sweeper, incarnation_of, supersede, take_over
-from exacta.spark.messages import Prepared, TaskResult
+from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
+from exacta.spark.messages import Prepared, TaskResult, Written
 from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.query_records import QueryRecords
 from exacta.spark.sink_errors import (
     CopiedCheckpoint,
+    EndedBeforeItsTime,
     ForeignRecords,
     HalfCommitted,
     NewerDriver,
@@ -106,7 +110,7 @@ class SinkDriver:
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_origin(decision.query_id, decision.location, decision.batch_id)
-        else:
+        elif self._location:  # a batch job has none, and is always new
             self._say_new()
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
@@ -213,19 +217,16 @@ class SinkDriver:
         shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live or shared:
-            self._check_open({each.producer: each.partitions for each in results if each.producer in live})
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)
             decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
-            self.decide(results[0].driver, decision, shared)
-            refused = self.end_all(list(live.values()))
-            lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
-            if lost:
-                raise SinkError(
-                    f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
-                    "was decided (a time-out, or another run of the query); start the query again"
-                )
+            written = {each.producer: each.partitions for each in results if each.producer in live}
+            driver = results[0].driver
+            if shared or not self.decide_and_end(driver, decision, written):
+                self._refuse_if(first_not_open(self._client, written))
+                self.decide(driver, decision, shared)
+                self._end_decided(live.values(), batch_id)
             ids = [producer.transactional_id for producer in live] or [self._names.driver]
             _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if results:
@@ -269,44 +270,49 @@ class SinkDriver:
             )
         return [entry for entry in earlier.entries if entry.task in drained]
 
-    def _check_open(self, written: Mapping[Producer | None, frozenset[TopicPartition]]) -> None:
-        """Refuse to decide about a transaction that is not open any more: then nothing of the batch is visible yet.
+    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
+        """Decide a batch and end its transactions in one step; return whether the broker can do that.
 
-        Nor about one of the same incarnation that lacks a partition that the task wrote to: it began after the task's
-        own was ended (by an operator's tool, say), and most of the rows were in that one.
+        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
         """
-        producers = [producer for producer in written if producer is not None]
-        found = describe_transactions(self._client, [producer.transactional_id for producer in producers])
-        for producer in producers:
-            state = found[producer.transactional_id]
-            if (
-                state is None
-                or state.state != "Ongoing"
-                or incarnation_of(producer.transactional_id, state) != producer
-                or not written[producer] <= state.partitions
-            ):
-                raise SinkError(
-                    f"transaction '{producer.transactional_id}' was ended before its batch was decided: by another run "
-                    "of the query, or because the batch took longer than option 'kafka.transaction.timeout.ms' "
-                    f"({self._transaction_timeout_ms}); nothing of the batch is visible, start the query again"
-                )
+        try:
+            refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
+        self._refuse_if(min(refused) if refused else None)
+        return refused is not None
+
+    def _refuse_if(self, not_open: Producer | None) -> None:
+        if not_open is not None:
+            raise EndedBeforeItsTime(not_open.transactional_id, self._transaction_timeout_ms)
 
     def decide(self, driver: Producer, decision: Decision, shared: frozenset[TopicPartition] = frozenset()) -> None:
         """Commit the decision record, and with it the rows in the driver's own transaction, which are on `shared`.
 
-        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `SinkError` where the
-        driver's transaction does not hold its rows.
+        When this returns, the batch is committed whatever happens. Raises `NewerDriver`, and `EndedBeforeItsTime`
+        where the driver's transaction does not hold its rows.
         """
         try:
             self.records.put_decision(driver, decision)
             if shared:
                 # Only now: the record would have begun another transaction where the rows' own was gone.
-                self._check_open({driver: shared})
+                self._refuse_if(first_not_open(self._client, {driver: shared}))
             end_transaction(self._client, driver, commit=True)
         except KafkaError as error:
             if error.fenced:
                 raise NewerDriver(self._names.name) from error
             raise
+
+    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+        refused = self.end_all(list(entries))
+        lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
+        if lost:
+            raise SinkError(
+                f"the transactions of tasks {lost} of batch {batch_id} were ended by someone else after the batch "
+                "was decided (a time-out, or another run of the query); start the query again"
+            )
 
     def end_all(self, entries: Collection[DecisionEntry]) -> list[DecisionEntry]:
         """Commit the transactions of a decision; return those that were refused for good."""

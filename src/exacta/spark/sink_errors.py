@@ -17,6 +17,17 @@ class NewerDriver(SinkError):
         )
 
 
+class EndedBeforeItsTime(SinkError):
+    """A transaction of a batch was not open any more when the batch was to be decided: nothing of it is visible."""
+
+    def __init__(self, transactional_id: str, transaction_timeout_ms: int) -> None:
+        super().__init__(
+            f"transaction '{transactional_id}' was ended before its batch was decided: by another run of the query, or "
+            f"because the batch took longer than option 'kafka.transaction.timeout.ms' ({transaction_timeout_ms}); "
+            "nothing of the batch is visible, start the query again"
+        )
+
+
 class CopiedCheckpoint(SinkError):
     """The checkpoint belongs to another place."""
 

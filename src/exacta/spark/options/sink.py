@@ -17,6 +17,13 @@ _EXACTLY_ONCE = "exactly-once"
 _AT_LEAST_ONCE = "at-least-once"
 
 
+def _job_name(name: str, value: str) -> str:
+    found = text(name, value)
+    if found.endswith("-manifest"):
+        raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
+    return found
+
+
 def _exactly_once(name: str, value: str) -> bool:
     return one_of(_EXACTLY_ONCE, _AT_LEAST_ONCE)(name, value) == _EXACTLY_ONCE
 
@@ -70,7 +77,7 @@ SINK = (
     Option(
         name="transactional.id.prefix",
         field="name",
-        parse=text,
+        parse=_job_name,
         default="the query's id",
         about="names the job on the cluster, in transactional ids and groups. A new checkpoint is then refused where "
         "the job has written before from another one: it would write everything again",

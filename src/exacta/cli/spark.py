@@ -1,0 +1,97 @@
+"""`exacta spark …`: what is done by hand for a Spark query. The work is in `exacta.spark`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from exacta.spark.cleaning import Cleaned, Leftovers
+
+_EXIT_NO = 1
+_EXIT_USAGE = 2
+_CALL_TIMEOUT_MS = 20_000
+
+spark = typer.Typer(help="Look after Spark queries that write with format 'exacta'.", no_args_is_help=True)
+
+
+@spark.callback()
+def root() -> None:
+    """Look after Spark queries that write with format 'exacta'."""
+
+
+@spark.command()
+def clean(
+    bootstrap_servers: Annotated[str, typer.Option(metavar="HOST:PORT,…", help="The cluster that the query wrote to.")],
+    query: Annotated[str | None, typer.Option(metavar="ID", help="The query's id.", show_default=False)] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The query's checkpoint, to take the id from.", show_default=False)
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What option 'transactional.id.prefix' was set to.", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    watch: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
+    ] = 5,
+) -> None:
+    """Remove what a query has left on a cluster. For a query that will never run again.
+
+    A batch that was decided is committed, one that was not is aborted; then the query's groups are deleted. If its
+    checkpoint is used again afterwards, its last batch may be written twice.
+
+    Exit code 0 if nothing is left, 1 if something is, 2 if the command was called wrongly.
+    """
+    given = [each for each in (query, checkpoint, prefix) if each is not None]
+    if len(given) != 1:
+        _fail("give one of --query, --checkpoint and --prefix", _EXIT_USAGE)
+    from exacta.client.errors import ClientError
+    from exacta.client.routing import BadBootstrap, Client
+    from exacta.spark import cleaning
+    from exacta.spark.checkpoint import CheckpointUnreadable, query_id
+    from exacta.spark.decision import UnreadableDecision
+    from exacta.spark.sink_errors import SinkError
+
+    try:
+        name = given[0] if checkpoint is None else query_id(checkpoint)
+        if not name.strip():
+            _fail("the name of a query is not empty", _EXIT_USAGE)
+        with Client(bootstrap_servers, client_id="exacta-clean", call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+            found = cleaning.watch(client, name, watch)
+            _show(found)
+            if found.nothing:
+                return
+            if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
+                raise typer.Exit(_EXIT_NO)
+            _tell(name, cleaning.clean(client, name))
+    except BadBootstrap as error:
+        _fail(f"--bootstrap-servers: {error}", _EXIT_USAGE)
+    except (ClientError, SinkError, CheckpointUnreadable, UnreadableDecision) as error:
+        _fail(str(error), _EXIT_NO)
+
+
+def _show(found: "Leftovers") -> None:
+    if found.nothing:
+        ids = f" but {len(found.transactions)} transactional ids, which expire" if found.transactions else ""
+        typer.echo(f"nothing of query {found.name} is there{ids}")
+        return
+    typer.echo(f"query {found.name} has left:")
+    for transactional_id, state in found.transactions.items():
+        typer.echo(f"  transactional id {transactional_id} ({state.state})")
+    for group in found.groups:
+        typer.echo(f"  group {group}")
+
+
+def _tell(name: str, cleaned: "Cleaned") -> None:
+    batches = "no batch was committed" if cleaned.last_batch is None else f"batch {cleaned.last_batch} was the last"
+    typer.echo(f"query {name} is removed: {batches}, nothing is open, {len(cleaned.groups)} groups deleted")
+    if cleaned.torn:
+        typer.echo(
+            f"exacta: of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out",
+            err=True,
+        )
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"exacta: {message}", err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,139 @@
+"""Removing what a query has left on a cluster, once it will not run again.
+
+Owns the order of the steps; what they do is the sink's own (`protocol.py`, `incarnations.py`). Prints nothing.
+
+Theory of operation. Whoever cleans acts as the query's last driver. It takes the driver's transactional id over, so
+that no other driver decides anything from there on; it finishes what was decided and aborts the rest, as any driver
+does that begins; and then, knowing that nothing is open, it deletes the groups. The decision record goes first: without
+it the markers mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no
+transactional ids; nothing is open under them, and Apache Kafka forgets them after a week.
+
+Whether a query lives, a cluster cannot tell; a driver between two batches is silent. What can be seen is movement: each
+batch takes the driver's id over once more. So the query is watched for a while, and is alive if anything moves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from exacta.client.groups import delete_group, list_groups
+from exacta.client.routing import Client
+from exacta.client.transactions import (
+    TransactionDescription,
+    describe_transactions,
+    fetch_offsets,
+    init_producer_id,
+    list_transactions,
+)
+from exacta.spark.decision import origin_of
+from exacta.spark.incarnations import Sweeper
+from exacta.spark.names import QueryNames
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_errors import SinkError
+
+_LOOK_EVERY_S = 0.5
+#: Of the driver's transaction, in which nothing is written here.
+_TIMEOUT_MS = 60_000
+
+
+class StillRunning(SinkError):
+    """The query moves."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"query {name} is running: its transactions change while they are looked at; end it first, and wait until "
+            "it has ended"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leftovers:
+    """What there is of a query on a cluster."""
+
+    name: str
+    transactions: dict[str, TransactionDescription]  # by transactional id
+    groups: tuple[str, ...]
+
+    @property
+    def open_transactions(self) -> list[str]:
+        """The transactional ids with an open transaction."""
+        return sorted(each for each, state in self.transactions.items() if state.state == "Ongoing")
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to clean: ids under which nothing is open are harmless, and expire."""
+        return not self.groups and not self.open_transactions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cleaned:
+    """What was done."""
+
+    last_batch: int | None  # None: no batch was ever decided, or it timed out whole
+    torn: bool  # of that batch only a part could be committed; the rest had timed out before
+    groups: tuple[str, ...]  # deleted
+
+
+def find(client: Client, name: str) -> Leftovers:
+    """Return what a query has left, or has just now if it is running."""
+    names = QueryNames(name)
+    listed = list_transactions(client, names.prefix, states=())
+    mine = [each for each in listed if each == names.driver or names.is_attempt(each)]
+    states = describe_transactions(client, mine) if mine else {}
+    return Leftovers(
+        name=name,
+        transactions={each: state for each, state in sorted(states.items()) if state is not None},
+        groups=tuple(group for group in list_groups(client, names.prefix) if names.is_group(group)),
+    )
+
+
+def watch(client: Client, name: str, seconds: float, pause: Callable[[float], None] = time.sleep) -> Leftovers:
+    """Return what a query has left, after watching it for so long; raises `StillRunning` where something moves."""
+    before = find(client, name)
+    for _ in range(max(1, round(seconds / _LOOK_EVERY_S))):
+        if before.nothing:
+            break
+        pause(_LOOK_EVERY_S)
+        if find(client, name) != before:
+            raise StillRunning(name)
+    return before
+
+
+def clean(client: Client, name: str) -> Cleaned:
+    """Finish or abort what a query left open, fence it, and delete its groups.
+
+    Raises `KafkaError`, NON_EMPTY_GROUP where a group of that name has members.
+    """
+    names = QueryNames(name)
+    driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TIMEOUT_MS)
+    heads = fetch_offsets(client, names.decision_group(0), stable=True)
+    last_batch, torn = -1, False
+    if heads:
+        # There is one, unless somebody has committed offsets to the group by hand.
+        at, head = max(heads.items(), key=lambda entry: entry[1].offset)
+        query_id, location = origin_of(head.metadata)
+        prepared = SinkDriver(
+            client,
+            name,
+            query_id=query_id,
+            location=location,
+            marker=at,
+            transaction_timeout_ms=_TIMEOUT_MS,
+            replay_deterministic=True,  # a torn batch is told of, not refused: nothing more can be done about it
+        ).prepare()
+        last_batch, torn = prepared.decided_batch, prepared.committed_tasks is not None
+    else:
+        Sweeper(client, names, transaction_timeout_ms=_TIMEOUT_MS).sweep(driver)
+    # Seen after the roll-forward: there may be groups that only an open transaction knew of.
+    groups = sorted(
+        (group for group in list_groups(client, names.prefix) if names.is_group(group)),
+        key=lambda group: (group != names.decision_group(0), not names.is_decision_group(group), group),
+    )
+    deleted = []
+    for group in groups:
+        fetch_offsets(client, group, stable=True)  # Apache Kafka ends transactions in groups a moment later
+        if delete_group(client, group):
+            deleted.append(group)
+    return Cleaned(last_batch=None if last_batch < 0 else last_batch, torn=torn, groups=tuple(deleted))
