@@ -35,6 +35,7 @@ class Job:
     tasks: int = 2
     sink_format: str = "faulty"
     options: dict[str, str] = field(default_factory=dict)  # of the writer
+    connection: dict[str, str] = field(default_factory=dict)  # of reader and writer, over `bootstrap`
     available_now: bool = False
     restarts: bool = True
 
@@ -70,7 +71,7 @@ def start_query(spark, job):
     """Start the job's query."""
     rows = (
         spark.readStream.format("exacta")
-        .option("kafka.bootstrap.servers", job.bootstrap)
+        .options(**{"kafka.bootstrap.servers": job.bootstrap, **job.connection})
         .option("subscribe", job.source)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", job.limit)
@@ -78,7 +79,8 @@ def start_query(spark, job):
     )
     # Which task gets a row depends on chance, so a replay slices the batch differently.
     rows = rows.repartition(job.tasks).select("key", "value")
-    options = {"kafka.bootstrap.servers": job.bootstrap, "topic": job.sink, "checkpointLocation": job.checkpoint}
+    options = {"kafka.bootstrap.servers": job.bootstrap, **job.connection}
+    options |= {"topic": job.sink, "checkpointLocation": job.checkpoint}
     if job.sink_format in AT_LEAST_ONCE:
         # These sinks come to no point of the protocol; what comes before them in the same task does.
         directory = job.faults
