@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-connector test-spark-kafka test-spark-cluster \
-	test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
+.PHONY: help demo test test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
+	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Exacta needs Python >= 3.11; name one: make PYTHON=python3.12 ...")'
@@ -60,6 +60,20 @@ test-spark-cluster: $(VENV)/.installed-test  ## kill -9 in a standalone Spark cl
 
 test-spark-kafka-cluster: $(VENV)/.installed-test  ## the same, on three secured nodes of Apache Kafka (Java and Maven)
 	$(ON_A_CLUSTER) EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/spark_cluster $(ARGS)
+
+test-spark-4.2: .venv-spark-kafka/.installed  ## the calls that the sink leans on, and its queries, in PySpark 4.2.0
+	.venv-spark-kafka/bin/python -m pytest -m spark tests/spark/test_calls.py tests/spark/test_query.py $(ARGS)
+
+# What a packed environment holds: the extra for executors, which has no PySpark.
+.venv-packed/.installed: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv .venv-packed
+	.venv-packed/bin/python -m pip install --quiet --upgrade pip
+	.venv-packed/bin/python -m pip install --quiet '.[spark-worker]' 'venv-pack2>=0.9'
+	@touch $@
+
+test-spark-packed: $(VENV)/.installed-test .venv-packed/.installed  ## executors that get exacta by --archives
+	.venv-packed/bin/python -m pip install --quiet --force-reinstall --no-deps .
+	EXACTA_TEST_PACKED=.venv-packed $(BIN)/python -m pytest tests/packed $(ARGS)
 
 check: $(VENV)/.installed-check  ## style, types and layers
 	$(BIN)/ruff check .

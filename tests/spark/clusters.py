@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 import exacta
 from exacta.client.routing import Client, UnknownTopic
@@ -50,6 +51,25 @@ def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
                 assert client.partitions([name]) == {name: partitions}
                 return name
     raise AssertionError(f"{name} does not come into being")
+
+
+def make_anew(bootstrap: str, topic: str) -> None:
+    """Delete a topic and create another of the same name, with one partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    with Client(bootstrap) as client:
+        for _ in range(10_000):
+            with suppress(UnknownTopic):
+                client.partitions([topic])
+                continue
+            # Apache Kafka may take the old one for there still.
+            if create_topic(client, topic, partitions=1):
+                break
+        for _ in range(10_000):
+            with suppress(UnknownTopic):
+                if client.partitions([topic]) == {topic: 1}:
+                    return
+    raise AssertionError(f"{topic} does not come into being again")
 
 
 def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[tuple[int, bytes | None, bytes | None]]:

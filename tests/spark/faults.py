@@ -184,8 +184,8 @@ class FaultyWriter(ExactaStreamWriter):
         driver = super().driver()
         decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
 
-        def faulty_decide(*arguments):
-            decide(*arguments)
+        def faulty_decide(*arguments, **named):
+            decide(*arguments, **named)
             reach(self.directory, DECIDED)
             reach(self.directory, BEFORE_THE_ENDS)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.foreach_batch import FOREACH_BATCH
 from exacta.spark.options.reference import reference
 from exacta.spark.options.sink import SINK
 from exacta.spark.options.source import SOURCE
@@ -16,7 +17,9 @@ def test_the_page_is_not_stale() -> None:
     assert PAGE.read_text() == reference(), "make docs writes it anew"
 
 
-@pytest.mark.parametrize("option", dict.fromkeys([*CONNECTION, *SOURCE, *SINK]), ids=lambda option: option.name)
+@pytest.mark.parametrize(
+    "option", dict.fromkeys([*CONNECTION, *SOURCE, *SINK, *FOREACH_BATCH]), ids=lambda option: option.name
+)
 def test_an_option_says_what_it_is_about(option) -> None:
     """In a table's cell, so in one line."""
     assert option.about

@@ -177,10 +177,6 @@ def test_what_is_refused_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     assert "topic 'nowhere' does not exist on" in refusal(writing(nowhere, bootstrap, tmp_path / "e", topic=sink))
     with pytest.raises(Exception, match="reading needs exactly one of the options 'subscribe'"):
         spark.readStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).load()
-    with pytest.raises(Exception, match="reads streams"):
-        spark.read.format("exacta").option("kafka.bootstrap.servers", bootstrap).option(
-            "subscribe", source
-        ).load().count()
 
 
 def test_a_copied_checkpoint_is_refused_and_harms_nothing(spark, bootstrap, tmp_path):

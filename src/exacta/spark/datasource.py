@@ -6,14 +6,16 @@ nothing but the options.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
 from exacta.spark.batch import ExactaBatchReader
-from exacta.spark.options import OptionError, includes_headers, sink_options, source_options
+from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
+from exacta.spark.explained import in_short
+from exacta.spark.options import includes_headers, sink_options, source_options
 from exacta.spark.rows import check_write_columns, read_schema
-from exacta.spark.sink import ExactaStreamWriter
+from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
 from exacta.spark.source import ExactaStreamReader
 
 
@@ -25,26 +27,36 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         """Return the name for `format(...)`."""
         return "exacta"
 
+    @in_short
     def schema(self) -> Any:
         """Return the columns of a reader: those of Spark's Kafka connector."""
         return read_schema(include_headers=includes_headers(self.options))
 
+    @in_short
     def streamReader(self, schema: Any) -> ExactaStreamReader:
         """Return the reader of a streaming query."""
         return ExactaStreamReader(source_options(self.options), schema)
 
+    @in_short
     def streamWriter(self, schema: Any, overwrite: bool) -> ExactaStreamWriter:
         """Return the writer of a streaming query. Complete mode appends each result, as Spark's Kafka sink does."""
         options = sink_options(self.options)
         check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
         return ExactaStreamWriter(options)
 
+    @in_short
     def reader(self, schema: Any) -> ExactaBatchReader:
         """Return the reader of a batch."""
         return ExactaBatchReader(source_options(self.options, batch=True), schema)
 
-    def writer(self, schema: Any, overwrite: bool) -> NoReturn:
-        """Refuse: batch writing is not there yet."""
-        raise OptionError(
-            'format("exacta") writes streams: use df.writeStream (with Trigger.AvailableNow for one pass)'
-        )
+    @in_short
+    def writer(self, schema: Any, overwrite: bool) -> ExactaBatchWriter:
+        """Return the writer of a job that is no stream."""
+        job = job_of(self.options)
+        given = {name: value for name, value in self.options.items() if name.lower() != JOB_OPTION}
+        if job is None:
+            check_batch_options(given, overwrite=overwrite)
+        options = sink_options(given)
+        check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
+        check_marker_topic(options)
+        return ExactaBatchWriter(options, job)

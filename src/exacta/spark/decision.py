@@ -46,6 +46,7 @@ class Decision(NamedTuple):
     location: str  # of the checkpoint
     reads: str  # digest of the offsets that the batch covers: the same id alone does not make it the same batch
     entries: tuple[DecisionEntry, ...]
+    rows: int = -1  # of the batch; -1: not told
 
 
 def shown_location(location: str) -> str:
@@ -62,6 +63,7 @@ def pack(decision: Decision) -> list[str]:
         "query": decision.query_id,
         "location": shown_location(decision.location),
         "reads": decision.reads,
+        "rows": decision.rows,
         "entries": "",
     }
     room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
@@ -94,7 +96,13 @@ def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
             packed = base64.b85decode(_read(piece)["entries"])
             entries += [DecisionEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]
         return Decision(
-            batch_id, int(head["tasks"]), str(head["query"]), str(head["location"]), str(head["reads"]), tuple(entries)
+            batch_id,
+            int(head["tasks"]),
+            str(head["query"]),
+            str(head["location"]),
+            str(head["reads"]),
+            tuple(entries),
+            int(head.get("rows", -1)),
         )
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error

@@ -11,6 +11,7 @@ newer driver's tasks take in the meantime has another epoch, and the broker refu
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator
 
 from exacta.client.errors import KafkaError
@@ -26,8 +27,10 @@ from exacta.client.transactions import (
 )
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.messages import Written
-from exacta.spark.names import QueryNames
+from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.sink_errors import SinkError
+
+_log = logging.getLogger("exacta.spark")
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
@@ -122,6 +125,8 @@ class Sweeper:
             return []
         for producer in outdated:
             self.fence(producer)
+        ids = [producer.transactional_id for producer in outdated]
+        _log.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
         return outdated
 
     def silent_attempts(self, task: int) -> Iterator[Producer]:

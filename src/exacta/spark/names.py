@@ -10,6 +10,10 @@ The name of one query may begin with the name of another (`a`, `a-1`), so what a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+#: A line of a log names so many transactional ids and counts the others.
+_MOST_SHOWN = 8
 
 
 class QueryNames:
@@ -59,3 +63,9 @@ class QueryNames:
         """Whether this is a group of this query's decision record."""
         found = self._group.fullmatch(group)
         return found is not None and found[2] is not None
+
+
+def shown_ids(transactional_ids: Sequence[str]) -> str:
+    """Return transactional ids as a log shows them: the first ones, and how many more there are."""
+    more = len(transactional_ids) - _MOST_SHOWN
+    return ", ".join(transactional_ids[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -43,7 +43,7 @@ from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
 from exacta.spark.messages import Prepared, TaskResult, Written
-from exacta.spark.names import QueryNames
+from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.query_records import QueryRecords
 from exacta.spark.sink_errors import (
     CopiedCheckpoint,
@@ -219,13 +219,16 @@ class SinkDriver:
         if live or shared:
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
-            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries)
-            written = {each.producer: each.partitions for each in results if each.producer in live}
+            rows = sum(each.rows for each in results)
+            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
             driver = results[0].driver
-            if shared or not self.decide_and_end(driver, decision, written):
+            written = {producer: result.partitions for result in results if (producer := result.producer) in live}
+            if not self.decide_and_end(driver, decision, {driver: shared, **written}):
                 self._refuse_if(first_not_open(self._client, written))
                 self.decide(driver, decision, shared)
                 self._end_decided(live.values(), batch_id)
+            ids = [producer.transactional_id for producer in live] or [self._names.driver]
+            _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if results:
             # The batch is committed; what cannot be swept now will be before the next one.
             with suppress(ClientError):
@@ -268,9 +271,10 @@ class SinkDriver:
         return [entry for entry in earlier.entries if entry.task in drained]
 
     def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
-        """Decide a batch and end its transactions in one step; return whether the broker can do that.
+        """Decide a batch and end its transactions, the driver's among them, in one step; return whether that was done.
 
-        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
+        It was not where the broker cannot do that. Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the
+        batch is visible.
         """
         try:
             refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)
@@ -325,15 +329,15 @@ class SinkDriver:
 
     # -- step 4 -------------------------------------------------------------------------------------------------------
 
-    def abort(self, results: Iterable[TaskResult | None], batch_id: int) -> None:
+    def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
 
         Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
-        Where no task has told which driver it belongs to, nothing is touched: this driver may be a zombie, and what is
-        open the newer one's. The next `prepare` sweeps.
+        Where neither the caller nor a task tells which `driver` prepared the batch, nothing is touched: this one may be
+        a zombie, and what is open the newer one's. The next `prepare` sweeps.
         """
         results = list(results)
-        driver = next((result.driver for result in results if result is not None), None)
+        driver = next((result.driver for result in results if result is not None), driver)
         if driver is None:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
+from exacta.protocol.errors import ErrorCode
 from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
+from exacta.spark.explained import explaining
 from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.protocol import SinkDriver
@@ -30,6 +33,10 @@ from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+
+
+#: How long a topic may take to come into being.
+_CREATION_TIMEOUT_MS = 15_000
 
 
 @dataclass
@@ -48,7 +55,12 @@ def check_sink_options(options: SinkOptions) -> None:
             "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
             "default: exactly once hangs on the query's identity, which lies there"
         )
-    if options.topic is None and options.marker_topic is None:
+    check_marker_topic(options)
+
+
+def check_marker_topic(options: SinkOptions) -> None:
+    """Check that there is a topic for the replay markers; raises `OptionError`."""
+    if options.exactly_once and options.topic is None and options.marker_topic is None:
         raise OptionError(
             "where rows name their topics, option 'transaction.marker.topic' must name one: its first partition "
             "carries the replay markers"
@@ -65,6 +77,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     # -- the planner --------------------------------------------------------------------------------------------------
 
+    @explaining
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
         if self._prepared is None and self.options.exactly_once:
@@ -73,6 +86,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     # -- the tasks ----------------------------------------------------------------------------------------------------
 
+    @explaining
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         """Write one attempt of one task; its transaction stays open."""
         from pyspark import TaskContext
@@ -85,12 +99,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             write_at_least_once(self.client(), self.options, iterator, rotation=context.partitionId())
             return TaskMessage(None)
         assert self._prepared is not None
-        running = context.getLocalProperty("sql.streaming.queryId")
-        if running is not None and running != self._prepared.query_id:
-            raise SinkError(
-                f"option 'checkpointLocation' leads to the checkpoint of query {self._prepared.query_id}, but query "
-                f"{running} is running: give the writer the location that the query itself uses"
-            )
+        check_running(self._prepared.query_id, context.getLocalProperty("sql.streaming.queryId"))
         batch_id = context.getLocalProperty("streaming.sql.batchId")
         assert batch_id is not None
         result = write_task(
@@ -106,11 +115,12 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     # -- the commit process -------------------------------------------------------------------------------------------
 
+    @explaining
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit the batch whose tasks sent `messages`."""
         if not self.options.exactly_once:
             return
-        results = _results(messages)
+        results = results_of(messages)
         missing = [task for task, result in enumerate(results) if result is None]
         if missing:
             raise SinkError(f"Spark asked to commit batch {batchId} without tasks {missing}")
@@ -118,16 +128,17 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         reads = checkpoint.digest_of_batch(self._location, batchId)
         self.driver().commit(done, batchId, tasks=len(messages), reads=reads)
 
+    @explaining
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the batch, unless it was decided."""
         if self.options.exactly_once:
-            self.driver().abort(_results(messages), batchId)
+            self.driver().abort(results_of(messages), batchId)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
     def client(self) -> Client:
         """Return the client of this process."""
-        return client_of(self.options.bootstrap, call_timeout_ms=self.options.delivery_timeout_ms)
+        return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)
 
     @property
     def _location(self) -> str:
@@ -137,23 +148,53 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def driver(self) -> SinkDriver:
         """Return the driver's half of the protocol for this query."""
-        client = self.client()
-        moved_from = self.options.checkpoint_moved_from
-        topic = self.options.marker_topic or self.options.topic
-        assert topic is not None
-        client.partitions([topic], create=self.options.marker_topic is None)
-        query_id = checkpoint.query_id(self._location)
-        return SinkDriver(
-            client,
-            self.options.name or query_id,
-            query_id=query_id,
-            location=checkpoint.canonical_location(self._location),
-            marker=TopicPartition(topic, 0),
-            transaction_timeout_ms=self.options.transaction_timeout_ms,
-            replay_deterministic=self.options.replay_deterministic,
-            moved_from=None if moved_from is None else checkpoint.canonical_location(moved_from),
+        return driver_of(self.client(), self.options)
+
+
+def driver_of(client: Client, options: SinkOptions) -> SinkDriver:
+    """Return the driver's half of the protocol for the query whose checkpoint the options name."""
+    location = options.checkpoint_location
+    assert location is not None
+    moved_from = options.checkpoint_moved_from
+    query_id = checkpoint.query_id(location)
+    return SinkDriver(
+        client,
+        options.name or query_id,
+        query_id=query_id,
+        location=checkpoint.canonical_location(location),
+        marker=marker_of(client, options),
+        transaction_timeout_ms=options.transaction_timeout_ms,
+        replay_deterministic=options.replay_deterministic,
+        moved_from=None if moved_from is None else checkpoint.canonical_location(moved_from),
+    )
+
+
+def marker_of(client: Client, options: SinkOptions) -> TopicPartition:
+    """Return the partition that the records lie at; its topic is created where the cluster creates topics on demand."""
+    topic = options.marker_topic or options.topic
+    assert topic is not None
+    create = options.marker_topic is None
+    first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
+    try:
+        client.partitions([topic], create=create, deadline=client.deadline(first_ms))
+    except DeadlineExceeded as error:
+        # A cluster that creates topics does so in a second or two; the others give the same answer for ever.
+        missing = getattr(error.__cause__, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if missing or first_ms == client.call_timeout_ms:
+            raise
+        client.partitions([topic], create=create)
+    return TopicPartition(topic, 0)
+
+
+def check_running(query_id: str, running: str | None) -> None:
+    """Refuse a checkpoint that is not the running query's; `running` is None where that is not told."""
+    if running is not None and running != query_id:
+        raise SinkError(
+            f"option 'checkpointLocation' leads to the checkpoint of query {query_id}, but query {running} is running: "
+            "give the writer the location that the query itself uses"
         )
 
 
-def _results(messages: list[WriterCommitMessage | None]) -> list[TaskResult | None]:
+def results_of(messages: list[WriterCommitMessage | None]) -> list[TaskResult | None]:
+    """Return what the tasks said, None for those that said nothing."""
     return [message.result if isinstance(message, TaskMessage) else None for message in messages]

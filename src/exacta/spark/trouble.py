@@ -1,18 +1,19 @@
 """What goes wrong between a reader and a cluster, as one sentence with its remedy.
 
-Owns the sentences for what the client raises. Spark shows a Python exception with its traceback; what stands last there
-is the sentence, without the causes that led to it.
+Owns the sentences for what the client raises. That Spark shows just them is the work of `explained.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
 from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded, KafkaError
 from exacta.client.routing import UnknownTopic
 from exacta.protocol.errors import ErrorCode
+from exacta.spark.explained import only_the_sentence
 
 
 class SourceError(RuntimeError):
@@ -28,15 +29,23 @@ _NOT_ALLOWED = {
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
+@contextmanager
+def sentences(bootstrap: str) -> Iterator[None]:
+    """Raise `SourceError` for what the client raises."""
+    try:
+        yield
+    except ClientError as error:
+        only_the_sentence()
+        raise SourceError(sentence_of(error, bootstrap)) from None
+
+
 def in_a_sentence(method: _Method) -> _Method:
     """Make a reader's method raise `SourceError` for what the client raises."""
 
     @wraps(method)
     def wrapped(self: Any, *arguments: Any) -> Any:
-        try:
+        with sentences(self._options.bootstrap):
             return method(self, *arguments)
-        except ClientError as error:
-            raise SourceError(sentence_of(error, self._options.bootstrap)) from None
 
     return wrapped  # type: ignore[return-value]
 

@@ -74,6 +74,13 @@ def positive(name: str, value: str) -> int:
     return int(value)
 
 
+def whole(name: str, value: str) -> int:
+    """Parse a whole number, 0 or above; raises `OptionError`."""
+    if not value.strip().isdigit():
+        raise OptionError(f"option '{name}' must be a whole number, 0 or above, not '{value}'")
+    return int(value)
+
+
 def topics(name: str, value: str) -> tuple[str, ...]:
     """Parse a list of topics; raises `OptionError`."""
     found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))

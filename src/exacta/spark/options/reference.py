@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.foreach_batch import FOREACH_BATCH
 from exacta.spark.options.parsing import Option
 from exacta.spark.options.sink import SINK
 from exacta.spark.options.source import SOURCE
@@ -36,7 +37,11 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_SIDES: Sequence[tuple[str, Sequence[Option]]] = (("Source", SOURCE), ("Sink", SINK))
+_SIDES: Sequence[tuple[str, Sequence[Option]]] = (
+    ("Source", SOURCE),
+    ("Sink", SINK),
+    ("`exacta.spark.write`, besides those of the sink", FOREACH_BATCH),
+)
 
 
 def _options(table: Iterable[Option]) -> str:

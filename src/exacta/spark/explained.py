@@ -1,0 +1,121 @@
+"""What went wrong between us and the cluster, as one sentence with its remedy.
+
+Owns the translation of the client's errors, and that Spark shows just the sentence. Not the rules of the protocol: what
+they refuse is a sentence already (`sink_errors.py`).
+
+Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
+`SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
+and nobody else's traceback is hidden. What we have no sentence for keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from exacta.client.errors import ClientError, DeadlineExceeded, KafkaError
+from exacta.client.routing import UnknownTopic
+from exacta.protocol.errors import ErrorCode
+from exacta.spark.checkpoint import CheckpointUnreadable
+from exacta.spark.decision import UnreadableDecision
+from exacta.spark.options import OptionError
+from exacta.spark.sink_errors import ClusterError, SinkError
+
+_log = logging.getLogger("exacta.spark")
+
+_SENTENCES = (SinkError, OptionError, CheckpointUnreadable, UnreadableDecision)
+
+_NEEDED = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Write and Describe on the topic",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "Write and Describe on transactional ids with the prefix of this query (its id, or what option "
+        "'transactional.id.prefix' says)"
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Read on groups with the prefix of this query (as its transactional ids)",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "IdempotentWrite on the cluster",
+}
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def only_the_sentence() -> None:
+    """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
+    if any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ):
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+
+
+def in_short(method: _Method) -> _Method:
+    """Decorate a method that Spark calls and that may refuse: what is a sentence already is shown as just that."""
+
+    @wraps(method)
+    def told(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except _SENTENCES:
+            only_the_sentence()
+            raise
+
+    return cast(_Method, told)
+
+
+def explaining(method: _Method) -> _Method:
+    """Decorate a method that Spark calls, of something with `options`, so that its errors are explained."""
+
+    @wraps(method)
+    def told(self: Any, *arguments: Any, **named: Any) -> Any:
+        with explained(self.options.bootstrap):
+            return method(self, *arguments, **named)
+
+    return cast(_Method, told)
+
+
+@contextmanager
+def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
+    """Raise what the block raises as one sentence; in a worker of Spark's, have it shown without a traceback.
+
+    `in_worker`: Spark calls the block and the worker ends with its error. Not so where the user's own code calls it.
+    """
+    try:
+        yield
+    except _SENTENCES as error:
+        _log.debug("refused", exc_info=True)
+        if in_worker:
+            only_the_sentence()
+        raise error from None  # what led to it is in the log
+    except ClientError as error:
+        sentence = sentence_for(error, bootstrap)
+        if sentence is None:
+            raise
+        _log.debug("explained", exc_info=True)
+        if in_worker:
+            only_the_sentence()
+        raise ClusterError(sentence) from None
+
+
+def sentence_for(error: ClientError, bootstrap: str) -> str | None:
+    """Return the sentence for an error of the client, or None where there is no better one than its own."""
+    if isinstance(error, UnknownTopic):
+        return f"topic '{error.topic}' does not exist on {bootstrap}: create it, or look at its name"
+    cause = error.__cause__ if isinstance(error, DeadlineExceeded) else error
+    if isinstance(cause, KafkaError):
+        if cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return f"{cause.what} found none on {bootstrap}, and the cluster creates none on demand: create it first"
+        needed = _NEEDED.get(ErrorCode(cause.code)) if cause.code in _NEEDED else None
+        if needed is not None:
+            return f"{bootstrap} does not permit {cause.what}: the user of this job needs {needed}"
+    if isinstance(error, DeadlineExceeded):
+        return (
+            f"the cluster at {bootstrap} did not answer as it should for {_seconds(error)} ({cause}): are its brokers "
+            "up, can they be reached from the driver and from every executor, and is 'kafka.bootstrap.servers' right?"
+        )
+    return None
+
+
+def _seconds(error: DeadlineExceeded) -> str:
+    # "gave up after 120 s: ..."
+    return str(error).removeprefix("gave up after ").partition(":")[0]

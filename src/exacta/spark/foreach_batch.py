@@ -1,0 +1,203 @@
+"""`exacta.spark.write`: a micro-batch written from inside a function of `foreachBatch`, exactly once.
+
+Owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and `whole_batch.py` own
+what happens, `batch_sink.py` what tasks do, `sink_memory.py` what is remembered from batch to batch.
+
+Theory of operation. The driver prepares the batch itself, so that it knows whether the batch is committed already
+before anything is computed. If not, it asks for the rows, but for at most so many from each partition. If these are
+all, it writes them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do;
+the batch is then computed twice, so after a large batch the first attempt is left out until a small one comes.
+
+The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
+that stops in the middle of its input leaves its state store uncommitted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from exacta.client.routing import Client
+from exacta.spark import checkpoint
+from exacta.spark.connect import client_of
+from exacta.spark.explained import explained
+from exacta.spark.messages import Prepared
+from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
+from exacta.spark.protocol import SinkDriver
+from exacta.spark.rows import check_write_columns
+from exacta.spark.running_query import RunningQuery, running_query
+from exacta.spark.sink_memory import SinkMemory, memory_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_log = logging.getLogger("exacta.spark")
+
+#: `monotonically_increasing_id` counts a partition's rows in its lower bits.
+_ROW_NUMBER_BITS = 33
+
+#: What Spark says when the driver was sent more than it may be.
+_TOO_MUCH = "spark.driver.maxResultSize"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a call of `write` did."""
+
+    rows: int | None  # None: not told, with delivery.guarantee at-least-once
+    tasks: int  # that wrote; 0: the driver alone, or nobody
+    replayed: bool = False  # the batch was committed already; nothing was computed
+
+    @property
+    def alone(self) -> bool:
+        """Whether the driver wrote the batch itself."""
+        return not self.tasks and not self.replayed
+
+
+def write(batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | None = None, **named: object) -> Written:
+    """Write a micro-batch of a streaming query exactly once; to be called from a function of `foreachBatch`.
+
+    `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. Raises
+    `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
+    """
+    wanted, given = foreach_batch_options(_as_text({**(options or {}), **named}))
+    columns = {field.name: field.dataType.simpleString() for field in batch_df.schema.fields}
+    check_write_columns(columns, wanted.sink.topic)
+    if not wanted.sink.exactly_once:
+        from exacta.spark.batch_sink import without_checkpoint
+
+        _save(batch_df, without_checkpoint(given))
+        return Written(None, tasks=1)
+    query = running_query(batch_df)
+    sink = _located(wanted, query, batch_id)
+    with explained(sink.bootstrap, in_worker=False):
+        call = _Call(batch_df, batch_id, wanted, sink, given)
+        memory = memory_of(call.name, None if query is None else query.run_id)
+        with memory.writing(batch_id):
+            return call.run(memory)
+
+
+class _Call:
+    """One call of `write`."""
+
+    def __init__(
+        self, batch_df: DataFrame, batch_id: int, wanted: ForeachBatchOptions, sink: SinkOptions, given: dict[str, str]
+    ) -> None:
+        from exacta.spark.sink import driver_of
+
+        assert sink.checkpoint_location is not None
+        query_id = checkpoint.query_id(sink.checkpoint_location)
+        self.name = sink.name or query_id
+        if wanted.sink_name is not None:
+            # A dot, not a hyphen: so it is no task's name.
+            self.name = f"{self.name}.{wanted.sink_name}"
+        self._batch_df = batch_df
+        self._batch_id = batch_id
+        self._wanted = wanted
+        self._sink = replace(sink, name=self.name)
+        self._given = given
+        self._client: Client = client_of(sink.cluster, call_timeout_ms=sink.delivery_timeout_ms)
+        self._reads = checkpoint.digest_of_batch(sink.checkpoint_location, batch_id)
+        self._driver: SinkDriver = driver_of(self._client, self._sink)
+
+    def run(self, memory: SinkMemory) -> Written:
+        """Write the batch, unless it is committed already."""
+        from exacta.spark.whole_batch import in_part, is_committed, write_alone
+
+        prepared = self._driver.prepare()
+        batch_id = self._batch_id
+        if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
+            _log.info("batch %d of query %s is committed already: nothing was computed", batch_id, self.name)
+            return Written(self._decided_rows(), tasks=0, replayed=True)
+        most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
+        if most_rows and not in_part(prepared, batch_id):
+            table = _rows_up_to(self._batch_df, most_rows)
+            if table is not None and table.num_rows <= most_rows:
+                rows = write_alone(
+                    self._client,
+                    self._sink,
+                    self._driver,
+                    prepared,
+                    table.to_batches(),
+                    batch_id=batch_id,
+                    reads=self._reads,
+                )
+                memory.wrote_alone(rows, table.nbytes)
+                return Written(rows, tasks=0)
+            if table is None:
+                memory.was_too_much()
+        return self._by_tasks(prepared, memory)
+
+    def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> Written:
+        from exacta.spark.batch_sink import JOB_OPTION, Job
+
+        assert self._sink.checkpoint_location is not None
+        job = Job(
+            prepared=prepared,
+            batch_id=self._batch_id,
+            location=checkpoint.canonical_location(self._sink.checkpoint_location),
+            reads=self._reads,
+        )
+        _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
+        decision = self._driver.records.decision()
+        if decision is None or decision.batch_id != self._batch_id:
+            memory.wrote_by_tasks(0)
+            return Written(0, tasks=1)  # no rows, so nothing was decided
+        memory.wrote_by_tasks(decision.rows)
+        return Written(decision.rows, tasks=decision.tasks)
+
+    def _decided_rows(self) -> int | None:
+        decision = self._driver.records.decision()
+        return None if decision is None else decision.rows
+
+
+def _located(wanted: ForeachBatchOptions, query: RunningQuery | None, batch_id: int) -> SinkOptions:
+    """Return the writer's options with the checkpoint's location, by option or as Spark tells; raises `OptionError`."""
+    from exacta.spark.sink import check_marker_topic, check_running
+
+    sink = wanted.sink
+    check_marker_topic(sink)
+    if query is not None and query.batch_id != batch_id:
+        raise OptionError(
+            f"write was called for batch {batch_id} while Spark runs batch {query.batch_id}: give it the number that "
+            "Spark gave to the function"
+        )
+    location = sink.checkpoint_location or (None if query is None else query.checkpoint_location)
+    if location is None:
+        raise OptionError(
+            "write cannot find out here which query is running (it can in classic Spark, in the thread in which Spark "
+            "calls the function): set option 'checkpointLocation' to the query's; exactly once hangs on the query's "
+            "identity, which lies there"
+        )
+    if query is not None:
+        check_running(checkpoint.query_id(location), query.query_id)
+    return replace(sink, checkpoint_location=location)
+
+
+def _rows_up_to(batch_df: DataFrame, most_rows: int) -> Any:
+    """Return all rows as a pyarrow table, or more than `most_rows` of them; None where the driver may not have them."""
+    from pyspark.sql import functions
+
+    number = functions.monotonically_increasing_id().bitwiseAND(functions.lit((1 << _ROW_NUMBER_BITS) - 1))
+    try:
+        return batch_df.filter(number <= most_rows).toArrow()
+    except Exception as error:
+        if _TOO_MUCH in str(error):
+            return None
+        raise
+
+
+def _save(batch_df: DataFrame, options: Mapping[str, str]) -> None:
+    batch_df.write.format("exacta").mode("append").options(**options).save()
+
+
+def _as_text(options: Mapping[str, object]) -> dict[str, str]:
+    """Return the options as Spark's `option` would hand them on."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in options.items()
+        if value is not None
+    }

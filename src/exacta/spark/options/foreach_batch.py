@@ -1,0 +1,53 @@
+"""The options of `exacta.spark.write`: those of a writer, and what only foreachBatch needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exacta.spark.options.parsing import Option, parse, positive, text, whole
+from exacta.spark.options.sink import SinkOptions, sink_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeachBatchOptions:
+    """What a call of `write` was asked for."""
+
+    sink: SinkOptions
+    sink_name: str | None = None
+    driver_rows: int = 5_000
+    driver_bytes: int = 16 * 1024 * 1024
+
+
+FOREACH_BATCH = (
+    Option(
+        name="sink.name",
+        field="sink_name",
+        parse=text,
+        default="none",
+        about="needed where a query writes to several sinks: each but one has a name of its own, which never changes",
+    ),
+    Option(
+        name="driver.rows",
+        field="driver_rows",
+        parse=whole,
+        default="5000",
+        about="a batch of at most so many rows is written by the driver alone, in one transaction; 0: never",
+    ),
+    Option(
+        name="driver.bytes",
+        field="driver_bytes",
+        parse=positive,
+        default="16777216",
+        about="the same in bytes, by what the rows of the batches before came to",
+    ),
+)
+
+
+def foreach_batch_options(options: Mapping[str, str]) -> tuple[ForeachBatchOptions, dict[str, str]]:
+    """Return the options of a call of `write`, and those of them that are a writer's; raises `OptionError`."""
+    names = {option.name.lower() for option in FOREACH_BATCH}
+    own = {name: value for name, value in options.items() if name.lower() in names}
+    writers = {name: value for name, value in options.items() if name.lower() not in names}
+    values = parse(own, FOREACH_BATCH, "writing")
+    return ForeachBatchOptions(sink=sink_options(writers), **values), writers

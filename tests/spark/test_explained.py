@@ -1,0 +1,121 @@
+"""The sentences that users see when something is wrong between us and the cluster."""
+
+import os
+
+import pytest
+
+from exacta.client.errors import ConnectionLost, DeadlineExceeded, KafkaError
+from exacta.client.routing import Client, UnknownTopic
+from exacta.protocol.errors import ErrorCode
+from exacta.spark.explained import explained, explaining, in_short, sentence_for
+from exacta.spark.options import OptionError, SinkOptions, sink_options
+from exacta.spark.sink import marker_of
+from exacta.spark.sink_errors import ClusterError, NewerDriver
+
+AT = "broker:9092"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")  # as in a worker of Spark's
+
+
+def exceeded(cause):
+    try:
+        raise DeadlineExceeded(f"gave up after 120 s: {cause}") from cause
+    except DeadlineExceeded as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (UnknownTopic("orders", AT), "topic 'orders' does not exist on broker:9092: create it, or look at its name"),
+        (
+            exceeded(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "looking up topic 'orders'")),
+            "looking up topic 'orders' found none on broker:9092, and the cluster creates none on demand: create it "
+            "first",
+        ),
+        (
+            KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "taking over transactional id 'q-driver'"),
+            "broker:9092 does not permit taking over transactional id 'q-driver': the user of this job needs Write and "
+            "Describe on transactional ids with the prefix of this query (its id, or what option "
+            "'transactional.id.prefix' says)",
+        ),
+        (
+            KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "writing to orders-0"),
+            "broker:9092 does not permit writing to orders-0: the user of this job needs Write and Describe on the "
+            "topic",
+        ),
+        (
+            exceeded(ConnectionLost("broker:9092: Connection refused")),
+            "the cluster at broker:9092 did not answer as it should for 120 s (broker:9092: Connection refused): are "
+            "its brokers up, can they be reached from the driver and from every executor, and is "
+            "'kafka.bootstrap.servers' right?",
+        ),
+    ],
+)
+def test_what_the_cluster_refuses_is_a_sentence_with_its_remedy(error, sentence):
+    assert sentence_for(error, AT) == sentence
+    with pytest.raises(ClusterError) as raised, explained(AT):
+        raise error
+    assert str(raised.value) == sentence
+    assert os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+@pytest.mark.parametrize("error", [NewerDriver("q"), OptionError("option 'topic' is empty")])
+def test_what_is_a_sentence_already_stays_as_it_is(error):
+    with pytest.raises(type(error)) as raised, explained(AT):
+        raise error
+    assert raised.value is error
+    assert os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+@pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_RECORD, "writing to t-0"), ZeroDivisionError()])
+def test_what_nobody_can_explain_keeps_its_traceback(error):
+    with pytest.raises(type(error)), explained(AT):
+        raise error
+    assert not os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+def test_the_users_own_process_is_left_as_it_is():
+    with pytest.raises(ClusterError), explained(AT, in_worker=False):
+        raise UnknownTopic("orders", AT)
+    assert not os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+def test_outside_of_sparks_workers_nothing_is_hidden(monkeypatch):
+    monkeypatch.delenv("PYTHON_WORKER_FACTORY_PORT")
+    with pytest.raises(ClusterError), explained(AT):
+        raise UnknownTopic("orders", AT)
+    assert not os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+def test_a_method_that_spark_calls_knows_the_cluster_by_its_options():
+    class Writer:
+        options = SinkOptions(bootstrap=AT)
+
+        @explaining
+        def write(self, topic):
+            raise UnknownTopic(topic, AT)
+
+    with pytest.raises(ClusterError, match="topic 'orders' does not exist"):
+        Writer().write("orders")
+
+
+def test_what_the_data_source_refuses_is_shown_as_just_that():
+    with pytest.raises(OptionError):
+        in_short(sink_options)({})
+    assert os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+def test_brokers_that_cannot_be_reached():
+    """A port on which nobody listens."""
+    options = SinkOptions(bootstrap="127.0.0.1:1", topic="orders")
+    with (
+        Client(options.bootstrap, call_timeout_ms=300) as client,
+        pytest.raises(ClusterError, match=r"the cluster at 127\.0\.0\.1:1 did not answer as it should for 0\.3 s"),
+        explained(options.bootstrap),
+    ):
+        marker_of(client, options)

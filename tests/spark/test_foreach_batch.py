@@ -1,0 +1,128 @@
+"""What `exacta.spark.write` decides without Spark: its options, its memory, the job that it sends to the tasks."""
+
+import pytest
+
+from exacta.client.transactions import Producer, TopicPartition
+from exacta.spark.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job, without_checkpoint
+from exacta.spark.messages import Prepared
+from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.options.foreach_batch import foreach_batch_options
+from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink_memory import SinkMemory, memory_of
+
+WRITERS = {"kafka.bootstrap.servers": "a:1", "topic": "x"}
+
+
+def test_the_options_of_write_are_a_writers_and_a_few_more():
+    wanted, writers = foreach_batch_options({**WRITERS, "Sink.Name": "late", "driver.rows": "0", "driver.bytes": "10"})
+    assert (wanted.sink_name, wanted.driver_rows, wanted.driver_bytes, wanted.sink.topic) == ("late", 0, 10, "x")
+    assert writers == WRITERS
+    wanted, _ = foreach_batch_options(WRITERS)
+    assert (wanted.sink_name, wanted.driver_rows) == (None, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"driver.rows": "-1"}, "option 'driver.rows' must be a whole number, 0 or above, not '-1'"),
+        ({"driver.bytes": "0"}, "option 'driver.bytes' must be a positive whole number"),
+        ({"sink.name": " "}, "option 'sink.name' is empty"),
+        ({"sink.nam": "x"}, "does not know option 'sink.nam' for writing"),
+    ],
+)
+def test_what_write_refuses(options, sentence):
+    with pytest.raises(OptionError) as refused:
+        foreach_batch_options({**WRITERS, **options})
+    assert sentence in str(refused.value)
+
+
+def write(memory, batch_id):
+    with memory.writing(batch_id):
+        pass
+
+
+def test_two_calls_under_one_name_in_one_batch_are_refused():
+    memory = SinkMemory("q", "run")
+    write(memory, 0)
+    with pytest.raises(SinkError, match=r"batch 0 was written to sink 'q' before, .* 'sink\.name'"):
+        write(memory, 0)
+    write(memory, 1)
+
+
+def test_a_call_that_failed_may_be_repeated():
+    memory = SinkMemory("q", "run")
+    with pytest.raises(ZeroDivisionError), memory.writing(0):
+        raise ZeroDivisionError
+    write(memory, 0)
+
+
+def test_a_batch_may_be_repeated_by_another_run_of_the_query():
+    write(memory_of("q", "one"), 0)
+    with pytest.raises(SinkError):
+        write(memory_of("q", "one"), 0)
+    write(memory_of("q", "two"), 0)
+    write(memory_of("q.late", "two"), 0)
+
+
+def test_after_a_large_batch_the_driver_does_not_ask_for_rows_until_a_small_one_came():
+    memory = SinkMemory("q", None)
+    assert memory.most_rows(100, 10_000) == 100
+    memory.wrote_by_tasks(101)
+    assert memory.most_rows(100, 10_000) == 0
+    memory.wrote_by_tasks(100)
+    assert memory.most_rows(100, 10_000) == 100
+    memory.wrote_alone(50, 50 * 200)  # bytes
+    assert memory.most_rows(100, 10_000) == 50
+    memory.wrote_by_tasks(51)
+    assert memory.most_rows(100, 10_000) == 0
+
+
+def test_it_never_asks_again_for_what_spark_refused_to_send():
+    memory = SinkMemory("q", None)
+    memory.was_too_much()
+    memory.wrote_by_tasks(3)
+    assert memory.most_rows(100, 10_000) == 0
+    memory.wrote_by_tasks(0)
+    assert memory.most_rows(100, 10_000) == 0
+
+
+@pytest.mark.parametrize("committed_tasks", [None, frozenset({1, 2})])
+def test_a_job_comes_back_from_its_option(committed_tasks):
+    prepared = Prepared(
+        name="q.late",
+        query_id="q",
+        driver=Producer("q.late-driver", 2**40, 7),
+        marker=TopicPartition("x", 0),
+        decided_batch=4,
+        committed_tasks=committed_tasks,
+    )
+    job = Job(prepared=prepared, batch_id=5, location="file:/c", reads="ab")
+    assert job_of({**WRITERS, JOB_OPTION.upper(): job.to_option()}) == job
+    assert job_of(WRITERS) is None
+
+
+def test_what_a_batch_keeps_of_the_options_of_a_stream():
+    given = {**WRITERS, "checkpointlocation": "/c", "checkpoint.moved.from": "/d", "replay.deterministic": "true"}
+    check_batch_options(without_checkpoint(given), overwrite=False)
+    assert without_checkpoint(given) == WRITERS
+
+
+def test_no_two_jobs_have_one_name():
+    options = SinkOptions(bootstrap="a:1", name="nightly")
+    assert name_of_job(options) != name_of_job(options)
+    assert name_of_job(options).startswith("nightly-")
+
+
+@pytest.mark.parametrize(
+    ("options", "overwrite", "sentence"),
+    [
+        ({}, True, 'a topic cannot be overwritten: use mode("append")'),
+        ({"checkpointlocation": "/c"}, False, "option 'checkpointLocation' has no effect on a batch"),
+        ({"replay.deterministic": "true"}, False, "option 'replay.deterministic' has no effect on a batch"),
+    ],
+)
+def test_what_a_batch_job_refuses(options, overwrite, sentence):
+    check_batch_options(WRITERS, overwrite=False)
+    with pytest.raises(OptionError) as refused:
+        check_batch_options({**WRITERS, **options}, overwrite=overwrite)
+    assert sentence in str(refused.value)

@@ -1,0 +1,195 @@
+"""The steps of `exacta.spark.write` against a real broker, with the little that it asks of Spark made by hand."""
+
+import pickle
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from exacta.spark import foreach_batch, write
+from exacta.spark.batch_sink import ExactaBatchWriter, job_of
+from exacta.spark.options import OptionError, sink_options
+from exacta.spark.running_query import RunningQuery
+from exacta.spark.sink_errors import ClusterError, SinkError
+from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
+
+FIELD = SimpleNamespace(name="value", dataType=SimpleNamespace(simpleString=lambda: "string"))
+
+
+class Frame:
+    """A micro-batch: what Spark's DataFrame is to `write`."""
+
+    schema = SimpleNamespace(fields=[FIELD])
+    sparkSession = SimpleNamespace()  # as in Spark Connect: it tells nothing of the query
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.computed = []  # how often, and by whom
+
+
+class Spark:
+    """What Spark does for `write`: it collects rows, and runs jobs of two tasks."""
+
+    def __init__(self, monkeypatch):
+        self._monkeypatch = monkeypatch
+        self.dies = lambda step: None
+        monkeypatch.setattr(foreach_batch, "_rows_up_to", self.collect)
+        monkeypatch.setattr(foreach_batch, "_save", self.save)
+
+    def collect(self, frame, most_rows):
+        frame.computed.append("driver")
+        self.dies("collecting")
+        return pa.table({"value": [str(row) for row in frame.rows[: most_rows + 1]]})
+
+    def save(self, frame, options):
+        frame.computed.append("tasks")
+        job = job_of(options)
+        writers = {name: value for name, value in options.items() if name != "exacta.job"}
+        writer = pickle.dumps(ExactaBatchWriter(sink_options(writers), job))
+        messages = []
+        for task in range(2):
+            context = SimpleNamespace(partitionId=lambda task=task: task, attemptNumber=lambda: 0)
+            self._monkeypatch.setattr("pyspark.TaskContext.get", lambda context=context: context)
+            batch = pa.RecordBatch.from_pydict({"value": [str(row) for row in frame.rows[task::2]]})
+            messages.append(pickle.loads(writer).write(iter([batch])))
+        try:
+            self.dies("tasks done")
+            pickle.loads(writer).commit(messages)
+        except Exception:
+            pickle.loads(writer).abort(messages)
+            raise
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    return Spark(monkeypatch)
+
+
+@pytest.fixture
+def query(bootstrap, tmp_path):
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "metadata").write_text(f'{{"id":"query-{tmp_path.name}-{id(tmp_path)}"}}')
+    topic = new_topic(bootstrap, 2)
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic, "checkpointLocation": str(tmp_path)}
+    return SimpleNamespace(bootstrap=bootstrap, topic=topic, options=options, checkpoint=tmp_path)
+
+
+def plan(query, batch_id, until):
+    (query.checkpoint / "offsets" / str(batch_id)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"t":{{"0":{until}}}}}')
+
+
+def restarted(monkeypatch):
+    """What a process knows of its sinks goes with it."""
+    monkeypatch.setattr("exacta.spark.sink_memory._memories", {})
+
+
+def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
+    sizes, ways, first = [10, 60, 60, 40, 30], [], 0
+    for batch_id, size in enumerate(sizes):
+        plan(query, batch_id, first + size)
+        frame = Frame(range(first, first + size))
+        written = write(frame, batch_id, query.options, **{"driver.rows": 50})
+        assert (written.rows, written.replayed) == (size, False)
+        assert written.alone == (written.tasks == 0)
+        ways.append(frame.computed)
+        first += size
+    assert ways == [["driver"], ["driver", "tasks"], ["tasks"], ["tasks"], ["driver"]]
+    check_exactly(query.bootstrap, query.topic, range(first))
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_a_committed_batch_is_not_computed_again(spark, query, monkeypatch, most):
+    plan(query, 0, 10)
+    assert not write(Frame(range(10)), 0, query.options, **{"driver.rows": most}).replayed
+    with pytest.raises(SinkError, match=r"option 'sink\.name'"):
+        write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+    restarted(monkeypatch)
+    for other in (0, 100):
+        frame = Frame(range(10))
+        written = write(frame, 0, query.options, **{"driver.rows": other})
+        assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, [])
+        restarted(monkeypatch)
+    plan(query, 0, 12)
+    with pytest.raises(SinkError, match="it covered other offsets"):
+        write(Frame(range(12)), 0, query.options)
+    check_exactly(query.bootstrap, query.topic, range(10))
+
+
+@pytest.mark.parametrize(("most", "step"), [(100, "collecting"), (0, "tasks done")])
+def test_a_batch_that_failed_is_written_by_the_next_call(spark, query, most, step):
+    def die(where):
+        if where == step:
+            raise ZeroDivisionError
+
+    plan(query, 0, 10)
+    spark.dies = die
+    with pytest.raises(ZeroDivisionError):
+        write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+    assert held_back(query.bootstrap, query.topic) == {}
+    spark.dies = lambda where: None
+    write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+    check_exactly(query.bootstrap, query.topic, range(10))
+
+
+def test_two_sinks_of_one_query(spark, query):
+    plan(query, 0, 10)
+    write(Frame(range(10)), 0, query.options)
+    write(Frame(range(10, 20)), 0, {**query.options, "sink.name": "b"}, **{"driver.rows": 0})
+    check_exactly(query.bootstrap, query.topic, range(20))
+
+
+def test_an_empty_batch(spark, query):
+    for batch_id, most in enumerate([0, 100]):
+        plan(query, batch_id, 0)
+        written = write(Frame([]), batch_id, query.options, **{"driver.rows": most})
+        assert (written.rows, written.replayed) == (0, False)
+
+
+def test_at_least_once_asks_for_nothing(spark, query):
+    frame = Frame(range(10))
+    assert write(frame, 0, query.options, **{"delivery.guarantee": "at-least-once"}).rows is None
+    assert frame.computed == ["tasks"]
+    assert len(read_committed(query.bootstrap, query.topic)) == 10
+
+
+def test_a_copied_checkpoint_is_refused(spark, query, tmp_path_factory, monkeypatch):
+    plan(query, 0, 10)
+    write(Frame(range(10)), 0, query.options)
+    other = tmp_path_factory.mktemp("copy")
+    (other / "metadata").write_text((query.checkpoint / "metadata").read_text())
+    (other / "offsets").mkdir()
+    query.checkpoint = other
+    plan(query, 1, 20)
+    restarted(monkeypatch)
+    frame = Frame(range(10, 20))
+    with pytest.raises(SinkError, match="is a copy"):
+        write(frame, 1, {**query.options, "checkpointLocation": str(other)})
+    assert frame.computed == []
+
+
+def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):
+    plan(query, 0, 10)
+    options = {name: value for name, value in query.options.items() if name != "checkpointLocation"}
+    with pytest.raises(OptionError, match="set option 'checkpointLocation' to the query's"):
+        write(Frame(range(10)), 0, options)
+    query_id = (query.checkpoint / "metadata").read_text().split('"')[3]
+    running = RunningQuery(query_id, 0, "run", f"file:{query.checkpoint}")
+    monkeypatch.setattr(foreach_batch, "running_query", lambda _: running)
+    with pytest.raises(OptionError, match="write was called for batch 1 while Spark runs batch 0"):
+        write(Frame(range(10)), 1, options)
+    monkeypatch.setattr(foreach_batch, "running_query", lambda _: running._replace(query_id="other"))
+    with pytest.raises(SinkError, match="but query other is running"):
+        write(Frame(range(10)), 0, query.options)
+    monkeypatch.setattr(foreach_batch, "running_query", lambda _: running)
+    assert write(Frame(range(10)), 0, options).rows == 10
+    # The same place, whoever named it.
+    restarted(monkeypatch)
+    assert write(Frame(range(10)), 0, query.options).replayed
+
+
+def test_a_cluster_that_cannot_be_reached(spark, query):
+    plan(query, 0, 10)
+    nowhere = {**query.options, "kafka.bootstrap.servers": "127.0.0.1:1", "kafka.delivery.timeout.ms": 300}
+    with pytest.raises(ClusterError, match="did not answer as it should") as raised:
+        write(Frame(range(10)), 0, nowhere)
+    assert raised.value.__cause__ is None
