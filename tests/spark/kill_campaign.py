@@ -31,8 +31,8 @@ from tests.spark.lives import LOOK_EVERY_S, MASTER, Lives
 from tests.spark.pipelines import Job
 
 ROWS_IN_BATCH = 300
-_STRIKES_WITHIN_S = 120.0
-_DRAINED_WITHIN_S = 180.0
+_STRIKES_WITHIN_S = 240.0
+_DRAINED_WITHIN_S = 300.0
 _SILENT = 0
 
 

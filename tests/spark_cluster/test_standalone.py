@@ -17,7 +17,7 @@ SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
 pytestmark = pytest.mark.timeout(600 + 60 * KILLS)
 
 
-def test_every_row_once_whatever_is_killed(spark_cluster, brokers, tmp_path, reports):
+def test_killed_at_every_point_in_a_cluster(spark_cluster, brokers, tmp_path, reports):
     campaign = Campaign(
         brokers,
         tmp_path / "campaign",
