@@ -1,6 +1,6 @@
-"""Apache Kafka beside us: brings one release from Maven Central and runs a single node of it.
+"""Apache Kafka beside us: brings one release from Maven Central and runs a node of it, or a cluster of some.
 
-Owns the release's version, where its jars are kept and how a node is configured. Does not own the node's life while
-the benchmark runs (`benchmarks.brokers`). `python -m benchmarks.kafka` runs a node in the foreground, for whoever
-wants one.
+Owns the release's version, where its jars are kept and how nodes are configured, with TLS and SASL where that is asked
+for. Does not own a node's life while the benchmark runs (`benchmarks.brokers`). `python -m benchmarks.kafka` runs it in
+the foreground, for whoever wants one.
 """

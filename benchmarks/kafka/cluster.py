@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -94,6 +95,10 @@ class Cluster:
         """Start node `index` again on its data, without waiting for it (`wait_until_whole` does)."""
         self.kill(index)
         self._run(index)
+
+    def process(self, index: int) -> psutil.Process:
+        """Return the process of node `index`: to be stopped for a while (SIGSTOP), or looked at."""
+        return self._servers[index].process
 
     @property
     def running(self) -> list[int]:

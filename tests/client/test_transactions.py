@@ -4,7 +4,7 @@ import pytest
 
 from exacta.client.errors import DeadlineExceeded, ErrorClass, KafkaError
 from exacta.client.producer import IdempotentProducer
-from exacta.client.routing import Client, UnknownTopic
+from exacta.client.routing import Client, Node, UnknownTopic
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import (
     CommittedOffset,
@@ -209,13 +209,22 @@ def test_nobody_there_is_given_up_at_the_deadline():
         init_producer_id(Client("127.0.0.1:1", call_timeout_ms=200), "a", transaction_timeout_ms=1000)
 
 
-def test_a_broker_that_has_left_is_not_waited_for(client, topic, monkeypatch):
-    """Metadata lists a broker that was killed for some seconds more."""
+def test_a_broker_that_has_left_is_not_waited_for_but_the_others_are_asked_again(client, topic, monkeypatch):
+    """Metadata lists a broker that was killed for some seconds more; its transactions move to another."""
     producer = taken(client, f"{topic}-left")
     written(client, producer, topic, b"1", b"2")
     there = client.nodes()
-    monkeypatch.setattr(client, "nodes", lambda _: [*there, 4711])
+    lists = [list(there), [4711, *there]]
+    monkeypatch.setattr(client, "nodes", lambda _: lists.pop())
+    asked = []
+    call = client.call
+    monkeypatch.setattr(
+        client, "call", lambda route, *given, **named: asked.append(route) or call(route, *given, **named)
+    )
     assert list_transactions(client, f"{topic}-left") == [f"{topic}-left"]
+    again = [Node(node_id) for node_id in reversed(there)]
+    assert asked == [*again, Node(4711), *again]
+    monkeypatch.undo()
     end_transaction(client, producer, commit=False)
     assert list_transactions(client, f"{topic}-left") == []
     assert list_transactions(client, f"{topic}-left", states=()) == [f"{topic}-left"]

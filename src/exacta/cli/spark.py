@@ -47,6 +47,7 @@ def clean(
         _fail("give one of --query, --checkpoint and --prefix", _EXIT_USAGE)
     from exacta.client.errors import ClientError
     from exacta.client.routing import BadBootstrap, Client
+    from exacta.client.security import Cluster
     from exacta.spark import cleaning
     from exacta.spark.checkpoint import CheckpointUnreadable, query_id
     from exacta.spark.decision import UnreadableDecision
@@ -56,7 +57,8 @@ def clean(
         name = given[0] if checkpoint is None else query_id(checkpoint)
         if not name.strip():
             _fail("the name of a query is not empty", _EXIT_USAGE)
-        with Client(bootstrap_servers, client_id="exacta-clean", call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+        cluster = Cluster(bootstrap=bootstrap_servers, client_id="exacta-clean")
+        with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
             found = cleaning.watch(client, name, watch)
             _show(found)
             if found.nothing:

@@ -19,6 +19,7 @@ from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest, Offs
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from exacta.protocol.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
+from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -26,6 +27,7 @@ from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTx
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -54,6 +56,8 @@ _CALLS: dict[type[Any], Call] = {
     OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 8),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
+    # After version 0 of the handshake tokens would travel without requests around them.
+    SaslHandshakeRequest: Call(17, SaslHandshakeResponse, 1, 1),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
     ListGroupsRequest: Call(16, ListGroupsResponse, 0, 4),
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
@@ -63,6 +67,7 @@ _CALLS: dict[type[Any], Call] = {
     EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
+    SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),

@@ -43,11 +43,13 @@ def ask_all(client: Client, requests: Sequence[tuple[Route, Message]], deadline:
                     sent.append((connection, index))
             except ConnectionLost:
                 continue
+        # What silent brokers hold back must still be repeated before the deadline: they share one wait.
+        patience = for_one_request(deadline)
         for connection, index in sent:
             if not connection.closed:
                 try:
-                    # What a silent broker holds back must still be repeated before the deadline.
-                    replies[index] = connection.receive(for_one_request(deadline))
+                    replies[index] = connection.receive(patience)
+                    patience = for_one_request(deadline)
                 except ConnectionLost:
                     continue
     finally:

@@ -1,30 +1,39 @@
-"""One connection to one broker: framing, versions, requests in flight.
+"""One connection to one broker: TLS, login, framing, versions, requests in flight.
 
-Owns the socket, the negotiation of versions and the order of replies. Knows no routing and repeats nothing: after any
-failure the connection is closed and the caller decides.
+Owns the socket, the negotiation of versions, the login and its renewal, and the order of replies. Knows no routing and
+repeats nothing: after any failure the connection is closed and the caller decides.
 
 Theory of operation: a broker answers the requests of a connection in their order, so replies are matched with a
 queue, and the correlation id is only checked. `send` writes and returns; `receive` reads the oldest reply. A caller
 may have several requests in flight that way. Every byte that cannot be explained closes the connection.
+
+A broker that is met in the wrong protocol only hangs up, as one does that is being stopped. Where that happens before
+anything was answered, the port is asked why (`diagnosis.py`), so that what waiting cannot mend is said at once.
+
+A login may hold for some time only (KIP-368). Short of its end the connection logs in again, before a request that
+finds nothing in flight; whoever keeps requests in flight all the time must let them drain when `wants_rest` says so.
 """
 
 from __future__ import annotations
 
+import random
 import socket
+import ssl
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from exacta.client import diagnosis, tls
 from exacta.client.apis import API_VERSIONS_KEY, call_of, usable_version
 from exacta.client.deadline import Deadline
-from exacta.client.errors import ConnectionLost, KafkaError, UnsupportedByBroker
+from exacta.client.errors import ClientError, ConnectionLost, KafkaError, UnsupportedByBroker
+from exacta.client.sasl import log_in
+from exacta.client.security import Cluster
 from exacta.protocol import codec
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.schema import Message
-
-#: Opens a stream to `host`, `port` within seconds. TLS is a factory that wraps what this one returns.
-ConnectionFactory = Callable[[str, int, float], socket.socket]
 
 #: A reply larger than this is garbage, not a fetch of ours.
 LARGEST_REPLY_BYTES = 256 * 1024 * 1024
@@ -32,31 +41,31 @@ LARGEST_REPLY_BYTES = 256 * 1024 * 1024
 # sendmsg takes at most IOV_MAX (1024 on Linux) buffers.
 _MOST_BUFFERS = 512
 
-
-def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
-    """Open a plain TCP connection without Nagle's delay."""
-    opened = socket.create_connection((host, port), timeout=timeout_s)
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return opened
+#: When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once.
+_RENEWAL = (0.85, 0.95)
 
 
 class Connection:
-    """A connection that has negotiated its versions.
+    """A connection that is secured and has negotiated its versions.
 
-    Raises `ConnectionLost` from every method once the stream is of no more use.
+    Raises `ConnectionLost` from every method once the stream is of no more use, `SecurityFailed` where the broker and
+    `cluster.security` do not go together.
     """
 
-    def __init__(self, host: str, port: int, *, factory: ConnectionFactory, client_id: str, deadline: Deadline) -> None:
+    def __init__(self, host: str, port: int, *, cluster: Cluster, deadline: Deadline) -> None:
         self.address = f"{host}:{port}"
-        self._client_id = client_id
+        self._at = (host, port)
+        self._security = cluster.security
+        self._client_id = cluster.client_id
         self._correlation_id = 0
         self._in_flight: deque[tuple[int, Any, int]] = deque()
+        self._proven = False  # a request was answered: whatever happens then is not the configuration's fault
+        self._renewal_at_s: float | None = None
+        self._socket: socket.socket | None = None
         try:
-            self._socket: socket.socket | None = factory(host, port, max(0.001, deadline.remaining_s))
-        except OSError as error:
-            raise ConnectionLost(f"cannot connect to {self.address}: {error}") from error
-        try:
+            self._socket = self._connect(deadline)
             self._ranges = self._negotiate(deadline)
+            self._log_in(deadline)
         except BaseException:
             self.close()
             raise
@@ -89,12 +98,26 @@ class Connection:
         """How many requests wait for their reply."""
         return len(self._in_flight)
 
+    @property
+    def wants_rest(self) -> bool:
+        """Whether the session is about to end and can only be renewed once nothing is in flight any more."""
+        return bool(self._in_flight) and self._renewal_due
+
     def fileno(self) -> int:
         """The descriptor to wait on with `select`."""
         return self._open().fileno()
 
     def send(self, request: Message, deadline: Deadline, *, version: int | None = None) -> None:
         """Write one request; its reply is the next after those already in flight."""
+        if self._renewal_due and not self._in_flight:
+            try:
+                self._log_in(deadline)
+            except BaseException:
+                self.close()
+                raise
+        self._send(request, deadline, version=version)
+
+    def _send(self, request: Message, deadline: Deadline, *, version: int | None = None) -> None:
         if version is None:
             version = self.version_of(request)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -105,7 +128,9 @@ class Connection:
     def receive(self, deadline: Deadline) -> Any:
         """Read the reply to the oldest request in flight."""
         try:
-            return self._receive(deadline)
+            response = self._receive(deadline)
+            self._proven = True
+            return response
         except BaseException:
             # Whatever it was, an interrupt too: what is left of the reply would be taken for the next one.
             self.close()
@@ -140,15 +165,49 @@ class Connection:
             self._socket = None
         self._in_flight.clear()
 
+    def _connect(self, deadline: Deadline) -> socket.socket:
+        try:
+            plain = socket.create_connection(self._at, timeout=max(0.001, deadline.remaining_s))
+        except OSError as error:
+            raise ConnectionLost(f"cannot connect to {self.address}: {error}") from error
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._security.tls is None:
+            return plain
+        plain.settimeout(max(0.001, deadline.remaining_s))
+        try:
+            return tls.wrap(plain, self._security.tls, *self._at)
+        except OSError as error:
+            raise self._failed("broke off the TLS handshake", error) from error
+        finally:
+            plain.close()  # it is empty where the wrapping succeeded
+
+    @property
+    def _renewal_due(self) -> bool:
+        return self._renewal_at_s is not None and time.monotonic() >= self._renewal_at_s
+
+    def _log_in(self, deadline: Deadline) -> None:
+        """Log in, for the first time or again on the same connection (KIP-368)."""
+        if self._security.sasl is None:
+            return
+
+        def call(request: Message) -> Any:
+            self._send(request, deadline)
+            return self._receive(deadline)
+
+        lifetime_ms = log_in(self._security.sasl, self.address, call)
+        self._renewal_at_s = (
+            time.monotonic() + lifetime_ms / 1000 * random.uniform(*_RENEWAL) if lifetime_ms > 0 else None
+        )
+
     def _negotiate(self, deadline: Deadline) -> dict[int, tuple[int, int]]:
         """Ask for the version ranges; an older broker answers version 3 in version 0 and is asked again (KIP-511)."""
         request = ApiVersionsRequest(client_software_name="exacta-spark", client_software_version="1")
         for version in (3, 0):
-            self.send(request, deadline, version=version)
+            self._send(request, deadline, version=version)
             correlation_id, _, _ = self._in_flight.popleft()
             size = int.from_bytes(self._read(4, deadline), "big", signed=True)
             if not 6 <= size <= LARGEST_REPLY_BYTES:
-                raise self._broken(f"announced a reply of {size} bytes")
+                raise self._hung_up(f"announced a reply of {size} bytes")
             frame = self._read(size, deadline)
             # The error code is the first field after the correlation id in every version.
             code = int.from_bytes(frame[4:6], "big", signed=True)
@@ -172,11 +231,16 @@ class Connection:
 
     def _write(self, buffers: Sequence[Any], deadline: Deadline) -> None:
         stream = self._open()
+        if isinstance(stream, ssl.SSLSocket):
+            buffers = [b"".join(buffers)]  # each would be a TLS record of its own
         pending = [view for view in (memoryview(buffer).cast("B") for buffer in buffers) if len(view)]
         try:
             while pending:
                 stream.settimeout(max(0.001, deadline.remaining_s))
-                written = stream.sendmsg(pending[:_MOST_BUFFERS])
+                if isinstance(stream, ssl.SSLSocket):
+                    written = stream.send(pending[0])  # it has no sendmsg
+                else:
+                    written = stream.sendmsg(pending[:_MOST_BUFFERS])
                 while written:
                     if written >= len(pending[0]):
                         written -= len(pending.pop(0))
@@ -184,7 +248,7 @@ class Connection:
                         pending[0] = pending[0][written:]
                         written = 0
         except OSError as error:
-            raise self._broken(f"took no request: {error}") from error
+            raise self._failed("took no request", error) from error
 
     def _read(self, count: int, deadline: Deadline) -> memoryview:
         stream = self._open()
@@ -195,11 +259,26 @@ class Connection:
                 stream.settimeout(max(0.001, deadline.remaining_s))
                 got = stream.recv_into(view[at:])
                 if got == 0:
-                    raise self._broken("closed the connection")
+                    raise self._hung_up("closed the connection")
                 at += got
         except OSError as error:
-            raise self._broken(f"sent no reply: {error}") from error
+            raise self._failed("sent no reply", error) from error
         return view
+
+    def _failed(self, what: str, error: OSError) -> ClientError:
+        """Return what to raise where the stream itself failed."""
+        refusal = None if self._proven else tls.explain(error, self._security.tls, self.address)
+        if refusal is not None:
+            self.close()
+            return refusal
+        what = f"{what}: {error}"
+        return self._broken(what) if isinstance(error, TimeoutError) else self._hung_up(what)
+
+    def _hung_up(self, what: str) -> ClientError:
+        """Return what to raise where the broker hung up, or talks gibberish."""
+        self.close()
+        refusal = None if self._proven else diagnosis.why_closed(*self._at, self._security)
+        return refusal or self._broken(what)
 
     def _broken(self, what: str) -> ConnectionLost:
         self.close()

@@ -7,14 +7,18 @@ import time
 
 from exacta.client.errors import DeadlineExceeded
 
+#: A reply must come within this time; a broker silent for longer is treated as lost.
+REQUEST_TIMEOUT_MS = 30_000
+
 
 class Deadline:
-    """A point in monotonic time until which a call may try."""
+    """A point in monotonic time until which a call may try, each of its requests for at most `request_timeout_ms`."""
 
-    __slots__ = ("_at_s", "timeout_ms")
+    __slots__ = ("_at_s", "request_timeout_ms", "timeout_ms")
 
-    def __init__(self, timeout_ms: float) -> None:
+    def __init__(self, timeout_ms: float, request_timeout_ms: float = REQUEST_TIMEOUT_MS) -> None:
         self.timeout_ms = timeout_ms
+        self.request_timeout_ms = request_timeout_ms
         self._at_s = time.monotonic() + timeout_ms / 1000
 
     @property

@@ -32,6 +32,8 @@ MOVED = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.REPLICA_NOT_AVAILABLE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.LISTENER_NOT_FOUND,
     }
 )
 
@@ -95,6 +97,18 @@ class KafkaError(ClientError):
 
 class ConnectionLost(ClientError):
     """The connection broke, or the broker went silent: whether the request was executed is unknown."""
+
+
+class SecurityFailed(ClientError):
+    """A connection cannot be secured as configured; repeating cannot mend it. The message is one sentence."""
+
+
+class TlsFailed(SecurityFailed):
+    """There is no TLS with this broker, or not with this configuration."""
+
+
+class AuthenticationFailed(SecurityFailed):
+    """The broker does not accept our login, or we do not accept the broker's."""
 
 
 class DeadlineExceeded(ClientError):

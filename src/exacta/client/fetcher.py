@@ -12,7 +12,7 @@ from exacta.client.committed import next_offset
 from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ClientError, ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Leader
+from exacta.client.routing import Client, Leader, for_one_request
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -111,14 +111,14 @@ def fetch_range(
     """
     reader = _Reader(client, partition, isolation_level, max_bytes, topic_id)
     position = start
-    deadline = Deadline(timeout_ms)
+    deadline = client.deadline(timeout_ms)
     backoff = Backoff()
     doubtful: Deadline | None = None
     try:
         while position < end:
             try:
                 data = reader.fetch(position, deadline)
-                _check(data, partition, position)
+                _check(client, data, partition, position)
                 records = data.records if data.records is not None else memoryview(b"")
                 reached = next_offset(records, position)
                 if reached == position:
@@ -150,13 +150,12 @@ def fetch_range(
                 backoff.wait(deadline, error)
                 continue
             position = reached
-            deadline = Deadline(timeout_ms)
             backoff.reset()
             yield Fetched(
                 records, [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions or ()]
             )
             # The consumer's own time does not count.
-            deadline = Deadline(timeout_ms)
+            deadline = client.deadline(timeout_ms)
     finally:
         reader.close()
 
@@ -205,9 +204,9 @@ class _Reader:
         if self._connection is None or self._connection.closed or not self._connection.in_flight:
             self.prefetch(position, deadline)
         assert self._connection is not None
-        reply = self._connection.receive(Deadline(min(30_000.0, deadline.remaining_s * 1000)))
+        reply = self._connection.receive(for_one_request(deadline))
         if reply.error_code != ErrorCode.NONE:
-            raise KafkaError(reply.error_code, f"reading {self._partition.topic}-{self._partition.partition}")
+            raise _error(self._client, reply.error_code, self._partition)
         return reply.responses[0].partitions[0]
 
     def _check_topic(self) -> None:
@@ -221,8 +220,13 @@ class _Reader:
             self._connection = None
 
 
-def _check(data: Any, partition: TopicPartition, position: int) -> None:
+def _check(client: Client, data: Any, partition: TopicPartition, position: int) -> None:
     if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         raise OffsetOutOfRange(partition, position)
     if data.error_code != ErrorCode.NONE:
-        raise KafkaError(data.error_code, f"reading {partition.topic}-{partition.partition}")
+        raise _error(client, data.error_code, partition)
+
+
+def _error(client: Client, code: int, partition: TopicPartition) -> KafkaError:
+    part = FetchRequest(topics=[FetchTopic(topic=partition.topic)])
+    return client.refused(part, code, f"reading {partition.topic}-{partition.partition}")

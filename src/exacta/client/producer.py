@@ -9,8 +9,8 @@ which never changes afterwards, so sending it again cannot store it twice (KIP-9
 queue: the head part is in flight, the rest waits. The first batch of a partition travels alone, because a broker may
 still be checking that the partition belongs to the transaction, and would refuse it and take the second. A reply
 takes batches from the head. After a lost connection or a retriable code, everything of the partition that is in
-flight is awaited or given up, then sent again in order, alone first. No success for `delivery_timeout_ms` raises; what
-the caller does between two calls is not counted.
+flight is awaited or given up, then sent again in order, alone first. A leader that cannot be reached holds up its own
+partitions only. No success for `delivery_timeout_ms` raises; what the caller does between two calls is not counted.
 
 A partition is added to the transaction once and never again, whatever is answered: where the transaction has been
 ended behind our back, adding would begin another one without the rows that were acknowledged in the first.
@@ -27,9 +27,9 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline
-from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, KafkaError, classify
+from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, classify
 from exacta.client.producer_settings import COMPRESSION
-from exacta.client.routing import Client, Leader
+from exacta.client.routing import Client, Leader, for_one_request
 from exacta.client.transactions import Producer, TopicPartition, add_partitions
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -103,7 +103,7 @@ class IdempotentProducer:
         self._sent: dict[Connection, deque[list[_Partition]]] = {}  # requests in flight: what each one carries
         self._held_bytes = 0
         self._backoff = Backoff()
-        self._deadline = Deadline(delivery_timeout_ms)
+        self._deadline = client.deadline(delivery_timeout_ms)
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
@@ -187,7 +187,7 @@ class IdempotentProducer:
 
     def _pump(self, *, most_held_bytes: int) -> None:
         """Send what may be sent; wait for replies while more than `most_held_bytes` are unacknowledged."""
-        self._deadline = Deadline(self._delivery_timeout_ms)
+        self._deadline = self._client.deadline(self._delivery_timeout_ms)
         while True:
             try:
                 self._add_partitions()
@@ -217,22 +217,38 @@ class IdempotentProducer:
             queue.added = True
 
     def _send_round(self) -> bool:
-        """Send at most one request to each leader, of one batch from each partition that may send; whether any was."""
+        """Send at most one request to each leader, of one batch from each partition that may send; whether any was.
+
+        Raises the last `ConnectionLost` where nothing was sent and nothing is on its way.
+        """
+        sent = False
+        lost: ConnectionLost | None = None
+        for leader, queues in self._ready_by_leader().items():
+            try:
+                connection = self._connection(leader)
+                # A partition whose leader moved must not overtake what is still in flight to the old one.
+                ready = [queue for queue in queues if self._alone_on(queue, connection)]
+                if ready and connection.in_flight < MOST_IN_FLIGHT and not connection.wants_rest:
+                    self._send(connection, ready)
+                    sent = True
+            except ConnectionLost as failure:
+                lost = failure
+                self._give_up_closed()
+                for queue in queues:
+                    self._client.forget(Leader(*queue.name))
+        if lost is not None and not sent and self._busiest_connection() is None:
+            raise lost
+        return sent
+
+    def _ready_by_leader(self) -> dict[int, list[_Partition]]:
+        """Return the partitions that may send a batch, by their leader, which may have moved."""
         by_leader: dict[int, list[_Partition]] = {}
         for queue in self._partitions.values():
             if len(queue.batches) > queue.in_flight and not queue.retrying and (queue.opened or not queue.in_flight):
                 leader = self._client.resolve(Leader(*queue.name), self._deadline)
                 assert leader is not None
                 by_leader.setdefault(leader, []).append(queue)
-        sent = False
-        for leader, queues in by_leader.items():
-            connection = self._connection(leader)
-            # A partition whose leader moved must not overtake what is still in flight to the old one.
-            ready = [queue for queue in queues if self._alone_on(queue, connection)]
-            if ready and connection.in_flight < MOST_IN_FLIGHT:
-                self._send(connection, ready)
-                sent = True
-        return sent
+        return by_leader
 
     @staticmethod
     def _alone_on(queue: _Partition, connection: Connection) -> bool:
@@ -247,7 +263,7 @@ class IdempotentProducer:
         request = ProduceRequest(
             transactional_id=self._producer.transactional_id or None,
             acks=-1,
-            timeout_ms=30_000,
+            timeout_ms=self._client.cluster.request_timeout_ms,
             topic_data=[TopicProduceData(name=topic, partition_data=data) for topic, data in topics.items()],
         )
         connection.send(request, self._request_deadline())
@@ -277,7 +293,7 @@ class IdempotentProducer:
             queue.in_flight -= 1
             queue.opened = True
             self._backoff.reset()
-            self._deadline = Deadline(self._delivery_timeout_ms)
+            self._deadline = self._client.deadline(self._delivery_timeout_ms)
             if queue.retrying:
                 self._rewind_when_settled(queue)
             return
@@ -285,7 +301,10 @@ class IdempotentProducer:
         queue.retrying = True
         queue.opened = False
         queue.batches[index].on = None
-        error = KafkaError(code, f"writing to {queue.name.topic}-{queue.name.partition}")
+        part = ProduceRequest(
+            transactional_id=self._producer.transactional_id, topic_data=[TopicProduceData(name=queue.name.topic)]
+        )
+        error = self._client.refused(part, code, f"writing to {queue.name.topic}-{queue.name.partition}")
         if not followed_a_failure and classify(code) is not ErrorClass.RETRIABLE:
             raise error
         if code in MOVED:
@@ -336,4 +355,4 @@ class IdempotentProducer:
         self._rewind_when_settled(queue)
 
     def _request_deadline(self) -> Deadline:
-        return Deadline(min(30_000.0, self._deadline.remaining_s * 1000))
+        return for_one_request(self._deadline)

@@ -9,6 +9,9 @@ route was resolved to, waits a growing moment and tries again until the deadline
 request sent through here may be executed twice, so only requests whose repetition is harmless belong here;
 `producer.py` handles Produce by itself, because there order matters.
 
+A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
+brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
+
 Not safe for use by several threads: each takes a client of its own (`Client.clone`).
 """
 
@@ -17,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from exacta.client.connection import Connection, ConnectionFactory, open_tcp
+from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import MOVED, ClientError, ConnectionLost, ErrorClass, KafkaError, classify
+from exacta.client.permissions import missing_permission
+from exacta.client.security import Cluster
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
@@ -28,8 +33,8 @@ from exacta.protocol.schema import NO_UUID, Message
 GROUP = 0
 TRANSACTION = 1
 
-#: A reply must come within this time; a broker silent for longer is treated as lost.
-REQUEST_TIMEOUT_MS = 30_000
+#: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
+CONNECTION_SETUP_TIMEOUT_MS = 10_000
 
 
 class UnknownTopic(ClientError):
@@ -80,21 +85,12 @@ Route = Node | Coordinator | Leader | Controller | Anyone
 
 
 class Client:
-    """A cluster, reached through any of `bootstrap` (`host:port`, comma-separated)."""
+    """A cluster, reached through any of its bootstrap servers; where these are all there is to say, they will do."""
 
-    def __init__(
-        self,
-        bootstrap: str,
-        *,
-        client_id: str = "exacta-spark",
-        factory: ConnectionFactory = open_tcp,
-        call_timeout_ms: float = 60_000,
-    ) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, cluster: Cluster | str, *, call_timeout_ms: float = 60_000) -> None:
+        self.cluster = Cluster(bootstrap=cluster) if isinstance(cluster, str) else cluster
         self.call_timeout_ms = call_timeout_ms
-        self._client_id = client_id
-        self._factory = factory
-        self._seeds = parse_bootstrap(bootstrap)
+        self._seeds = parse_bootstrap(self.cluster.bootstrap)
         self._seed: Connection | None = None
         self._connections: dict[int, Connection] = {}
         self._lanes: dict[tuple[int, int], Connection] = {}
@@ -107,14 +103,17 @@ class Client:
 
     def clone(self) -> Client:
         """Return a client of the same cluster with connections of its own, for another thread."""
-        twin = Client(
-            self.bootstrap, client_id=self._client_id, factory=self._factory, call_timeout_ms=self.call_timeout_ms
-        )
+        twin = Client(self.cluster, call_timeout_ms=self.call_timeout_ms)
         twin._brokers, twin._controller_id = dict(self._brokers), self._controller_id
         twin._leaders = {topic: dict(leaders) for topic, leaders in self._leaders.items()}
         twin._topic_ids = dict(self._topic_ids)
         twin._coordinators = dict(self._coordinators)
         return twin
+
+    @property
+    def bootstrap(self) -> str:
+        """The bootstrap servers, as they were given."""
+        return self.cluster.bootstrap
 
     def close(self) -> None:
         """Close all connections; the client may be used again."""
@@ -134,7 +133,11 @@ class Client:
 
     def deadline(self, timeout_ms: float | None = None) -> Deadline:
         """Return a deadline `timeout_ms` from now, by default as long as one call may take."""
-        return Deadline(self.call_timeout_ms if timeout_ms is None else timeout_ms)
+        return Deadline(self.call_timeout_ms if timeout_ms is None else timeout_ms, self.cluster.request_timeout_ms)
+
+    def refused(self, request: Message, code: int, what: str) -> KafkaError:
+        """Return the error for a code in the reply to `request`, or to that part of one; says what is not allowed."""
+        return KafkaError(code, what, missing_permission(request, code, self.cluster.security.principal))
 
     def call(
         self,
@@ -166,7 +169,7 @@ class Client:
             failure = _worst(codes(response), also_retry, never_retry)
             if failure is None:
                 return response
-            error = KafkaError(failure, what)
+            error = self.refused(request, failure, what)
             if failure in never_retry or (error.error_class is not ErrorClass.RETRIABLE and failure not in also_retry):
                 raise error
             if failure in MOVED:
@@ -197,7 +200,7 @@ class Client:
         node_id = self.resolve(route, deadline)
         if node_id is None:
             return self._seed_connection(deadline)
-        return self._node_connection(node_id, deadline)
+        return self.broker(node_id, deadline)
 
     def open(self, node_id: int, deadline: Deadline) -> Connection:
         """Open a further connection to a broker, owned by the caller: for requests that stay in flight."""
@@ -206,7 +209,14 @@ class Client:
             if node_id not in self._brokers:
                 raise ConnectionLost(f"broker {node_id} is not there now")
         host, port = self._brokers[node_id]
-        return self._connect(host, port, deadline)
+        return self._connect(host, port, self._setup_deadline(deadline))
+
+    def broker(self, node_id: int, deadline: Deadline) -> Connection:
+        """Return the connection to a broker; raises `ConnectionLost` where it cannot be reached or has left."""
+        connection = self._connections.get(node_id)
+        if connection is None or connection.closed:
+            self._connections[node_id] = connection = self.open(node_id, deadline)
+        return connection
 
     def lane(self, node_id: int, index: int, deadline: Deadline) -> Connection:
         """Return the further connection number `index` to a broker, kept for the next time."""
@@ -232,7 +242,7 @@ class Client:
             case Leader(topic, partition):
                 leader = self._leaders.get(topic, {}).get(partition)
                 if leader is None:
-                    self.refresh([topic], deadline)
+                    self._raise_refusal(self.refresh([topic], deadline))
                     leader = self._leaders.get(topic, {}).get(partition)
                     if leader is None:
                         raise ConnectionLost(f"{topic}-{partition} has no leader now")
@@ -338,7 +348,7 @@ class Client:
         for topic, code in codes.items():
             if code == ErrorCode.NONE:
                 continue
-            error = KafkaError(code, f"looking up topic '{topic}'")
+            error = self._topic_error(topic, code)
             # A topic that is created on demand is unknown for a moment yet.
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not create:
                 raise UnknownTopic(topic, self.bootstrap)
@@ -347,16 +357,29 @@ class Client:
             unsettled = error
         return unsettled
 
+    def _raise_refusal(self, codes: Mapping[str, int]) -> None:
+        """Raise where a topic's leaders were not told for a reason that waiting cannot mend."""
+        for topic, code in codes.items():
+            if code != ErrorCode.NONE and classify(code) is not ErrorClass.RETRIABLE:
+                raise self._topic_error(topic, code)
+
+    def _topic_error(self, topic: str, code: int) -> KafkaError:
+        part = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+        return self.refused(part, code, f"looking up topic '{topic}'")
+
     def _ask_anyone(self, request: Message, deadline: Deadline) -> Any:
         """Ask the seed connection, then every other broker once; raise the last `ConnectionLost`."""
+        others = list(self._brokers)
         try:
-            return self._seed_connection(deadline).call(request, for_one_request(deadline))
+            share = _share(deadline, len(others) + 1)
+            return self._seed_connection(share).call(request, for_one_request(share))
         except ConnectionLost as lost:
             self._seed = None
             last = lost
-        for node_id in list(self._brokers):
+        for asked, node_id in enumerate(others):
             try:
-                return self._node_connection(node_id, deadline).call(request, for_one_request(deadline))
+                share = _share(deadline, len(others) - asked)
+                return self.broker(node_id, share).call(request, for_one_request(share))
             except ConnectionLost as lost:
                 last = lost
         raise last
@@ -364,8 +387,8 @@ class Client:
     def _learn_brokers(self, response: Any) -> None:
         brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
         for node_id, address in list(self._brokers.items()):
-            if brokers.get(node_id) != address and node_id in self._connections:
-                self._connections.pop(node_id).close()
+            if brokers.get(node_id) != address:
+                self._drop(node_id)
         self._brokers, self._brokers_doubtful = brokers, False
         self._controller_id = response.controller_id
 
@@ -377,42 +400,45 @@ class Client:
             response = self._ask_anyone(request, deadline)
             if response.error_code == ErrorCode.NONE:
                 break
-            error = KafkaError(response.error_code, f"looking up the coordinator of '{route.key}'")
+            error = self.refused(request, response.error_code, f"looking up the coordinator of '{route.key}'")
             if error.error_class is not ErrorClass.RETRIABLE:
                 raise error
             backoff.wait(deadline, error)
         address = (response.host, response.port)
         if self._brokers.get(response.node_id) != address:
-            stale = self._connections.pop(response.node_id, None)
-            if stale is not None:
-                stale.close()
+            self._drop(response.node_id)
             self._brokers[response.node_id] = address
         self._coordinators[route] = response.node_id
 
-    def _node_connection(self, node_id: int, deadline: Deadline) -> Connection:
-        connection = self._connections.get(node_id)
-        if connection is not None and not connection.closed:
-            return connection
-        self._connections[node_id] = connection = self.open(node_id, deadline)
-        return connection
+    def _drop(self, node_id: int) -> None:
+        """Close the connections to a broker that is elsewhere now."""
+        stale = [self._connections.pop(node_id, None)]
+        stale += [self._lanes.pop(lane) for lane in list(self._lanes) if lane[0] == node_id]
+        for connection in stale:
+            if connection is not None:
+                connection.close()
 
     def _seed_connection(self, deadline: Deadline) -> Connection:
         if self._seed is not None and not self._seed.closed:
             return self._seed
         last: ConnectionLost | None = None
-        for host, port in self._seeds:
+        for tried, (host, port) in enumerate(list(self._seeds)):
             try:
-                self._seed = self._connect(host, port, deadline)
+                self._seed = self._connect(host, port, self._setup_deadline(deadline, len(self._seeds) - tried))
             except ConnectionLost as lost:
+                self._seeds.append(self._seeds.pop(0))
                 last = lost
             else:
                 return self._seed
         raise last or ConnectionLost("no bootstrap server")
 
+    def _setup_deadline(self, deadline: Deadline, candidates: int = 1) -> Deadline:
+        """Return the deadline of a connection's setup, where so many brokers are left to be tried until `deadline`."""
+        share_ms = deadline.remaining_s * 1000 / candidates
+        return self.deadline(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS))
+
     def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
-        return Connection(
-            host, port, factory=self._factory, client_id=self._client_id, deadline=for_one_request(deadline)
-        )
+        return Connection(host, port, cluster=self.cluster, deadline=deadline)
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -428,7 +454,13 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
 
 def for_one_request(deadline: Deadline) -> Deadline:
     """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
-    return deadline if deadline.remaining_s * 1000 <= REQUEST_TIMEOUT_MS else Deadline(REQUEST_TIMEOUT_MS)
+    timeout_ms = deadline.request_timeout_ms
+    return deadline if deadline.remaining_s * 1000 <= timeout_ms else Deadline(timeout_ms, timeout_ms)
+
+
+def _share(deadline: Deadline, candidates: int) -> Deadline:
+    """Return the deadline of one of `candidates` that are asked one after the other until `deadline`."""
+    return Deadline(deadline.remaining_s * 1000 / candidates, deadline.request_timeout_ms)
 
 
 def _worst(codes: Iterable[int], also_retry: frozenset[ErrorCode], never_retry: frozenset[ErrorCode]) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Controller, Leader, Node, for_one_request
+from exacta.client.routing import Client, Controller, Leader, for_one_request
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -77,7 +77,7 @@ def list_offsets(
         try:
             by_node = _by_leader(client, missing, deadline)
             for node_id, group in by_node.items():
-                reply = client.connection(Node(node_id), deadline).call(
+                reply = client.broker(node_id, deadline).call(
                     _request(group, at, isolation_level), for_one_request(deadline)
                 )
                 failure = _collect(client, reply, found) or failure
@@ -126,7 +126,9 @@ def _collect(client: Client, reply: Any, found: dict[TopicPartition, int]) -> Ka
             if entry.error_code == ErrorCode.NONE:
                 found[partition] = entry.offset
                 continue
-            error = KafkaError(entry.error_code, f"reading the offsets of {topic.name}-{entry.partition_index}")
+            what = f"reading the offsets of {topic.name}-{entry.partition_index}"
+            part = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic.name)])
+            error = client.refused(part, entry.error_code, what)
             if error.error_class is not ErrorClass.RETRIABLE:
                 raise error
             client.forget(Leader(*partition))

@@ -264,13 +264,15 @@ def list_transactions(
 ) -> list[str]:
     """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 
-    A broker that leaves meanwhile is left out: what it coordinated is another's now, or will be. The pattern is for
-    brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
+    Where a broker leaves meanwhile, all that are left are asked again. The pattern is for brokers that know KIP-1152;
+    to others it is not sent, and they list all. Hence the filter here.
     """
     deadline = deadline or client.deadline()
     request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
     found: set[str] = set()
-    for node_id in client.nodes(deadline):
+    unasked = client.nodes(deadline)
+    while unasked:
+        node_id = unasked.pop()
         try:
             response = client.call(
                 Node(node_id),
@@ -280,6 +282,8 @@ def list_transactions(
                 deadline=deadline,
             )
         except BrokerGone:
+            # What it coordinated may be with one by now that was asked before.
+            unasked = client.nodes(deadline)
             continue
         found.update(
             entry.transactional_id

@@ -35,7 +35,7 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
     @in_a_sentence
     def partitions(self) -> list[InputPartition]:
         """Return the tasks, with the offsets that they read."""
-        client = client_of(self._options.bootstrap)
+        client = client_of(self._options.cluster)
         subscription = Subscription(self._options)
         partitions = subscription.partitions(client, known=())
         start = starting_positions(client, self._options, partitions)
@@ -52,4 +52,4 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_range
 
-        yield from read_range(client_of(self._options.bootstrap), self._options, self._schema, partition.part)
+        yield from read_range(client_of(self._options.cluster), self._options, self._schema, partition.part)

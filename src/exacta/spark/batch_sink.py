@@ -138,7 +138,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
             self._driver_of(job).abort(results_of(messages), job.batch_id, driver=job.prepared.driver)
 
     def _client(self) -> Client:
-        return client_of(self.options.bootstrap, call_timeout_ms=self.options.delivery_timeout_ms)
+        return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)
 
     def _driver_of(self, job: Job) -> SinkDriver:
         return self._driver(job.prepared.name, job.prepared.query_id, job.location, job.prepared.marker)

@@ -99,7 +99,7 @@ class _Call:
         self._wanted = wanted
         self._sink = replace(sink, name=self.name)
         self._given = given
-        self._client: Client = client_of(sink.bootstrap, call_timeout_ms=sink.delivery_timeout_ms)
+        self._client: Client = client_of(sink.cluster, call_timeout_ms=sink.delivery_timeout_ms)
         self._reads = checkpoint.digest_of_batch(sink.checkpoint_location, batch_id)
         self._driver: SinkDriver = driver_of(self._client, self._sink)
 

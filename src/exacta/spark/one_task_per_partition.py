@@ -33,7 +33,7 @@ def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = No
             "one_task_per_partition needs option 'topic'; where rows name their topics, give them a column 'partition' "
             "and repartition by topic and partition"
         )
-    count = client_of(given.bootstrap).partitions([given.topic], create=True)[given.topic]
+    count = client_of(given.cluster).partitions([given.topic], create=True)[given.topic]
     from pyspark.sql.types import IntegerType, StructField, StructType
 
     fields = [field for field in df.schema.fields if field.name.lower() != "partition"]

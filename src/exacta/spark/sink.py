@@ -138,7 +138,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def client(self) -> Client:
         """Return the client of this process."""
-        return client_of(self.options.bootstrap, call_timeout_ms=self.options.delivery_timeout_ms)
+        return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)
 
     @property
     def _location(self) -> str:

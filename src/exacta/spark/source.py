@@ -180,7 +180,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return {**self.__dict__, "_bell": None, "_group": None}
 
     def _client(self) -> Client:
-        return client_of(self._options.bootstrap)
+        return client_of(self._options.cluster)
 
     def _available(self, known: Collection[TopicPartition] | None) -> Positions:
         """Return where the partitions end; without those that are gone, as `Subscription.partitions` has it."""

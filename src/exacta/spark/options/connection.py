@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from exacta.client.routing import BadBootstrap, parse_bootstrap
-from exacta.spark.options.parsing import Option, OptionError
+from exacta.client.security import PLAINTEXT, Cluster, Security
+from exacta.spark.options.parsing import Option, OptionError, positive, text
+from exacta.spark.options.security import SECURITY, take_security
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionOptions:
+    """Which cluster, and how it is reached."""
+
+    bootstrap: str
+    security: Security = PLAINTEXT
+    client_id: str = Cluster.client_id
+    request_timeout_ms: int = Cluster.request_timeout_ms
+
+    @property
+    def cluster(self) -> Cluster:
+        """What a client is made from."""
+        return Cluster(
+            bootstrap=self.bootstrap,
+            security=self.security,
+            client_id=self.client_id,
+            request_timeout_ms=self.request_timeout_ms,
+        )
 
 
 def _bootstrap(name: str, value: str) -> str:
@@ -22,4 +47,27 @@ CONNECTION = (
         default="needed",
         about="`host:port,host:port`",
     ),
+    *SECURITY,
+    Option(
+        name="kafka.client.id",
+        field="client_id",
+        parse=text,
+        default="`exacta-spark`",
+        about="name in the brokers' logs, metrics and quotas",
+    ),
+    Option(
+        name="kafka.request.timeout.ms",
+        field="request_timeout_ms",
+        parse=positive,
+        default="30000",
+        about="a broker that leaves a request unanswered for so long is taken for lost",
+    ),
 )
+
+
+def connection_values(values: dict[str, Any], doing: str) -> dict[str, Any]:
+    """Return the parsed `values` with those of TLS and SASL put together; raises `OptionError`."""
+    if values.get("bootstrap") is None:
+        raise OptionError(f"{doing} needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    rest = dict(values)
+    return {"security": take_security(rest), **rest}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
-from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
 from exacta.spark.options.parsing import Option, OptionError, flag, one_of, parse, positive, refuse_unless, text
 
 #: How much one transaction covers.
@@ -29,10 +29,9 @@ def _exactly_once(name: str, value: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinkOptions:
+class SinkOptions(ConnectionOptions):
     """What a writer was asked for."""
 
-    bootstrap: str
     topic: str | None = None
     checkpoint_location: str | None = None
     marker_topic: str | None = None
@@ -158,7 +157,5 @@ SINK = (
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Return the options of a writer; raises `OptionError`."""
-    values = parse(options, SINK, "writing")
-    if values.get("bootstrap") is None:
-        raise OptionError("writing needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    values = connection_values(parse(options, SINK, "writing"), "writing")
     return SinkOptions(**values)

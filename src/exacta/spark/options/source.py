@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from exacta.spark.options.connection import CONNECTION
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
 from exacta.spark.options.offsets import (
     EARLIEST,
     LATEST,
@@ -27,10 +27,9 @@ from exacta.spark.options.parsing import Option, OptionError, flag, json_object,
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceOptions:
+class SourceOptions(ConnectionOptions):
     """What a reader was asked for."""
 
-    bootstrap: str
     topics: tuple[str, ...] = ()
     topic_pattern: re.Pattern[str] | None = None
     assigned: Mapping[str, tuple[int, ...]] | None = None
@@ -269,9 +268,7 @@ def includes_headers(options: Mapping[str, str]) -> bool:
 
 
 def _common(options: Mapping[str, str]) -> dict[str, Any]:
-    values = parse(options, SOURCE, "reading")
-    if values.get("bootstrap") is None:
-        raise OptionError("reading needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    values = connection_values(parse(options, SOURCE, "reading"), "reading")
     if sum(values.get(field) is not None for field in ("topics", "topic_pattern", "assigned")) != 1:
         raise OptionError(
             "reading needs exactly one of the options 'subscribe' (topics), 'subscribePattern' and 'assign' "

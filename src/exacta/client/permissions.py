@@ -1,0 +1,91 @@
+"""Which permission is missing where a broker says *_AUTHORIZATION_FAILED: operation and resource, for the user's admin.
+
+Owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the requests that
+this client sends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k00_produce import ProduceRequest
+from exacta.protocol.messages.k01_fetch import FetchRequest
+from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest
+from exacta.protocol.messages.k03_metadata import MetadataRequest
+from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest
+from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest
+from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
+from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
+from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.schema import Message
+
+_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+_TRANSACTIONAL_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+_RESOURCES = {
+    _TOPIC: "topic",
+    _GROUP: "group",
+    _CLUSTER: "the cluster",
+    _TRANSACTIONAL_ID: "transactional id",
+}
+
+_OPERATIONS: dict[tuple[type[Message], int], str] = {
+    (ProduceRequest, _TOPIC): "Write",
+    (ProduceRequest, _TRANSACTIONAL_ID): "Write",
+    (FetchRequest, _TOPIC): "Read",
+    (ListOffsetsRequest, _TOPIC): "Describe",
+    (MetadataRequest, _TOPIC): "Describe",
+    (OffsetFetchRequest, _GROUP): "Describe",
+    (OffsetFetchRequest, _TOPIC): "Describe",
+    (FindCoordinatorRequest, _GROUP): "Describe",
+    (FindCoordinatorRequest, _TRANSACTIONAL_ID): "Describe",
+    (CreateTopicsRequest, _TOPIC): "Create",
+    (CreateTopicsRequest, _CLUSTER): "Create",
+    (InitProducerIdRequest, _TRANSACTIONAL_ID): "Write",
+    (InitProducerIdRequest, _CLUSTER): "IdempotentWrite",
+    (AddPartitionsToTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (AddPartitionsToTxnRequest, _TOPIC): "Write",
+    (AddOffsetsToTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (AddOffsetsToTxnRequest, _GROUP): "Read",
+    (TxnOffsetCommitRequest, _TRANSACTIONAL_ID): "Write",
+    (TxnOffsetCommitRequest, _GROUP): "Read",
+    (TxnOffsetCommitRequest, _TOPIC): "Read",
+    (EndTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
+}
+
+
+def missing_permission(request: Message, code: int, principal: str) -> str | None:
+    """Return what `principal` lacks where `code` refuses `request`, or a part of it, for that, else None."""
+    try:
+        resource = _RESOURCES[ErrorCode(code)]
+    except (KeyError, ValueError):
+        return None
+    operation = _OPERATIONS.get((type(request), code), "the operation")
+    shown = ", ".join(f"'{name}'" for name in _named_in(request, code))
+    return f"{principal} needs the permission {operation} on {resource}{f' {shown}' if shown else ''}"
+
+
+def _named_in(request: Message, code: int) -> list[str]:
+    """Return the names of the resources of that kind in a request."""
+    if code == _CLUSTER:
+        return []
+    if code == _TOPIC:
+        topics = _first(request, "topics", "topic_data", "v3_and_below_topics") or ()
+        return [name for topic in topics if (name := _first(topic, "name", "topic"))]
+    if code == _GROUP:
+        found = _first(request, "group_id", "key")
+    else:
+        found = _first(request, "transactional_id", "v3_and_below_transactional_id", "transactional_ids", "key")
+    return list(found) if isinstance(found, list) else [found] if found else []
+
+
+def _first(message: object, *fields: str) -> Any:
+    return next((value for field in fields if (value := getattr(message, field, None))), None)

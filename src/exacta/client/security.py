@@ -1,0 +1,97 @@
+"""How the connections to a cluster are secured, and which cluster: plain values, without I/O.
+
+Owns what is configured. `tls.py` makes TLS of it, `sasl.py` logs in. The values are frozen and hashable, so that a
+client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their reprs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from exacta.client.deadline import REQUEST_TIMEOUT_MS
+
+PEM = "PEM"
+PKCS12 = "PKCS12"
+JKS = "JKS"
+
+PLAIN = "PLAIN"
+SCRAM_SHA_256 = "SCRAM-SHA-256"
+SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustStore:
+    """The certificates that are trusted: a file, or PEM text. Without `kind` the file says what it is."""
+
+    location: str | None = None
+    certificates: str | None = None
+    kind: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyStore:
+    """The client's own certificate: a file with key and chain, or both as PEM text."""
+
+    location: str | None = None
+    key: str | None = field(default=None, repr=False)
+    certificate_chain: str | None = None
+    kind: str | None = None
+    password: str | None = field(default=None, repr=False)
+    key_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """TLS; without a truststore the machine's own authorities are trusted."""
+
+    truststore: TrustStore | None = None
+    keystore: KeyStore | None = None
+    verify_host_name: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sasl:
+    """A login by name and password."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Security:
+    """What each connection does before its first request."""
+
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+
+    @property
+    def protocol(self) -> str:
+        """Kafka's name of it."""
+        if self.sasl is not None:
+            return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
+        return "PLAINTEXT" if self.tls is None else "SSL"
+
+    @property
+    def principal(self) -> str:
+        """Whom the brokers take us for, in words."""
+        if self.sasl is not None:
+            return f"user '{self.sasl.username}'"
+        if self.tls is not None and self.tls.keystore is not None:
+            return "the owner of the client certificate"
+        return "whoever does not log in"
+
+
+#: No TLS and no login.
+PLAINTEXT = Security()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """A cluster and how it is reached: all that a client is made from."""
+
+    bootstrap: str
+    security: Security = PLAINTEXT
+    client_id: str = "exacta-spark"
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS

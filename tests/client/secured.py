@@ -1,0 +1,303 @@
+"""A scripted broker with TLS and SASL, and where the real one is: what the contract tests of a secured client run on.
+
+The scripted one knows just the requests of these tests. It follows Apache Kafka where that matters to a client: before
+the login it takes ApiVersions and the login only and hangs up on anything else, a session ends, and what makes no sense
+is answered by hanging up. `EXACTA_TEST_SECURE` names the folder of a real one (`python -m benchmarks.kafka --secure`);
+the same tests then run there as well, so that this one stays honest.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import socket
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.protocol import codec
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
+from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorResponse
+from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeResponse
+from exacta.protocol.messages.k18_api_versions import ApiVersion, ApiVersionsResponse
+from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateResponse
+
+REAL = os.environ.get("EXACTA_TEST_SECURE")
+MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+OFFERED = {3: (0, 9), 10: (0, 3), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """How to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
+
+    listeners: dict[str, str]
+    accounts: dict[str, str]
+    ca: str
+    client: str
+
+    @classmethod
+    def of(cls, folder: Path) -> "Access":
+        """Read what a real one has left in its folder."""
+        return cls(**json.loads((folder / "access.json").read_text()))
+
+    def tls(self, *, identified: bool = False, **more) -> Tls:
+        """Return TLS that trusts this cluster."""
+        keystore = KeyStore(location=self.client) if identified else None
+        return Tls(truststore=TrustStore(location=self.ca), keystore=keystore, **more)
+
+    def security(self, protocol: str, mechanism: str = "SCRAM-SHA-256", user: str = "exacta") -> Security:
+        """Return what is right for a protocol."""
+        sasl = Sasl(mechanism=mechanism, username=user, password=self.accounts[user])
+        return Security(
+            tls=self.tls(identified=protocol == "SSL") if protocol.endswith("SSL") else None,
+            sasl=sasl if protocol.startswith("SASL") else None,
+        )
+
+
+@dataclass
+class Script:
+    """What a scripted broker does, and what it has seen."""
+
+    accounts: dict[str, str] = field(default_factory=dict)
+    iterations: int = 4096
+    session_lifetime_ms: int = 0
+    forged_signature: bool = False
+    mechanisms: list[str] = field(default_factory=lambda: list(MECHANISMS))
+    silent: bool = False  # what is asked once logged in is not answered
+    connections: int = 0
+    logins: int = 0
+
+
+class ScriptedBroker:
+    """One listener of the scripted broker; a context in which it listens."""
+
+    def __init__(self, script: Script, *, context: ssl.SSLContext | None = None, login: bool = False) -> None:
+        self.script = script
+        self._context = context
+        self._login = login
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self._threads: list[threading.Thread] = []
+        self._streams: list[socket.socket] = []
+        self._accepting = threading.Thread(target=self._accept)
+
+    def __enter__(self):
+        self._accepting.start()
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
+        self._listener.close()
+        for stream in self._streams:
+            with contextlib.suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+
+    def _accept(self):
+        while True:
+            try:
+                stream, _ = self._listener.accept()
+            except OSError:
+                return
+            self.script.connections += 1
+            stream.settimeout(10)
+            self._streams.append(stream)
+            thread = threading.Thread(target=self._serve, args=(stream,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, stream):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, codec.DecodeError):
+            stack.enter_context(stream)
+            if self._context is not None:
+                stream = stack.enter_context(self._context.wrap_socket(stream, server_side=True))
+                self._streams.append(stream)
+            session = _Session(self.script, self._login, self.port)
+            while (frame := _frame(stream)) is not None:
+                header, start = codec.decode_request_header(memoryview(frame))
+                if self.script.silent and header.api_key not in (17, 18, 36):
+                    continue
+                response = session.answer(header, frame, start)
+                if response is None:
+                    return
+                stream.sendall(b"".join(codec.encode_response(response, header.api_version, header.correlation_id)))
+
+
+class _Session:
+    """What one connection has come to."""
+
+    def __init__(self, script, login, port):
+        self._script = script
+        self._login = login
+        self._port = port
+        self._user = None if login else "ANONYMOUS"
+        self._ends_s = None
+        self._mechanism = None
+        self._scram = None
+
+    def answer(self, header, frame, start):
+        """Return the response to a request; None hangs up."""
+        if header.api_key not in OFFERED:
+            return None
+        request = codec.decode_request(frame, header, start)
+        match header.api_key:
+            case 18:
+                return ApiVersionsResponse(
+                    api_keys=[ApiVersion(api_key=key, min_version=a, max_version=b) for key, (a, b) in OFFERED.items()]
+                )
+            case 17:
+                return self._handshake(request)
+            case 36:
+                return self._authenticate(request)
+        if self._user is None or (self._ends_s is not None and time.monotonic() > self._ends_s):
+            return None
+        if header.api_key == 3:
+            return MetadataResponse(
+                brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self._port)],
+                controller_id=1,
+                topics=[
+                    MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=topic.name)
+                    for topic in request.topics
+                ],
+            )
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if self._user == "stranger" else ErrorCode.NONE
+        return FindCoordinatorResponse(error_code=code, node_id=1, host="127.0.0.1", port=self._port)
+
+    def _handshake(self, request):
+        if not self._login:
+            return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        if request.mechanism not in self._script.mechanisms:
+            return SaslHandshakeResponse(
+                error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=self._script.mechanisms
+            )
+        self._mechanism, self._scram = request.mechanism, None
+        return SaslHandshakeResponse(mechanisms=self._script.mechanisms)
+
+    def _authenticate(self, request):
+        if self._mechanism is None:
+            return None
+        token = bytes(request.auth_bytes)
+        if self._mechanism == "PLAIN":
+            _, user, password = token.decode().split("\0")
+            if self._script.accounts.get(user) != password:
+                return self._refuse("Authentication failed: Invalid username or password")
+            return self._welcome(user, b"")
+        if self._scram is None:
+            self._scram = ScramServer(self._script, "sha256" if self._mechanism.endswith("256") else "sha512")
+            return SaslAuthenticateResponse(auth_bytes=self._scram.first(token))
+        final = self._scram.final(token)
+        if final is None:
+            return self._refuse(
+                "Authentication failed during authentication due to invalid credentials with SASL SCRAM"
+            )
+        return self._welcome(self._scram.user, final)
+
+    def _welcome(self, user, token):
+        self._script.logins += 1
+        lifetime_ms = self._script.session_lifetime_ms
+        self._ends_s = time.monotonic() + lifetime_ms / 1000 if lifetime_ms else None
+        self._user, self._mechanism = user, None
+        return SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
+
+    @staticmethod
+    def _refuse(message):
+        return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message)
+
+
+class ScramServer:
+    """The server's side of RFC 5802, which keeps the password and so checks the client's proof from scratch."""
+
+    def __init__(self, script, algorithm):
+        self._script = script
+        self._algorithm = algorithm
+
+    def first(self, client_first):
+        """Return the server's first message."""
+        self._bare = client_first.decode().removeprefix("n,,")
+        name, nonce = self._bare.split(",")
+        self.user = name.removeprefix("n=").replace("=2C", ",").replace("=3D", "=")
+        self._salt = secrets.token_bytes(16)
+        self._nonce = nonce.removeprefix("r=") + secrets.token_hex(8)
+        salt = base64.b64encode(self._salt).decode()
+        self._first = f"r={self._nonce},s={salt},i={self._script.iterations}"
+        return self._first.encode()
+
+    def final(self, client_final):
+        """Return the server's final message, or None where the proof is wrong."""
+        password = self._script.accounts.get(self.user)
+        if password is None:
+            return None
+        without_proof, _, proof = client_final.decode().rpartition(",p=")
+        if without_proof != f"c=biws,r={self._nonce}":
+            return None
+        salted = hashlib.pbkdf2_hmac(self._algorithm, password.encode(), self._salt, self._script.iterations)
+        client_key, server_key = self._mac(salted, b"Client Key"), self._mac(salted, b"Server Key")
+        signed = f"{self._bare},{self._first},{without_proof}".encode()
+        signature = self._mac(hashlib.new(self._algorithm, client_key).digest(), signed)
+        if bytes(a ^ b for a, b in zip(base64.b64decode(proof), signature, strict=True)) != client_key:
+            return None
+        if self._script.forged_signature:
+            signed += b"x"
+        return b"v=" + base64.b64encode(self._mac(server_key, signed))
+
+    def _mac(self, key, message):
+        return hmac.new(key, message, self._algorithm).digest()
+
+
+def server_context(folder: Path, *, client_certificate: bool = False) -> ssl.SSLContext:
+    """Return the server's side of TLS with the certificates in `folder`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    if client_certificate:
+        context.load_verify_locations(folder / "ca.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+@contextlib.contextmanager
+def scripted(folder: Path, script: Script):
+    """Run a scripted broker with a listener for each protocol and yield how to connect to it."""
+    with contextlib.ExitStack() as stack:
+        listeners = {
+            "PLAINTEXT": ScriptedBroker(script),
+            "SSL": ScriptedBroker(script, context=server_context(folder, client_certificate=True)),
+            "SASL_PLAINTEXT": ScriptedBroker(script, login=True),
+            "SASL_SSL": ScriptedBroker(script, context=server_context(folder), login=True),
+        }
+        for listener in listeners.values():
+            stack.enter_context(listener)
+        yield Access(
+            listeners={name: listener.address for name, listener in listeners.items()},
+            accounts=script.accounts,
+            ca=str(folder / "ca.pem"),
+            client=str(folder / "client.pem"),
+        )
+
+
+def _frame(stream):
+    size = _exactly(stream, 4)
+    if size is None:
+        return None
+    length = int.from_bytes(size, "big", signed=True)
+    return _exactly(stream, length) if 0 <= length <= 10_000_000 else None
+
+
+def _exactly(stream, count):
+    found = b""
+    while len(found) < count:
+        part = stream.recv(count - len(found))
+        if not part:
+            return None
+        found += part
+    return found

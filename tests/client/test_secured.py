@@ -1,0 +1,435 @@
+"""Connections that are secured: one contract, on a scripted broker and, where there is one, on Apache Kafka."""
+
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+import trustme
+from benchmarks.kafka.security import REAUTHENTICATION_MS, Secured
+
+from exacta.client.deadline import Deadline
+from exacta.client.errors import AuthenticationFailed, DeadlineExceeded, KafkaError, TlsFailed
+from exacta.client.routing import TRANSACTION, Client, Coordinator, UnknownTopic
+from exacta.client.security import PLAINTEXT, Cluster, KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.client.stores import convert_jks
+from exacta.client.transactions import init_producer_id
+from tests.client.secured import MECHANISMS, REAL, Access, Script, ScriptedBroker, scripted, server_context
+
+#: Much less than a client would try for.
+AT_ONCE_S = 8.0
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    return Secured.at(tmp_path_factory.mktemp("secured"), "127.0.0.1")
+
+
+@pytest.fixture
+def script(certificates):
+    return Script(accounts=dict(certificates.accounts))
+
+
+@pytest.fixture(params=["scripted", "real"])
+def access(request, certificates, script):
+    if request.param == "real":
+        if not REAL:
+            pytest.skip("EXACTA_TEST_SECURE names no secured Apache Kafka")
+        yield Access.of(Path(REAL))
+    else:
+        with scripted(certificates.folder, script) as connected:
+            yield connected
+
+
+def client_of(access, protocol, security, *, host="127.0.0.1"):
+    address = access.listeners[protocol].replace("127.0.0.1", host)
+    return Client(Cluster(bootstrap=address, security=security))
+
+
+def refusal(access, protocol, security, *, host="127.0.0.1"):
+    """Return what the client says at once where a connection cannot be."""
+    began_s = time.monotonic()
+    with client_of(access, protocol, security, host=host) as client:
+        with pytest.raises((TlsFailed, AuthenticationFailed)) as refused:
+            client.nodes()
+        assert time.monotonic() - began_s < AT_ONCE_S
+    said = str(refused.value)
+    assert not any(password in said for password in access.accounts.values())
+    assert not said.startswith("gave up")
+    return refused.value
+
+
+# -- what works -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mechanism"),
+    [
+        ("PLAINTEXT", "PLAIN"),
+        ("SSL", "PLAIN"),
+        *((protocol, mechanism) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for mechanism in MECHANISMS),
+    ],
+)
+def test_every_protocol_and_mechanism(access, protocol, mechanism):
+    security = access.security(protocol, mechanism)
+    assert security.protocol == protocol
+    with client_of(access, protocol, security) as client:
+        assert client.nodes() == [1]
+        with client.clone() as twin:  # a client for another thread is the same user
+            assert twin.cluster == client.cluster
+            assert twin.nodes() == [1]
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_requests_that_are_larger_than_a_tls_record(access, protocol):
+    topics = [f"none-{index:05}-{'x' * 200}" for index in range(2_000)]
+    with client_of(access, protocol, access.security(protocol)) as client:
+        codes = client.refresh(topics, client.deadline())
+        assert set(codes) == set(topics)
+        with pytest.raises(UnknownTopic):
+            client.partitions(topics[:1])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, script, mechanism):
+    """KIP-368: a broker hangs up on whoever goes on after that."""
+    script.session_lifetime_ms = lifetime_ms = 400
+    if access.listeners and REAL and Access.of(Path(REAL)) == access:
+        if mechanism != "SCRAM-SHA-512":
+            pytest.skip("only there the real one ends a session")
+        lifetime_ms = REAUTHENTICATION_MS
+    with client_of(access, "SASL_PLAINTEXT", access.security("SASL_PLAINTEXT", mechanism)) as client:
+        assert client.nodes() == [1]
+        connection = client._seed
+        ends_s = time.monotonic() + 2.2 * lifetime_ms / 1000
+        while time.monotonic() < ends_s:
+            client.refresh([], Deadline(5_000))
+            assert client._seed is connection
+
+
+# -- what is refused, and how it is said ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("user", ["exacta", "nobody"])
+def test_a_wrong_login_is_said_at_once_and_not_repeated(access, script, mechanism, user):
+    wrong = Security(sasl=Sasl(mechanism=mechanism, username=user, password="not-the-password"))
+    said = str(refusal(access, "SASL_PLAINTEXT", wrong))
+    assert said.startswith(f"{access.listeners['SASL_PLAINTEXT']} refused user '{user}' by {mechanism}: Authentication")
+    assert "not-the-password" not in said
+    assert script.connections in (0, 1)
+
+
+def test_an_unknown_authority(access):
+    security = Security(tls=Tls(keystore=KeyStore(location=access.client)))
+    failed = refusal(access, "SSL", security)
+    assert "is of an authority that is not trusted" in str(failed)
+    assert "set option 'kafka.ssl.truststore.location'" in str(failed)
+
+
+def test_another_host_name(access):
+    security = access.security("SASL_SSL")
+    failed = refusal(access, "SASL_SSL", security, host="localhost")
+    assert "is for another host" in str(failed)
+    unverified = Security(tls=access.tls(verify_host_name=False), sasl=security.sasl)
+    with client_of(access, "SASL_SSL", unverified, host="localhost") as client:
+        assert client.nodes() == [1]
+
+
+def test_a_client_certificate_that_is_missing(access):
+    assert "asks for a client certificate" in str(refusal(access, "SSL", Security(tls=access.tls())))
+
+
+def test_a_client_certificate_that_nobody_knows(access, tmp_path):
+    unknown = trustme.CA().issue_cert("client.invalid")
+    unknown.private_key_and_cert_chain_pem.write_to_path(tmp_path / "unknown.pem")
+    tls = Tls(truststore=TrustStore(location=access.ca), keystore=KeyStore(location=str(tmp_path / "unknown.pem")))
+    assert "refused the certificate in 'kafka.ssl.keystore'" in str(refusal(access, "SSL", Security(tls=tls)))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "port", "sentence"),
+    [
+        (
+            "SSL",
+            "PLAINTEXT",
+            "does not speak TLS: option 'kafka.security.protocol' should be PLAINTEXT or SASL_PLAINTEXT",
+        ),
+        (
+            "SASL_SSL",
+            "SASL_PLAINTEXT",
+            "does not speak TLS: option 'kafka.security.protocol' should be PLAINTEXT or SASL",
+        ),
+        ("PLAINTEXT", "SSL", "speaks TLS: option 'kafka.security.protocol' should be SSL or SASL_SSL, not PLAINTEXT"),
+        (
+            "SASL_PLAINTEXT",
+            "SASL_SSL",
+            "speaks TLS: option 'kafka.security.protocol' should be SSL or SASL_SSL, not SASL",
+        ),
+        ("PLAINTEXT", "SASL_PLAINTEXT", "'kafka.security.protocol' should be SASL_PLAINTEXT, not PLAINTEXT"),
+        ("SSL", "SASL_SSL", "'kafka.security.protocol' should be SASL_SSL, not SSL"),
+        ("SASL_PLAINTEXT", "PLAINTEXT", "wants no login at this port"),
+    ],
+)
+def test_a_port_that_speaks_another_protocol(access, spoken, port, sentence):
+    failed = refusal(access, port, access.security(spoken))
+    assert sentence in str(failed)
+    assert str(failed).startswith(access.listeners[port])
+
+
+def test_a_permission_that_is_missing_is_named(access):
+    with (
+        client_of(access, "SASL_SSL", access.security("SASL_SSL", user="stranger")) as client,
+        pytest.raises(KafkaError) as refused,
+    ):
+        init_producer_id(client, "mine", transaction_timeout_ms=1_000)
+    assert str(refused.value) == (
+        "looking up the coordinator of 'mine': TRANSACTIONAL_ID_AUTHORIZATION_FAILED "
+        "(user 'stranger' needs the permission Describe on transactional id 'mine')"
+    )
+
+
+# -- what only a script does ------------------------------------------------------------------------------------------
+
+
+def secured(broker, script, mechanism="SCRAM-SHA-256"):
+    sasl = Sasl(mechanism=mechanism, username="exacta", password=script.accounts["exacta"])
+    return Client(Cluster(bootstrap=broker.address, security=Security(sasl=sasl)), call_timeout_ms=5_000)
+
+
+def test_a_broker_that_cannot_prove_that_it_knows_us_is_not_trusted(script):
+    script.forged_signature = True
+    with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
+        with pytest.raises(
+            AuthenticationFailed, match=r"not trusted with the login of 'exacta': its signature is wrong"
+        ):
+            client.nodes()
+        assert script.connections == 1
+
+
+def test_a_broker_that_makes_guessing_easy_is_not_trusted(script):
+    script.iterations = 4_095
+    with (
+        ScriptedBroker(script, login=True) as broker,
+        secured(broker, script) as client,
+        pytest.raises(AuthenticationFailed, match="it wants 4095 iterations, where at least 4096 are safe"),
+    ):
+        client.nodes()
+
+
+def test_the_mechanisms_on_offer_are_named(script):
+    script.mechanisms = ["GSSAPI", "PLAIN"]
+    with (
+        ScriptedBroker(script, login=True) as broker,
+        secured(broker, script) as client,
+        pytest.raises(AuthenticationFailed, match=r"does not offer .* SCRAM-SHA-256; it offers GSSAPI, PLAIN$"),
+    ):
+        client.nodes()
+
+
+def test_a_broker_that_is_away_is_waited_for(script, certificates):
+    with ScriptedBroker(script) as gone:
+        address = gone.address
+    tls = Security(tls=Tls(truststore=TrustStore(location=str(certificates.folder / "ca.pem"))))
+    client = Client(Cluster(bootstrap=address, security=tls), call_timeout_ms=300)
+    with pytest.raises(DeadlineExceeded, match=f"gave up after 0.3 s: cannot connect to {address}"):
+        client.nodes()
+
+
+def test_a_renewal_waits_until_nothing_is_in_flight(script):
+    script.session_lifetime_ms = 60_000
+    with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
+        client.nodes()
+        connection, deadline = client._seed, Deadline(5_000)
+        request = client_request()
+        connection.send(request, deadline)
+        assert not connection.wants_rest
+        connection._renewal_at_s = time.monotonic()
+        assert connection.wants_rest
+        connection.send(request, deadline)
+        assert script.logins == 1
+        connection.receive(deadline)
+        connection.receive(deadline)
+        assert not connection.wants_rest
+        connection.call(request, deadline)
+        assert script.logins == 2
+
+
+def client_request():
+    from exacta.protocol.messages.k03_metadata import MetadataRequest
+
+    return MetadataRequest(topics=[])
+
+
+def test_a_password_that_was_changed_meanwhile_ends_the_session(script):
+    script.session_lifetime_ms = 60_000
+    with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
+        client.nodes()
+        connection = client._seed
+        connection._renewal_at_s = time.monotonic()
+        script.accounts["exacta"] = "another"
+        with pytest.raises(AuthenticationFailed, match="refused user 'exacta' by SCRAM-SHA-256"):
+            client.nodes()
+        assert connection.closed
+
+
+def test_certificates_that_were_renewed_are_read_again(script, tmp_path):
+    """Executors live longer than certificates do in some places."""
+    first, second = Secured.at(tmp_path / "a", "127.0.0.1"), Secured.at(tmp_path / "b", "127.0.0.1")
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes((first.folder / "ca.pem").read_bytes())
+    tls = Tls(truststore=TrustStore(location=str(ca)))
+    with ScriptedBroker(script, context=server_context(first.folder)) as broker:
+        assert nodes_with(broker, tls) == [1]
+    with ScriptedBroker(script, context=server_context(second.folder)) as broker:
+        with pytest.raises(TlsFailed):
+            nodes_with(broker, tls)
+        ca.write_bytes((second.folder / "ca.pem").read_bytes())
+        assert nodes_with(broker, tls) == [1]
+
+
+# -- stores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tls_broker(script, certificates):
+    context = server_context(certificates.folder, client_certificate=True)
+    with ScriptedBroker(script, context=context) as broker:
+        yield broker
+
+
+def nodes_with(broker, tls):
+    with Client(Cluster(bootstrap=broker.address, security=Security(tls=tls))) as client:
+        return client.nodes()
+
+
+def test_stores_as_text(tls_broker, certificates):
+    key, chain = split_pem(certificates.folder / "client.pem")
+    tls = Tls(
+        truststore=TrustStore(certificates=(certificates.folder / "ca.pem").read_text()),
+        keystore=KeyStore(key=key, certificate_chain=chain),
+    )
+    assert nodes_with(tls_broker, tls) == [1]
+
+
+def split_pem(path):
+    key, marker, chain = path.read_text().partition("-----BEGIN CERTIFICATE-----")
+    return key, marker + chain
+
+
+def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+    from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
+
+    key, chain = split_pem(certificates.folder / "client.pem")
+    own, *others = load_pem_x509_certificates(chain.encode())
+    encryption = BestAvailableEncryption(b"store-secret")
+    keystore = tmp_path / "client.p12"
+    keystore.write_bytes(
+        pkcs12.serialize_key_and_certificates(
+            b"client", load_pem_private_key(key.encode(), None), own, others or None, encryption
+        )
+    )
+    ca = load_pem_x509_certificate((certificates.folder / "ca.pem").read_bytes())
+    truststore = tmp_path / "trust.p12"
+    truststore.write_bytes(
+        pkcs12.serialize_java_truststore(
+            [pkcs12.PKCS12Certificate(ca, b"ca")], BestAvailableEncryption(b"trust-secret")
+        )
+    )
+    tls = Tls(
+        truststore=TrustStore(location=str(truststore), password="trust-secret"),
+        keystore=KeyStore(location=str(keystore), kind="PKCS12", password="store-secret"),
+    )
+    assert nodes_with(tls_broker, tls) == [1]
+    wrong = Tls(truststore=TrustStore(location=str(truststore), password="no-secret"))
+    with pytest.raises(TlsFailed, match=r"trust\.p12' cannot be opened as PKCS12: wrong password"):
+        nodes_with(tls_broker, wrong)
+
+
+def test_a_key_that_is_encrypted(tls_broker, certificates, tmp_path):
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    key, chain = split_pem(certificates.folder / "client.pem")
+    encrypted = load_pem_private_key(key.encode(), None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"key-secret")
+    )
+    keystore = tmp_path / "client.pem"
+    keystore.write_text(encrypted.decode() + chain)
+    trust = TrustStore(location=str(certificates.folder / "ca.pem"))
+    opened = KeyStore(location=str(keystore), key_password="key-secret")
+    assert nodes_with(tls_broker, Tls(truststore=trust, keystore=opened)) == [1]
+    for password in (None, "no-secret"):
+        with pytest.raises(TlsFailed, match=r"is option 'kafka\.ssl\.key\.password' right\?"):
+            nodes_with(
+                tls_broker, Tls(truststore=trust, keystore=KeyStore(location=str(keystore), key_password=password))
+            )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\xfe\xed\xfe\xed\0\0\0\x02", "convert it once with: keytool -importkeystore -srckeystore "),
+        (
+            b"-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n",
+            "holds no certificate in PEM that can be read",
+        ),
+        (b"0\x82\0\0", "cannot be opened as PKCS12: wrong password, or another format"),
+        (None, "cannot be read on this machine: No such file or directory"),
+    ],
+)
+def test_stores_that_cannot_be_read(tls_broker, tmp_path, content, sentence):
+    store = tmp_path / "trust.jks"
+    if content is not None:
+        store.write_bytes(content)
+    with pytest.raises(TlsFailed) as refused:
+        nodes_with(tls_broker, Tls(truststore=TrustStore(location=str(store))))
+    assert sentence in str(refused.value)
+
+
+def test_the_command_that_converts_a_java_keystore():
+    assert convert_jks("/a/b.jks").endswith(
+        "keytool -importkeystore -srckeystore /a/b.jks -destkeystore /a/b.p12 -deststoretype PKCS12"
+    )
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_in_a_repr_and_a_cluster_is_a_key():
+    def cluster(password):
+        return Cluster(
+            bootstrap="a:1",
+            security=Security(
+                tls=Tls(
+                    truststore=TrustStore(location="t", password="hidden-1"),
+                    keystore=KeyStore(
+                        key="hidden-2", certificate_chain="c", password="hidden-3", key_password="hidden-4"
+                    ),
+                ),
+                sasl=Sasl(mechanism="PLAIN", username="u", password=password),
+            ),
+        )
+
+    assert "hidden" not in repr(cluster("hidden-5"))
+    assert {cluster("a"): 1, cluster("a"): 2, cluster("b"): 3} == {cluster("a"): 2, cluster("b"): 3}
+    assert PLAINTEXT.protocol == "PLAINTEXT"
+
+
+def test_the_machines_own_authorities_are_trusted_where_there_is_no_truststore(monkeypatch, script, certificates):
+    loaded = []
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: loaded.append(1))
+    with ScriptedBroker(script, context=server_context(certificates.folder)) as broker:
+        with pytest.raises(TlsFailed, match="not trusted"):
+            nodes_with(broker, Tls(verify_host_name=False))
+        assert loaded == [1]
+
+
+def test_routes_go_through_the_login_too(script):
+    with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
+        assert client.resolve(Coordinator(TRANSACTION, "x"), client.deadline()) == 1

@@ -1,0 +1,74 @@
+"""Source and sink on a secured Apache Kafka: `python -m benchmarks.kafka --secure`, named by `EXACTA_TEST_SECURE`."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from exacta.spark import session
+from tests.client.secured import MECHANISMS, Access
+from tests.spark.clusters import check_exactly, new_topic
+from tests.spark.test_query import fill, reading, run, writing
+
+REAL = os.environ.get("EXACTA_TEST_SECURE")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(200),
+    pytest.mark.skipif(not REAL, reason="EXACTA_TEST_SECURE names no secured Apache Kafka"),
+]
+MODULES = {"PLAIN": "plain.PlainLoginModule"}
+
+
+@pytest.fixture(scope="module")
+def spark():
+    started = session("local[2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
+    started.sparkContext.setLogLevel("OFF")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def access():
+    return Access.of(Path(REAL))
+
+
+def options_of(access, protocol, mechanism="SCRAM-SHA-512", user="exacta", password=None):
+    module = MODULES.get(mechanism, "scram.ScramLoginModule")
+    login = f'username="{user}" password="{password or access.accounts[user]}";'
+    sasl = {
+        "kafka.sasl.mechanism": mechanism,
+        "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.{module} required {login}",
+    }
+    return {
+        "kafka.security.protocol": protocol,
+        **(sasl if protocol.startswith("SASL") else {}),
+        **({"kafka.ssl.truststore.location": access.ca} if protocol.endswith("SSL") else {}),
+        **({"kafka.ssl.keystore.location": access.client} if protocol == "SSL" else {}),
+    }
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), *(("SASL_SSL", each) for each in MECHANISMS)])
+def test_rows_go_through_once(spark, access, tmp_path, protocol, mechanism):
+    plain, secured = access.listeners["PLAINTEXT"], access.listeners[protocol]
+    source, sink = new_topic(plain, 2), new_topic(plain, 3)
+    fill(plain, source, range(1000))
+    options = options_of(access, protocol, mechanism)
+    rows = reading(spark, secured, source, **options).select("key", "value")
+    run(writing(rows, secured, tmp_path, topic=sink, **options))
+    check_exactly(plain, sink, range(1000))
+
+
+def test_a_wrong_password_and_a_missing_permission_are_said_in_a_sentence(spark, access, tmp_path):
+    plain, secured = access.listeners["PLAINTEXT"], access.listeners["SASL_SSL"]
+    topic = new_topic(plain, 1)
+    fill(plain, topic, range(10))
+    wrong = options_of(access, "SASL_SSL", password="not-the-password")
+    with pytest.raises(StreamingQueryException) as refused:
+        run(writing(reading(spark, secured, topic, **wrong), secured, tmp_path / "a", topic=topic, **wrong))
+    assert "refused user 'exacta' by SCRAM-SHA-512: Authentication failed" in str(refused.value)
+    assert "not-the-password" not in str(refused.value)
+    stranger = options_of(access, "SASL_SSL", user="stranger")
+    with pytest.raises(StreamingQueryException) as refused:
+        run(writing(reading(spark, secured, topic, **stranger), secured, tmp_path / "b", topic=topic, **stranger))
+    assert f"user 'stranger' needs the permission Describe on topic '{topic}'" in str(refused.value)
