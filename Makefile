@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-connector check bench bench-kafka bench-spark docs clean
+.PHONY: help demo test test-spark test-spark-connector test-spark-4.2 test-spark-packed \
+	check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
+	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Exacta needs Python >= 3.11; name one: make PYTHON=python3.12 ...")'
@@ -24,8 +25,11 @@ demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, 
 test: $(VENV)/.installed-test  ## all tests but those in real Spark (three minutes)
 	$(BIN)/python -m pytest -n 2 -m 'not spark' $(ARGS)
 
-test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, under kill -9 (seven minutes)
-	$(BIN)/python -m pytest -m spark $(ARGS)
+# How many processes a campaign kills with signal 9.
+KILLS ?= 104
+
+test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, KILLS=104 times kill -9 (twenty minutes)
+	EXACTA_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest -m spark $(ARGS)
 
 # Its PySpark must be of the connector's version, so it has an environment of its own.
 .venv-spark-kafka/.installed: pyproject.toml | $(BIN)/python
@@ -36,6 +40,20 @@ test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, und
 
 test-spark-connector: .venv-spark-kafka/.installed  ## Spark's own Kafka connector against Exacta (needs Java and Maven)
 	EXACTA_TEST_SPARK_CONNECTOR=1 .venv-spark-kafka/bin/python -m pytest tests/spark_connector $(ARGS)
+
+test-spark-4.2: .venv-spark-kafka/.installed  ## the calls that the sink leans on, and its queries, in PySpark 4.2.0
+	.venv-spark-kafka/bin/python -m pytest -m spark tests/spark/test_calls.py tests/spark/test_query.py $(ARGS)
+
+# What a packed environment holds: the extra for executors, which has no PySpark.
+.venv-packed/.installed: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv .venv-packed
+	.venv-packed/bin/python -m pip install --quiet --upgrade pip
+	.venv-packed/bin/python -m pip install --quiet '.[spark-worker]' 'venv-pack2>=0.9'
+	@touch $@
+
+test-spark-packed: $(VENV)/.installed-test .venv-packed/.installed  ## executors that get exacta by --archives
+	.venv-packed/bin/python -m pip install --quiet --force-reinstall --no-deps .
+	EXACTA_TEST_PACKED=.venv-packed $(BIN)/python -m pytest tests/packed $(ARGS)
 
 check: $(VENV)/.installed-check  ## style, types and layers
 	$(BIN)/ruff check .

@@ -1,6 +1,8 @@
-"""What the figures must reach: a ratio to Apache Kafka measured in the same run, or a bound of their own.
+"""What the figures must reach: a ratio to the peer measured in the same run, or a bound of their own.
 
-Exacta syncs to disk before each answer, Kafka at its defaults syncs nothing: the ratios hold in spite of that.
+The broker's peer is Apache Kafka: Exacta syncs to disk before each answer, Kafka at its defaults syncs nothing, and the
+ratios hold in spite of that. The peer of source and sink is Spark's own Kafka connector, whose sink is at-least-once.
+A requirement is what must be reached; an aim is what we work towards, and no verdict hangs on it.
 """
 
 import enum
@@ -27,17 +29,19 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """A bound on a median, or on the ratio of two brokers' medians."""
+    """A bound on a median, or on the ratio of two peers' medians."""
 
     measure: Measure
     bound: float
+    aim: float | None = None
 
     def __str__(self) -> str:
         """Return it as the report prints it."""
-        return self.measure.value.format(f"{self.bound:g}")
+        must = self.measure.value.format(f"{self.bound:g}")
+        return must if self.aim is None else f"{must} (aim {self.measure.value.format(f'{self.aim:g}')})"
 
 
-REQUIREMENTS: dict[FigureKey, Requirement] = {
+BROKER_REQUIREMENTS: dict[FigureKey, Requirement] = {
     ("bulk-100B produce", "msg/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=0.8),
     ("bulk-100B consume", "msg/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=0.8),
     ("bulk-1KB produce", "msg/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=0.8),
@@ -48,6 +52,15 @@ REQUIREMENTS: dict[FigureKey, Requirement] = {
     ("start", "first ack s"): Requirement(measure=Measure.VALUE_AT_MOST, bound=0.5),
     ("idle-memory", "RSS MB"): Requirement(measure=Measure.VALUE_AT_MOST, bound=80),
 }
+SPARK_REQUIREMENTS: dict[FigureKey, Requirement] = {
+    ("topic to topic, 100 B", "rows/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=1.3, aim=1.6),
+    ("topic to topic, 1 KB", "rows/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=1.3, aim=1.6),
+    ("source alone, 100 B", "rows/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=2, aim=2.5),
+    ("source alone, 1 KB", "rows/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=2, aim=2.5),
+    ("small batch, by the driver", "p50 ms"): Requirement(measure=Measure.RATIO_AT_MOST, bound=1, aim=0.8),
+    ("small batch, by tasks", "p50 ms"): Requirement(measure=Measure.RATIO_AT_MOST, bound=2),
+}
+REQUIREMENTS = BROKER_REQUIREMENTS | SPARK_REQUIREMENTS
 
 
 def ratio(subject: Summary | None, reference: Summary | None) -> float | None:

@@ -57,25 +57,25 @@ def produce(
     if warm_up_topic is not None:
         deadline_s = time.perf_counter() + scale.bulk_warm_up_s
         while time.perf_counter() < deadline_s:
-            _send(producer, warm_up_topic, batch)
+            send(producer, warm_up_topic, batch)
         producer.flush()
     with gate.measured():
         started_s = time.perf_counter()
         for _ in range(messages // BATCH):
-            _send(producer, topic, batch)
+            send(producer, topic, batch)
         if left := producer.flush(STALL_S):
             raise TimeoutError(f"{left} messages were not acknowledged within {STALL_S:.0f} s")
         seconds = time.perf_counter() - started_s
     return Tally(operations=messages, payload_bytes=messages * message_bytes, seconds=seconds, acknowledged=messages)
 
 
-def _send(producer: Any, topic: str, batch: list[dict[str, bytes]]) -> None:
-    """Queue the whole batch, waiting for room where the client's queue is full."""
+def send(producer: Any, topic: str, batch: list[dict[str, bytes]], partition: int = 0) -> None:
+    """Queue the whole batch for a partition, waiting for room where the client's queue is full."""
     sent = 0
     while sent < len(batch):
         # Messages are queued in order until there is no room, so what was taken is always a prefix.
         rest = batch[sent:] if sent else batch
-        sent += producer.produce_batch(topic, rest, partition=0)
+        sent += producer.produce_batch(topic, rest, partition=partition)
         producer.poll(0 if sent == len(batch) else 0.01)
 
 

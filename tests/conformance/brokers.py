@@ -2,7 +2,8 @@
 
 - nothing set: an embedded `exacta.Broker` for the plain scenarios, `exacta serve` where the broker must die;
 - EXACTA_TEST_BROKER=kafka: one Apache Kafka node in both places (Java and Maven; the jars come as `make bench-kafka`
-  gets them), so that the scenarios can be held against the reference;
+  gets them), so that the scenarios can be held against the reference; EXACTA_TEST_TRANSACTION_VERSION: the level of its
+  feature `transaction.version` (2 unless it is set: KIP-890);
 - EXACTA_TEST_BOOTSTRAP=HOST:PORT: whatever answers there, for the plain scenarios; those that kill are skipped.
 
 A process is always started again on the same port and data, as a supervisor would.
@@ -22,10 +23,27 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 GIVEN_BOOTSTRAP = os.environ.get("EXACTA_TEST_BOOTSTRAP")
 ON_KAFKA = os.environ.get("EXACTA_TEST_BROKER") == "kafka"
+TRANSACTION_VERSION = os.environ.get("EXACTA_TEST_TRANSACTION_VERSION", "2")
 BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.
     "group.initial.rebalance.delay.ms=0",
 )
+KAFKA_SETTINGS = (
+    # The broker that was killed is still registered: its successor waits until that has run out.
+    "broker.session.timeout.ms=3000",
+    "broker.heartbeat.interval.ms=500",
+    # Transactions whose time is up are looked for every ten seconds otherwise.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+)
+
+
+def broker_name() -> str:
+    """Return what is under test, for reports."""
+    if not ON_KAFKA:
+        return "Exacta"
+    from benchmarks.kafka.distribution import KAFKA_VERSION
+
+    return f"Apache Kafka {KAFKA_VERSION}, transaction.version {TRANSACTION_VERSION}"
 
 
 def free_port() -> int:
@@ -115,7 +133,7 @@ def plain_broker(folder: Path) -> Iterator[str]:
 
 def _exacta(folder: Path, advertised_port: int | None) -> BrokerProcess:
     port = free_port()
-    command = [str(Path(sys.executable).with_name("exacta")), "serve"]
+    command = [sys.executable, "-m", "exacta.cli", "serve"]
     command += ["--data", str(folder / "data"), "--listen", f"{HOST}:{port}"]
     if advertised_port is not None:
         command += ["--advertise", f"{HOST}:{advertised_port}"]
@@ -128,12 +146,17 @@ def _kafka(folder: Path, advertised_port: int | None) -> BrokerProcess:
     from benchmarks.kafka import distribution, node
 
     port, controller_port = free_port(), free_port()
-    overrides = list(BROKER_SETTINGS)
+    overrides = [*BROKER_SETTINGS, *KAFKA_SETTINGS]
     if advertised_port is not None:
         controller = f"CONTROLLER://{HOST}:{controller_port}"
         overrides.append(f"advertised.listeners=PLAINTEXT://{HOST}:{advertised_port},{controller}")
     kafka = node.Node(
-        jars=distribution.fetch(), folder=folder, port=port, controller_port=controller_port, overrides=overrides
+        jars=distribution.fetch(),
+        folder=folder,
+        port=port,
+        controller_port=controller_port,
+        overrides=overrides,
+        format_arguments=["--feature", f"transaction.version={TRANSACTION_VERSION}"],
     )
     kafka.prepare()
     return BrokerProcess(kafka.command(), port, folder / "log")

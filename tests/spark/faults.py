@@ -1,25 +1,53 @@
-"""Exacta's data source with faults: killed processes and raised errors at the points of the sink's protocol.
+"""Exacta's data source with faults: at the points of the sink's protocol a process stands still, dies or fails.
 
-A fault is *armed* by a file in the directory of option `fault.directory` and strikes once. The classes travel to
+A fault is *armed* by a file in the directory of option `fault.directory` and strikes once, in the first process that
+comes to its point. Who stands still waits there, until it is killed or released: so whoever holds the other end may
+kill what it likes at exactly that point, or let the world go on behind that process's back. The classes travel to
 Spark's workers by value (`travel_by_value`), so nothing of the tests need be importable there.
 """
 
+import glob
+import json
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from exacta.spark.datasource import ExactaDataSource
 from exacta.spark.sink import ExactaStreamWriter
 
+# The points, in the order in which a batch meets them: two in a task, four where the batch is committed.
+TASKS_WRITING = "tasks writing"
+MARKER_WRITTEN = "marker written"
+ALL_TASKS_DONE = "after all tasks"
+DECIDED = "after the decision"
+BEFORE_THE_ENDS = "before the ends"
 BETWEEN_THE_ENDS = "between the ends"
-#: The whole query is killed.
-KILL_POINTS = ("tasks writing", "after all tasks", "after the decision", BETWEEN_THE_ENDS, "after commit")
-#: One task's worker is killed, or its task fails, after the replay marker and before it could tell.
-WORKER_DIES = "worker dies after its marker"
-TASK_FAILS = "task fails after its marker"
-#: The commit raises after the decision: Spark then calls abort with the same messages.
-COMMIT_RAISES = "commit raises after the decision"
+COMMITTED = "after commit"
+#: A request of whatever process has just been sent; `skip` says how many others went before it.
+A_REQUEST = "at a request"
+
+#: Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that.
+ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
+
+# What befalls the process that comes to the point.
+HALT, DIE, RAISE = "halt", "die", "raise"
+#: Or it deletes files, those of the pattern `lost`, and goes on.
+LOSE = "lose"
+
+RELEASED_WITHIN_S = 240.0
+LOOK_EVERY_S = 0.001
+
+
+class Strike(NamedTuple):
+    """Where a fault has struck, and in which process."""
+
+    point: str
+    pid: int
 
 
 def travel_by_value() -> None:
@@ -29,106 +57,169 @@ def travel_by_value() -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-def arm(directory: Path, point: str) -> None:
-    """Let a fault strike once, at `point`."""
-    (directory / "armed").write_text(point)
+# -- the one who arms -------------------------------------------------------------------------------------------------
 
 
-def struck(directory: Path) -> list[str]:
-    """Return the points at which a fault has struck."""
+def arm(directory: Path, point: str, action: str = HALT, *, skip: int = 0, lost: str = "") -> None:
+    """Let a fault strike once, at `point`, or where it is come to after `skip` times."""
+    (directory / "passed").unlink(missing_ok=True)
+    whole = directory / "arming"
+    whole.write_text(json.dumps({"point": point, "action": action, "skip": skip, "lost": lost}))
+    whole.rename(directory / "armed")
+
+
+def disarm(directory: Path) -> bool:
+    """Take back what is armed; return whether it has not struck."""
+    with suppress(FileNotFoundError):
+        (directory / "armed").unlink()
+        return True
+    return False
+
+
+def struck(directory: Path) -> list[Strike]:
+    """Return what has struck, in order."""
     noted = directory / "struck"
-    return noted.read_text().splitlines() if noted.exists() else []
+    lines = noted.read_text().splitlines() if noted.exists() else []
+    return [Strike(**json.loads(line)) for line in lines]
 
 
-def strikes(directory: str, *points: str) -> bool:
-    """Return, once, whether one of `points` is armed."""
-    armed = Path(directory) / "armed"
+def release(directory: Path, strike: Strike) -> None:
+    """Let a process go on that stands still."""
+    (directory / f"released-{strike.pid}").touch()
+
+
+# -- the one who is struck --------------------------------------------------------------------------------------------
+
+
+def armed_point(directory: str) -> str | None:
+    """Return the point that a fault is armed for."""
+    with suppress(FileNotFoundError):
+        return str(json.loads((Path(directory) / "armed").read_text())["point"])
+    return None
+
+
+def reach(directory: str, point: str) -> None:
+    """Come to a point: where a fault is armed for it, it strikes here."""
+    at = Path(directory)
     try:
-        point = armed.read_text()
-        if point not in points:
-            return False
-        armed.unlink()
+        armed = json.loads((at / "armed").read_text())
+        if armed["point"] != point or not _is_due(at, armed["skip"]):
+            return
+        os.rename(at / "armed", at / f"claimed-{os.getpid()}")
     except FileNotFoundError:
-        return False  # not armed, or another process was quicker
-    with (Path(directory) / "struck").open("a") as file:
-        file.write(point + "\n")
-    return True
+        return  # not armed, or another process was quicker
+    released = at / f"released-{os.getpid()}"
+    released.unlink(missing_ok=True)
+    with (at / "struck").open("a") as file:
+        file.write(json.dumps({"point": point, "pid": os.getpid()}) + "\n")
+    if armed["action"] == RAISE:
+        raise RuntimeError(f"this fails {point} because a test wants it to")
+    if armed["action"] == DIE:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if armed["action"] == LOSE:
+        for path in glob.glob(armed["lost"], recursive=True):
+            os.unlink(path)
+        return
+    deadline = time.monotonic() + RELEASED_WITHIN_S
+    while not released.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nobody released this process, which stands still {point}")
+        time.sleep(LOOK_EVERY_S)
 
 
-def kill_tree(root: int) -> None:
-    """Kill a process and all its descendants, this process last."""
-    import psutil
+def _is_due(directory: Path, skip: int) -> bool:
+    """Count one more who came; say whether enough have. All processes share the count: the length of a file."""
+    if skip == 0:
+        return True
+    counter = os.open(directory / "passed", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(counter, b".")
+        return os.fstat(counter).st_size > skip
+    finally:
+        os.close(counter)
 
-    for process in [psutil.Process(root), *psutil.Process(root).children(recursive=True)]:
-        if process.pid != os.getpid():
-            process.send_signal(signal.SIGKILL)
-    os.kill(os.getpid(), signal.SIGKILL)
+
+def halved(batches: Iterator, directory: str) -> Iterator:
+    """Yield Arrow batches in halves, coming to `TASKS_WRITING` between the two."""
+    for batch in batches:
+        yield batch.slice(0, batch.num_rows // 2)
+        reach(directory, TASKS_WRITING)
+        yield batch.slice(batch.num_rows // 2)
+
+
+def watch_requests(directory: str) -> None:
+    """Come to `A_REQUEST` whenever this process, whose workers read and write for many tasks, has sent one."""
+    from exacta.client.connection import Connection
+
+    if getattr(Connection, "watched_by_faults", False):
+        return
+    plain = Connection.send
+
+    def send(self, *arguments, **named):
+        plain(self, *arguments, **named)
+        reach(directory, A_REQUEST)
+
+    Connection.send, Connection.watched_by_faults = send, True
 
 
 class FaultyWriter(ExactaStreamWriter):
-    """Exacta's writer, with a fault where one is armed."""
+    """Exacta's writer, which comes to the points."""
 
     def __init__(self, options, directory):
         super().__init__(options)
         self.directory = directory
 
-    def kill(self, *points):
-        if strikes(self.directory, *points):
-            kill_tree(int((Path(self.directory) / "pid").read_text()))
+    def __getstate__(self):
+        watch_requests(self.directory)
+        return super().__getstate__()
 
     def write(self, iterator):
-        def halved(batches):
-            for batch in batches:
-                yield batch.slice(0, batch.num_rows // 2)
-                self.kill("tasks writing")
-                yield batch.slice(batch.num_rows // 2)
-
-        message = super().write(halved(iterator))
-        if message.result is None or message.result.producer is not None:
-            if strikes(self.directory, WORKER_DIES):
-                os.kill(os.getpid(), signal.SIGKILL)
-            if strikes(self.directory, TASK_FAILS):
-                raise RuntimeError("this task fails because a test wants it to")
+        watch_requests(self.directory)
+        message = super().write(halved(iterator, self.directory))
+        if _wrote(message):
+            reach(self.directory, MARKER_WRITTEN)
         return message
 
     def driver(self):
         driver = super().driver()
         decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
-        armed = Path(self.directory) / "armed"
 
-        def after_the_decision():
-            self.kill("after the decision")
-            if strikes(self.directory, COMMIT_RAISES):
-                raise RuntimeError("this commit fails because a test wants it to")
-
-        def faulty_decide(*arguments):
-            decide(*arguments)
-            after_the_decision()
+        def faulty_decide(*arguments, **named):
+            decide(*arguments, **named)
+            reach(self.directory, DECIDED)
+            reach(self.directory, BEFORE_THE_ENDS)
 
         def faulty_decide_and_end(*arguments):
-            if armed.exists() and armed.read_text() == BETWEEN_THE_ENDS:
-                return False  # there is no such moment where all end at once
+            if armed_point(self.directory) in ONE_BY_ONE:
+                return False
             at_once = decide_and_end(*arguments)
             if at_once:
-                after_the_decision()
+                reach(self.directory, DECIDED)
             return at_once
 
         def faulty_end_all(entries):
-            if len(entries) > 1 and armed.exists():
-                end_all(list(entries)[:1])
-                self.kill(BETWEEN_THE_ENDS)
+            entries = list(entries)
+            if len(entries) > 1 and armed_point(self.directory) == BETWEEN_THE_ENDS:
+                end_all(entries[:1])
+                reach(self.directory, BETWEEN_THE_ENDS)
             return end_all(entries)
 
         driver.decide, driver.decide_and_end, driver.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
         return driver
 
     def commit(self, messages, batchId):
-        wrote = any(message.result is not None and message.result.producer for message in messages)
+        watch_requests(self.directory)
+        wrote = any(map(_wrote, messages))
         if wrote:
-            self.kill("after all tasks")
+            reach(self.directory, ALL_TASKS_DONE)
         super().commit(messages, batchId)
         if wrote:
-            self.kill("after commit")
+            reach(self.directory, COMMITTED)
+
+
+def _wrote(message):
+    """Say whether a task has written rows; where it says nothing, no guarantee was asked for, and it may have."""
+    return message.result is None or message.result.producer is not None
 
 
 class FaultySource(ExactaDataSource):

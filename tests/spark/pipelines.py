@@ -1,48 +1,127 @@
-"""One life of a query, in a process of its own: `python -m tests.spark.pipelines '{"directory": …}'`.
+"""One life of a query, in a process of its own: `python -m tests.spark.pipelines DIRECTORY MASTER [SETTING=VALUE ...]`.
 
-It writes its process id into the directory, so that a fault can kill all of it.
+It starts Spark, warms Python's workers up and says so by a file `ready` in its directory; then it waits on its
+standard input for a line that names the job (the fields of `Job`), so a next life can stand by while this one lasts. A
+query that fails is started again from its checkpoint, as a supervisor would, and what it failed with is noted in
+`failures`. The life ends when its input does, or when the query has written all that there is and was asked for no
+more.
 """
 
 import json
 import os
 import sys
+import threading
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from exacta.demo.plain_sink import AtLeastOnceDataSource
 from tests.spark import faults
 
+#: Spark's own sink, and the demo's stand-in for it.
+AT_LEAST_ONCE = ("kafka", "at-least-once")
+LOOK_EVERY_S = 0.05
 
-def main(arguments):
-    """Copy topic `source` to topic `sink` until all that is there is written."""
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A query that copies topic `source` to topic `sink`."""
+
+    bootstrap: str
+    source: str
+    sink: str
+    checkpoint: str
+    faults: str  # the directory by which faults are armed
+    limit: int  # about so many rows in a batch
+    tasks: int = 2
+    sink_format: str = "faulty"
+    options: dict[str, str] = field(default_factory=dict)  # of the writer
+    available_now: bool = False
+    restarts: bool = True
+
+    def line(self) -> bytes:
+        """Return the line that orders this job."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def start_session(master, settings):
+    """Start a Spark session that knows all sinks."""
     from exacta.spark import session
 
-    directory = Path(arguments["directory"])
-    (directory / "pid").write_text(str(os.getpid()))
     faults.travel_by_value()
-    spark = session(quick_start=True)
+    own = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.daemon.module": "tests.spark.daemon",
+        # Files without checksums beside them: a crash between two renames cannot part a file from its checksum.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    }
+    spark = session(master, quick_start=True, settings={**own, **settings})
     spark.dataSource.register(faults.FaultySource)
+    spark.dataSource.register(AtLeastOnceDataSource)
+    return spark
+
+
+def warm_up(spark):
+    """Let the daemon of Python's workers start, and Spark load what its first job needs."""
+    spark.range(0, 4, 1, 4).mapInArrow(lambda batches: batches, "id long").write.format("noop").mode("overwrite").save()
+
+
+def start_query(spark, job):
+    """Start the job's query."""
     rows = (
         spark.readStream.format("exacta")
-        .option("kafka.bootstrap.servers", arguments["bootstrap"])
-        .option("subscribe", arguments["source"])
+        .option("kafka.bootstrap.servers", job.bootstrap)
+        .option("subscribe", job.source)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", arguments["limit"])
+        .option("maxOffsetsPerTrigger", job.limit)
         .load()
     )
-    query = (
-        # Which task gets a row depends on chance, so a replay slices the batch differently.
-        rows.repartition(2)
-        .select("key", "value")
-        .writeStream.format("faulty")
-        .option("fault.directory", str(directory))
-        .option("kafka.bootstrap.servers", arguments["bootstrap"])
-        .option("topic", arguments["sink"])
-        .option("checkpointLocation", str(directory / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    spark.stop()
+    # Which task gets a row depends on chance, so a replay slices the batch differently.
+    rows = rows.repartition(job.tasks).select("key", "value")
+    options = {"kafka.bootstrap.servers": job.bootstrap, "topic": job.sink, "checkpointLocation": job.checkpoint}
+    if job.sink_format in AT_LEAST_ONCE:
+        # These sinks come to no point of the protocol; what comes before them in the same task does.
+        directory = job.faults
+        rows = rows.mapInArrow(lambda batches: faults.halved(batches, directory), rows.schema)
+    else:
+        # Many requests for few rows.
+        options |= {"fault.directory": job.faults, "kafka.batch.size": "512"}
+    writer = rows.writeStream.format(job.sink_format).options(**options, **job.options)
+    return (writer.trigger(availableNow=True) if job.available_now else writer).start()
+
+
+def main(directory, master, settings):
+    """Stand by, then live."""
+    spark = start_session(master, settings)
+    warm_up(spark)
+    (directory / "ready").touch()
+    order = sys.stdin.readline()
+    if not order:
+        return
+    job = Job(**json.loads(order))
+    asked_to_end = threading.Event()
+
+    def wait_for_the_end():
+        sys.stdin.read()
+        asked_to_end.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    while not asked_to_end.is_set():
+        query = start_query(spark, job)
+        try:
+            while not asked_to_end.is_set():
+                if query.awaitTermination(LOOK_EVERY_S):
+                    return
+            query.stop()
+        except Exception as error:  # noqa: BLE001 - whatever a query fails with is noted, and judged elsewhere
+            with (directory / "failures").open("a") as file:
+                file.write(json.dumps(str(error)) + "\n")
+            if not job.restarts:
+                return
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2], dict(argument.split("=", 1) for argument in sys.argv[3:]))
+    # What Spark leaves running must not hold the end up.
+    sys.stdout.flush()
+    os._exit(0)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from exacta.cli.app import app
-from exacta.client.groups import delete_group
+from exacta.client.group_administration import delete_group
 from exacta.client.transactions import init_producer_id
 from exacta.spark import cleaning
 from exacta.spark.cleaning import Cleaned, StillRunning, clean, find, watch
@@ -177,6 +177,16 @@ def test_the_command_shows_asks_and_cleans(query, tmp_path):
         0,
         f"nothing of query {name} is there but 3 transactional ids, which expire\n",
     )
+
+
+def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
+    done = run(query, "--query", "nobody")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "nothing of query nobody is there",
+        "a query that sets option 'transactional.id.prefix' is found by --prefix",
+    ]
+    assert run(query, "--prefix", "nobody").stdout == "nothing of query nobody is there\n"
 
 
 def test_the_command_tells_of_a_torn_batch(query):

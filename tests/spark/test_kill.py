@@ -1,52 +1,37 @@
-"""kill -9 of a whole Spark, at every point of the sink's protocol in turn."""
+"""kill -9 of Spark, of Python workers and of the broker, at every point of the sink's protocol and at random.
 
-import json
-import subprocess
-import sys
-from pathlib import Path
+`EXACTA_TEST_KILLS` says how many; a hundred take ten minutes. `EXACTA_TEST_BROKER=kafka` puts an Apache Kafka in the
+broker's place, of transaction protocol `EXACTA_TEST_TRANSACTION_VERSION`.
+"""
+
+import os
 
 import pytest
-from confluent_kafka import Producer
 
-from tests.spark import faults
-from tests.spark.clusters import check_exactly, new_topic
+from tests.conformance.brokers import broker_name, broker_process
+from tests.spark.kill_campaign import Campaign
+from tests.spark.kill_plan import OF_ANY_SINK, Victim, plan
 
-pytestmark = pytest.mark.spark
+KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "12"))
+SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
 
-ROWS = 6000
-ROOT = Path(__file__).parents[2]
-LIFE_TIMEOUT_S = 240  # a life takes ten seconds where nothing else runs
-
-
-def live(directory: Path, **arguments) -> int:
-    """Run one life of the query; return its exit code (-9: it was killed)."""
-    given = json.dumps({"directory": str(directory), **arguments})
-    # To a file, not a pipe: what survives the kill for a moment would keep a pipe open.
-    with (directory / "output").open("wb") as output:
-        life = subprocess.run(
-            [sys.executable, "-m", "tests.spark.pipelines", given],
-            cwd=ROOT,
-            timeout=LIFE_TIMEOUT_S,
-            stdout=output,
-            stderr=output,
-            check=False,
-        )
-    if life.returncode not in (0, -9):
-        raise AssertionError(f"the query failed:\n{(directory / 'output').read_text()[-6000:]}")
-    return life.returncode
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
-@pytest.mark.timeout(900)
-def test_killed_at_every_point_of_the_protocol(bootstrap, tmp_path):
-    source, sink = new_topic(bootstrap, 2, "source"), new_topic(bootstrap, 3, "sink")
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for row in range(ROWS):
-        producer.produce(source, key=b"%d" % (row % 97), value=b"%d" % row)
-    producer.flush()
-    arguments = {"bootstrap": bootstrap, "source": source, "sink": sink, "limit": ROWS // 6}
-    for point in faults.KILL_POINTS:
-        faults.arm(tmp_path, point)
-        assert live(tmp_path, **arguments) == -9, f"was not killed: {point}"
-    assert live(tmp_path, **arguments) == 0
-    assert faults.struck(tmp_path) == list(faults.KILL_POINTS)
-    check_exactly(bootstrap, sink, range(ROWS))
+def test_every_row_once_whatever_is_killed(tmp_path, reports):
+    with broker_process(tmp_path) as broker:
+        campaign = Campaign(broker, tmp_path / "campaign", plan(SEED, KILLS))
+        found = campaign.run()
+    reports.append(campaign.report(f"Exacta's sink on {broker_name()}, seed {SEED}", found))
+    assert campaign.struck.total() == KILLS
+    assert found.exactly_once, reports[-1]
+
+
+def test_the_campaign_sees_the_repetitions_of_a_sink_that_writes_at_least_once(tmp_path, reports):
+    points = {Victim.SPARK: OF_ANY_SINK[:2], Victim.WORKER: OF_ANY_SINK[:1]}
+    with broker_process(tmp_path) as broker:
+        campaign = Campaign(broker, tmp_path / "campaign", plan(SEED, 4, points), sink_format="at-least-once")
+        found = campaign.run()
+    reports.append(campaign.report(f"a sink without transactions on {broker_name()}, seed {SEED}", found))
+    assert found.twice > 0
+    assert found.lost == 0

@@ -186,6 +186,7 @@ def shared(query, prepared, batch_id, task, rows, partition=None, **settings):
     return query.task(prepared, batch_id, task, rows, partition=partition, transaction_scope="batch", **settings)
 
 
+@pytest.mark.usefixtures("way")
 def test_a_batch_in_one_transaction(query):
     prepared = query.driver().prepare()
     results = [shared(query, prepared, 0, task, [task]) for task in range(3)]
@@ -200,6 +201,7 @@ def test_a_batch_in_one_transaction(query):
     assert query.rows() == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("way")
 def test_one_transaction_before_its_decision_is_nothing(query):
     prepared, driver = query.driver().prepare(), query.driver()
     results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
@@ -236,6 +238,7 @@ def test_no_task_is_repeated_within_one_transaction(query):
     assert query.rows() == []
 
 
+@pytest.mark.usefixtures("way")
 def test_one_transaction_that_was_ended_from_outside_is_not_decided_about(query):
     """The decision record alone would begin another one with the same epoch."""
     prepared = query.driver().prepare()
@@ -250,6 +253,7 @@ def test_one_transaction_that_was_ended_from_outside_is_not_decided_about(query)
     assert query.rows() == [0]
 
 
+@pytest.mark.usefixtures("way")
 def test_what_timed_out_in_part_is_repeated_in_one_transaction(query):
     query.settings["replay_deterministic"] = True
     query.decide_and_time_out(0, timed_out=[0, 2])

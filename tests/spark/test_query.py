@@ -4,53 +4,13 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
-from exacta.spark import one_task_per_partition, session
+from exacta.spark import one_task_per_partition
 from tests.conformance.brokers import broker_process
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, read_committed
+from tests.spark.queries import fill, reading, run, writing
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    faults.travel_by_value()
-    with pytest.MonkeyPatch.context() as patch:
-        # Spark's own Java search must not matter.
-        patch.delenv("JAVA_HOME", raising=False)
-        # A task may fail thrice.
-        started = session("local[2,4]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
-        started.sparkContext.setLogLevel("OFF")
-        started.dataSource.register(faults.FaultySource)
-        yield started
-        started.stop()
-
-
-def reading(spark, bootstrap, topic, **options):
-    reader = spark.readStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
-    for name, value in {"startingOffsets": "earliest", **options}.items():
-        reader = reader.option(name, value)
-    return reader.load()
-
-
-def writing(rows, bootstrap, checkpoint, *, form="exacta", **options):
-    writer = rows.writeStream.format(form).option("kafka.bootstrap.servers", bootstrap)
-    for name, value in {"checkpointLocation": str(checkpoint), **options}.items():
-        writer = writer.option(name, value)
-    return writer.trigger(availableNow=True)
-
-
-def run(writer):
-    query = writer.start()
-    query.awaitTermination()
-    return query
-
-
-def fill(bootstrap, topic, rows):
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for row in rows:
-        producer.produce(topic, key=b"%d" % (row % 97), value=b"%d" % row)
-    producer.flush()
 
 
 def test_restarted_from_its_checkpoint(spark, bootstrap, tmp_path):
@@ -71,22 +31,22 @@ def test_restarted_from_its_checkpoint(spark, bootstrap, tmp_path):
     assert {key: partition for partition, key, _ in read_committed(bootstrap, sink)} == wanted
 
 
-@pytest.mark.parametrize("fault", [faults.WORKER_DIES, faults.TASK_FAILS])
-def test_a_task_that_is_lost_after_its_marker(spark, bootstrap, tmp_path, fault):
+@pytest.mark.parametrize("action", [faults.DIE, faults.RAISE])
+def test_a_task_that_is_lost_after_its_marker(spark, bootstrap, tmp_path, action):
     source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
     fill(bootstrap, source, range(1000))
-    faults.arm(tmp_path, fault)
+    faults.arm(tmp_path, faults.MARKER_WRITTEN, action)
     rows = reading(spark, bootstrap, source).select("key", "value")
     options = {"topic": sink, "fault.directory": str(tmp_path)}
     run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
-    assert faults.struck(tmp_path) == [fault]
+    assert [strike.point for strike in faults.struck(tmp_path)] == [faults.MARKER_WRITTEN]
     check_exactly(bootstrap, sink, range(1000))
 
 
 def test_a_commit_that_fails_after_the_decision(spark, bootstrap, tmp_path):
     source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
     fill(bootstrap, source, range(1000))
-    faults.arm(tmp_path, faults.COMMIT_RAISES)
+    faults.arm(tmp_path, faults.DECIDED, faults.RAISE)
     rows = reading(spark, bootstrap, source).select("key", "value")
     options = {"topic": sink, "fault.directory": str(tmp_path)}
     with pytest.raises(StreamingQueryException, match="because a test wants it to"):
@@ -116,7 +76,7 @@ def test_a_task_that_fails_in_a_transaction_that_all_share_fails_the_batch(spark
     fill(bootstrap, source, range(500))
     rows = reading(spark, bootstrap, source).selectExpr("key", "value", "partition")
     options = {"topic": sink, "transaction.scope": "batch", "fault.directory": str(tmp_path)}
-    faults.arm(tmp_path, faults.TASK_FAILS)
+    faults.arm(tmp_path, faults.MARKER_WRITTEN, faults.RAISE)
     with pytest.raises(StreamingQueryException, match="no task can be repeated: the batch is given up"):
         run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
     run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
@@ -142,7 +102,7 @@ def test_at_least_once_repeats_what_a_failed_task_wrote(spark, bootstrap, tmp_pa
     fill(bootstrap, source, range(100))
     rows = reading(spark, bootstrap, source).select("key", "value")
     options = {"topic": sink, "delivery.guarantee": "at-least-once", "fault.directory": str(tmp_path)}
-    faults.arm(tmp_path, faults.TASK_FAILS)
+    faults.arm(tmp_path, faults.MARKER_WRITTEN, faults.RAISE)
     run(writing(rows, bootstrap, tmp_path / "checkpoint", form="faulty", **options))
     assert sorted(int(value) for _, _, value in read_committed(bootstrap, sink)) == sorted([*range(100)] * 2)
 
@@ -217,10 +177,6 @@ def test_what_is_refused_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     assert "topic 'nowhere' does not exist on" in refusal(writing(nowhere, bootstrap, tmp_path / "e", topic=sink))
     with pytest.raises(Exception, match="reading needs exactly one of the options 'subscribe'"):
         spark.readStream.format("exacta").option("kafka.bootstrap.servers", bootstrap).load()
-    with pytest.raises(Exception, match="reads streams"):
-        spark.read.format("exacta").option("kafka.bootstrap.servers", bootstrap).option(
-            "subscribe", source
-        ).load().count()
 
 
 def test_a_copied_checkpoint_is_refused_and_harms_nothing(spark, bootstrap, tmp_path):

@@ -1,4 +1,4 @@
-"""Source and sink on a secured Apache Kafka, which `EXACTA_TEST_SECURE` names (`benchmarks.kafka --secure`)."""
+"""Source and sink on a secured Apache Kafka: `python -m benchmarks.kafka --secure`, named by `EXACTA_TEST_SECURE`."""
 
 import os
 from pathlib import Path

@@ -128,6 +128,25 @@ def test_an_idle_reader_waits_and_is_woken(bootstrap):
     reader.stop()
 
 
+def test_two_idle_sources_of_one_query_wait_no_longer_than_one(bootstrap):
+    topics = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
+    readers = [reader_of(bootstrap, subscribe=topic) for topic in topics]
+    starts = [reader.initialOffset() for reader in readers]
+    rounds_s = []
+    for _ in range(6):  # as Spark asks the sources of a query, one after the other
+        began_s = time.monotonic()
+        for reader, start in zip(readers, starts, strict=True):
+            assert reader.latestOffset(start, ReadAllAvailable()) == start
+        rounds_s.append(time.monotonic() - began_s)
+    # The first round answers at once; from then on a round costs one wait, not none, which would be a busy loop.
+    assert sorted(rounds_s[1:])[1] > 0.08
+    produced(bootstrap, topics[0], 1)
+    produced(bootstrap, topics[1], 1)
+    for topic, reader, start in zip(topics, readers, starts, strict=True):
+        assert offsets_of(reader.latestOffset(start, ReadAllAvailable())) == {topic: {"0": 1}}
+        reader.stop()
+
+
 def test_available_now_ends_where_it_began(bootstrap):
     topic = new_topic(bootstrap, 1)
     producer = Producer({"bootstrap.servers": bootstrap})

@@ -4,39 +4,14 @@ import logging
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from exacta.client import fetcher
-from exacta.client.routing import Client, UnknownTopic
-from exacta.client.topics import create_topic
 from exacta.spark import group as group_module
 from exacta.spark import subscription
 from exacta.spark.planning import DataLost, topic_ids_in
-from tests.spark.clusters import new_topic
+from tests.spark.clusters import make_anew, new_topic
 from tests.spark.readers import offsets_of, produced, reader_of, rows_between
-
-
-def make_anew(bootstrap, topic, rows):
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.delete_topics([topic])[topic].result(30)
-    with Client(bootstrap) as client:
-        gone = False
-        while not gone:
-            try:
-                client.partitions([topic])
-            except UnknownTopic:
-                gone = True
-        # Apache Kafka may take the old one for there still.
-        while not create_topic(client, topic, partitions=1):
-            pass
-        there = False
-        while not there:
-            try:
-                there = client.partitions([topic]) == {topic: 1}
-            except UnknownTopic:
-                there = False
-    produced(bootstrap, topic, rows)
 
 
 @pytest.fixture
@@ -51,7 +26,8 @@ def test_a_topic_made_anew_is_told_from_the_old_one_even_when_longer(bootstrap, 
     strict, tolerant = (reader_of(bootstrap, subscribe=topic, failOnDataLoss=fail) for fail in ("true", "false"))
     first = strict.latestOffset(strict.initialOffset(), ReadAllAvailable())
     assert list(topic_ids_in(first)) == [topic]
-    make_anew(bootstrap, topic, 5)
+    make_anew(bootstrap, topic)
+    produced(bootstrap, topic, 5)
     with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and made anew since .* set option"):
         strict.latestOffset(first, ReadAllAvailable())
     again = tolerant.latestOffset(first, ReadAllAvailable())
@@ -66,7 +42,8 @@ def test_a_topic_made_anew_with_as_many_rows_is_read_too(bootstrap, prompt):
     produced(bootstrap, topic, 2)
     tolerant = reader_of(bootstrap, subscribe=topic, failOnDataLoss="false")
     first = tolerant.latestOffset(tolerant.initialOffset(), ReadAllAvailable())
-    make_anew(bootstrap, topic, 2)
+    make_anew(bootstrap, topic)
+    produced(bootstrap, topic, 2)
     again = tolerant.latestOffset(first, ReadAllAvailable())
     assert offsets_of(again) == offsets_of(first) == {topic: {"0": 2}}
     assert again != first
@@ -79,7 +56,8 @@ def test_a_topic_made_anew_between_planning_and_reading(bootstrap, prompt):
     strict, tolerant = (reader_of(bootstrap, subscribe=topic, failOnDataLoss=fail) for fail in ("true", "false"))
     start = strict.initialOffset()
     end = strict.latestOffset(start, ReadAllAvailable())
-    make_anew(bootstrap, topic, 5)
+    make_anew(bootstrap, topic)
+    produced(bootstrap, topic, 5)
     with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and made anew while offsets 0 to 2 of its"):
         rows_between(strict, start, end)
     assert rows_between(tolerant, start, end) == []

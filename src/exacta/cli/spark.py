@@ -72,6 +72,8 @@ def clean(
             found = cleaning.watch(client, name, watch)
             _show(found)
             if found.nothing:
+                if prefix is None and not found.transactions:
+                    typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
                 return
             if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
                 raise typer.Exit(_EXIT_NO)

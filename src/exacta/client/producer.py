@@ -19,6 +19,7 @@ ended behind our back, adding would begin another one without the rows that were
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -43,6 +44,9 @@ Header = tuple[str, bytes | None]
 
 #: Shared and never written to: most records have none.
 NO_HEADERS: list[Header] = []
+
+#: Key, value, headers.
+Record = tuple[bytes | None, bytes | None, list[Header]]
 
 
 class _Batch:
@@ -115,21 +119,37 @@ class IdempotentProducer:
         headers: list[Header] = NO_HEADERS,
     ) -> bool:
         """Add a record; return True where a full batch made way for it. Then it sends, and may block."""
+        left = self.extend(partition, timestamp_ms, iter([(key, value, headers)]))
+        if left is None:
+            return False
+        self.extend(partition, timestamp_ms, iter([left]))
+        return True
+
+    def extend(self, partition: TopicPartition, timestamp_ms: int, records: Iterator[Record]) -> Record | None:
+        """Add records until their batch is full; return the one that did not fit, or None where there are no more.
+
+        What is left of `records` has not been taken. A full batch is sent, which may block.
+        """
         queue = self._partitions.get(partition)
         if queue is None:
             queue = self._partitions[partition] = _Partition(partition)
         if queue.builder is None:
             self._begin_batch(queue)
-        filled = False
-        if queue.builder.append(queue.count, timestamp_ms, key, value, headers) is None:
-            self._end_batch(queue)
-            self._pump(most_held_bytes=self._memory_bytes)
-            self._begin_batch(queue)
-            filled = True
-            if queue.builder.append(0, timestamp_ms, key, value, headers) is None:
-                raise ValueError(f"a record for {partition.topic}-{partition.partition} does not fit into any batch")
-        queue.count += 1
-        return filled
+        append, count = queue.builder.append, queue.count
+        for record in records:
+            key, value, headers = record
+            if append(count, timestamp_ms, key, value, headers) is None:
+                break
+            count += 1
+        else:
+            queue.count = count
+            return None
+        if count == 0:
+            raise ValueError(f"a record for {partition.topic}-{partition.partition} does not fit into any batch")
+        queue.count = count
+        self._end_batch(queue)
+        self._pump(most_held_bytes=self._memory_bytes)
+        return record
 
     def flush(self) -> None:
         """Send everything and wait until the brokers have taken it."""

@@ -30,6 +30,8 @@ def decide_and_end(
 ) -> dict[Producer, KafkaError] | None:
     """Commit a batch whole; return whose transactions stood in the way: nothing of it is visible if there is one.
 
+    `written` are the tasks' transactions and the driver's, which may hold rows itself.
+
     None: the broker cannot, or not so many; nothing is decided, though the record may lie in the driver's transaction.
     Raises `KafkaError`, fenced where there is a newer driver.
     """
@@ -37,7 +39,7 @@ def decide_and_end(
         return None
     records.put_decision(driver, decision)
     try:
-        refused = end_transactions_at_once(client, {driver: (), **written}, commit=True)
+        refused = end_transactions_at_once(client, written, commit=True)
     except KafkaError as error:
         if error.code == ErrorCode.POLICY_VIOLATION:
             return None

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exacta.client.groups import delete_group, list_groups
+from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     TransactionDescription,
@@ -34,8 +34,7 @@ from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 
 _LOOK_EVERY_S = 0.5
-#: Of the driver's transaction, in which nothing is written here.
-_TIMEOUT_MS = 60_000
+_TRANSACTION_TIMEOUT_MS = 60_000
 
 
 class StillRunning(SinkError):
@@ -107,7 +106,7 @@ def clean(client: Client, name: str) -> Cleaned:
     Raises `KafkaError`, NON_EMPTY_GROUP where a group of that name has members.
     """
     names = QueryNames(name)
-    driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TIMEOUT_MS)
+    driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS)
     heads = fetch_offsets(client, names.decision_group(0), stable=True)
     last_batch, torn = -1, False
     if heads:
@@ -120,12 +119,12 @@ def clean(client: Client, name: str) -> Cleaned:
             query_id=query_id,
             location=location,
             marker=at,
-            transaction_timeout_ms=_TIMEOUT_MS,
+            transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS,
             replay_deterministic=True,  # a torn batch is told of, not refused: nothing more can be done about it
         ).prepare()
         last_batch, torn = prepared.decided_batch, prepared.committed_tasks is not None
     else:
-        Sweeper(client, names, transaction_timeout_ms=_TIMEOUT_MS).sweep(driver)
+        Sweeper(client, names, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS).sweep(driver)
     # Seen after the roll-forward: there may be groups that only an open transaction knew of.
     groups = sorted(
         (group for group in list_groups(client, names.prefix) if names.is_group(group)),

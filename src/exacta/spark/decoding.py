@@ -37,12 +37,14 @@ _DECOMPRESS: Final[dict[str, Callable[[Any], Any]]] = {
     "lz4": codec.lz4_decode,
     "zstd": codec.zstd_decode,
 }
+# A record without key, value and headers: seven varints, or as good as.
+_LEAST_RECORD: Final = 7
 # Runs shorter than this are not worth a step of their own; then so many records are walked one by one.
-_SHORT_RUN: Final = 16
+_SHORT_RUN: Final = 64
 _WALK: Final = 128
 # Arrow's offsets into binary data have 32 bits; a sheet is full long before.
 _MOST_BYTES: Final = (1 << 31) - 1
-_FULL_BYTES: Final = 1 << 26
+_FULL_BYTES: Final = 1 << 24
 
 
 class CorruptRecords(ClientError):
@@ -97,6 +99,8 @@ class Sheet:
             raise self._corrupt(
                 header, f"ends at byte {end} of its buffer, behind the {_MOST_BYTES} that can be decoded"
             )
+        if not 0 <= header.record_count * _LEAST_RECORD <= end - start:
+            raise self._corrupt(header, f"has no room for {header.record_count} records")
         self._batches.append((header, start, end))
         self.rows += header.record_count
         return True
@@ -168,12 +172,12 @@ def _find_records(data: Bytes, start: int, count: int, starts: Positions) -> int
     while row < count:
         length, body = _length(quick, at)
         stride = body - at + length
-        run = min(count - row, (len(data) - at) // stride)
-        if run > 1:
-            heads = np.lib.stride_tricks.as_strided(data[at:], (run, body - at), (stride, 1))
-            same = (heads == heads[0]).all(axis=1)
-            run = run if same.all() else int(same.argmin())
-        run = max(run, 1)
+        most = min(count - row, (len(data) - at) // stride)
+        look = _SHORT_RUN
+        run = _run(data, at, stride, body - at, min(most, look))
+        while run == look < most:
+            look *= 16
+            run = _run(data, at, stride, body - at, min(most, look))
         starts[row : row + run] = np.arange(at, at + run * stride, stride)
         at += run * stride
         row += run
@@ -185,22 +189,37 @@ def _find_records(data: Bytes, start: int, count: int, starts: Positions) -> int
     return at
 
 
+def _run(data: Bytes, at: int, stride: int, head: int, most: int) -> int:
+    """Return how many records of `stride` bytes follow one another at `at`, which one does: at least 1."""
+    if most < 2:
+        return 1
+    heads = np.lib.stride_tricks.as_strided(data[at:], (most, head), (stride, 1))
+    same = (heads == heads[0]).all(axis=1)
+    return most if same.all() else int(same.argmin())
+
+
 def _walk(data: memoryview, at: int, count: int) -> tuple[list[int], int]:
     """Return where `count` records begin, found one by one, and where the last one ends."""
     found = []
     for _ in range(count):
         found.append(at)
-        low = data[at]
-        if low < 0x80:
-            at += 1 + (low >> 1)
-            continue
-        high = data[at + 1]
-        if high < 0x80:
-            at += 2 + ((low & 0x7F | high << 7) >> 1)
+        stride = _STRIDES[data[at]][data[at + 1]]
+        if stride:
+            at += stride
         else:
             length, body = _length(data, at)
             at = body + length
     return found, at
+
+
+def _strides(first: int) -> list[int]:
+    """Return the size of a record whose length begins with the byte `first`, by its second byte; 0 where it goes on."""
+    if first < 0x80:
+        return [1 + (first >> 1)] * 256
+    return [2 + ((first & 0x7F | second << 7) >> 1) if second < 0x80 else 0 for second in range(256)]
+
+
+_STRIDES: Final = [_strides(first) for first in range(256)]
 
 
 def _length(data: memoryview, at: int) -> tuple[int, int]:

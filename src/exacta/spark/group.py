@@ -13,7 +13,7 @@ import time
 from typing import Final
 
 from exacta.client.errors import ClientError
-from exacta.client.groups import commit_offsets
+from exacta.client.group_offsets import commit_offsets
 from exacta.client.routing import Client
 from exacta.spark.planning import Positions
 

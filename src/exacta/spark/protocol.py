@@ -221,9 +221,9 @@ class SinkDriver:
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)
             decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
-            written = {each.producer: each.partitions for each in results if each.producer in live}
             driver = results[0].driver
-            if shared or not self.decide_and_end(driver, decision, written):
+            written = {producer: result.partitions for result in results if (producer := result.producer) in live}
+            if not self.decide_and_end(driver, decision, {driver: shared, **written}):
                 self._refuse_if(first_not_open(self._client, written))
                 self.decide(driver, decision, shared)
                 self._end_decided(live.values(), batch_id)
@@ -271,9 +271,10 @@ class SinkDriver:
         return [entry for entry in earlier.entries if entry.task in drained]
 
     def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
-        """Decide a batch and end its transactions in one step; return whether the broker can do that.
+        """Decide a batch and end its transactions, the driver's among them, in one step; return whether that was done.
 
-        Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the batch is visible.
+        It was not where the broker cannot do that. Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the
+        batch is visible.
         """
         try:
             refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)

@@ -18,6 +18,7 @@ from exacta.spark.decoding import Columns, Sheet
 from exacta.spark.options import SourceOptions
 from exacta.spark.planning import REMEDY, DataLost, Range, id_from_text
 from exacta.spark.rows import to_arrow
+from exacta.spark.trouble import sentences
 
 #: Without progress for this long it is asked whether the topic is still there, ...
 _GONE_AFTER_MS = 10_000.0
@@ -31,11 +32,12 @@ def read_range(client: Client, options: SourceOptions, schema: Any, part: Range)
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     partition = TopicPartition(part.topic, part.partition)
-    for fetched in _fetched(client, options, part):
-        for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}"):
-            batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
-            if batch.num_rows:
-                yield batch
+    with sentences(options.bootstrap):
+        for fetched in _fetched(client, options, part):
+            for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}"):
+                batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
+                if batch.num_rows:
+                    yield batch
 
 
 def _decoded(fetched: Fetched, options: SourceOptions, name: str) -> Iterator[Columns]:

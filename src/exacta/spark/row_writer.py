@@ -7,10 +7,13 @@ until its batch is full. Begins and ends no transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import Any
 
-from exacta.client.producer import NO_HEADERS, Header, IdempotentProducer
+import numpy as np
+
+from exacta.client.producer import NO_HEADERS, Header, IdempotentProducer, Record
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
 from exacta.spark.options import SinkOptions
@@ -45,36 +48,50 @@ class RowWriter:
         return self._producer.partitions
 
     def write(self, batch: Any) -> None:
-        """Append a pyarrow record batch, row by row."""
+        """Append a pyarrow record batch. Rows for one partition keep their order."""
         rows = rows_of(batch)
-        now_ms = int(time.time() * 1000)
-        append = self._producer.append
-        keys = rows.keys if rows.keys is not None else [None] * rows.size
-        headers = [_headers(row) for row in rows.headers] if rows.headers is not None else [NO_HEADERS] * rows.size
-        for target, key, value, header in zip(self._targets(rows), keys, rows.values, headers, strict=True):
-            if type(target) is str:
-                # Rows without a key stay on one partition until its batch is full: fewer, larger batches.
-                if append(self._sticky_partition(target), now_ms, key, value, header):
-                    self._sticky[target] = self._sticky.get(target, self._rotation) + 1
-            else:
-                append(target, now_ms, key, value, header)
+        if rows.topics is None and rows.partitions is None:
+            self._write_by_key(rows)
+        else:
+            self._write_by_row(rows)
         self.rows += rows.size
 
-    def _targets(self, rows: Rows) -> Iterator[Any]:
-        """Yield for each row its partition, or only its topic where the writer may choose."""
-        if rows.topics is None and rows.partitions is None:
-            topic = self._options.topic
-            assert topic is not None
-            partitions = self._partitions_of(topic)
-            if rows.key_array is None:
-                yield from (topic for _ in range(rows.size))
-                return
-            for index in partitions_of_keys(rows.key_array, len(partitions)).tolist():
-                yield topic if index < 0 else partitions[index]
+    def _write_by_key(self, rows: Rows) -> None:
+        """Write rows of the one topic that the option names."""
+        topic = self._options.topic
+        assert topic is not None
+        if rows.key_array is None or rows.key_array.null_count == rows.size:
+            self._write_to(topic, _records(rows))
             return
-        yield from self._targets_by_row(rows)
+        partitions = self._partitions_of(topic)
+        for index, at in _grouped(partitions_of_keys(rows.key_array, len(partitions))):
+            self._write_to(topic if index < 0 else partitions[index], _records(rows, at))
 
-    def _targets_by_row(self, rows: Rows) -> Iterator[Any]:
+    def _write_by_row(self, rows: Rows) -> None:
+        """Write rows that name their topics or partitions."""
+        groups: dict[str | TopicPartition, list[int]] = {}
+        for row, target in enumerate(self._targets(rows)):
+            groups.setdefault(target, []).append(row)
+        for target, at in groups.items():
+            self._write_to(target, _records(rows, at))
+
+    def _write_to(self, target: str | TopicPartition, records: Iterator[Record]) -> None:
+        """Append records to a partition, or to whichever partitions of a topic are next.
+
+        Those stay on one partition until its batch is full: fewer, larger batches.
+        """
+        now_ms = int(time.time() * 1000)
+        while True:
+            partition = self._sticky_partition(target) if isinstance(target, str) else target
+            left = self._producer.extend(partition, now_ms, records)
+            if left is None:
+                return
+            if isinstance(target, str):
+                self._sticky[target] = self._sticky.get(target, self._rotation) + 1
+            records = chain((left,), records)
+
+    def _targets(self, rows: Rows) -> Iterator[str | TopicPartition]:
+        """Yield for each row its partition, or only its topic where the writer may choose."""
         topics = self._topics_by_row(rows)
         indexes = {
             count: partitions_of_keys(rows.key_array, count).tolist() if rows.key_array is not None else None
@@ -113,6 +130,26 @@ class RowWriter:
     def _sticky_partition(self, topic: str) -> TopicPartition:
         partitions = self._partitions_of(topic)
         return partitions[self._sticky.get(topic, self._rotation) % len(partitions)]
+
+
+def _records(rows: Rows, at: list[int] | None = None) -> Iterator[Record]:
+    """Yield the records of the rows `at` these indexes; of all rows without."""
+
+    def column(values: list[Any] | None, absent: Any = None) -> Iterable[Any]:
+        if values is None:
+            return repeat(absent, rows.size if at is None else len(at))
+        return values if at is None else map(values.__getitem__, at)
+
+    headers = column(None, NO_HEADERS) if rows.headers is None else map(_headers, column(rows.headers))
+    return zip(column(rows.keys), column(rows.values), headers, strict=True)
+
+
+def _grouped(partitions: Any) -> Iterator[tuple[int, list[int]]]:
+    """Yield each number of an array with the indexes where it stands, in their order."""
+    order = np.argsort(partitions, kind="stable")
+    ordered = partitions[order]
+    for at in np.split(order, np.flatnonzero(np.diff(ordered)) + 1):
+        yield int(partitions[at[0]]), at.tolist()
 
 
 def _headers(row: list[dict[str, Any]] | None) -> list[Header]:

@@ -18,6 +18,8 @@ from exacta.spark.java import choose_java_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from exacta.spark.behind import OffsetsBehindLatest
+
 #: The module by which Spark's workers find the data source without `register`.
 _FOUND_BY_SPARK = "pyspark_exacta"
 
@@ -92,3 +94,10 @@ def register(spark: SparkSession) -> None:
     from exacta.spark.datasource import ExactaDataSource
 
     spark.dataSource.register(ExactaDataSource)
+
+
+def watch_offsets(spark: SparkSession) -> OffsetsBehindLatest:
+    """Log after each micro-batch how many offsets its sources are behind, and keep the last values."""
+    from exacta.spark import behind
+
+    return behind.watch_offsets(spark)

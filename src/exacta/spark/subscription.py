@@ -15,6 +15,8 @@ from exacta.spark.planning import id_as_text
 
 #: How often the partitions of the topics are looked up again.
 _AGE_S = 10.0
+#: A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong.
+_FIRST_ANSWER_MS = 30_000.0
 
 
 class Subscription:
@@ -24,6 +26,7 @@ class Subscription:
         self._options = options
         self._partitions: list[TopicPartition] = []
         self._at_s = float("-inf")
+        self._met = False
         #: The topics' ids where the cluster has ids, as they were last looked up.
         self.topic_ids: dict[str, str] = {}
 
@@ -36,6 +39,9 @@ class Subscription:
 
         Raises `UnknownTopic` and `OptionError` where others are not there.
         """
+        if not self._met:
+            client.nodes(client.deadline(min(client.call_timeout_ms, _FIRST_ANSWER_MS)))
+            self._met = True
         if time.monotonic() - self._at_s > _AGE_S:
             counts = self._counts(client, None if known is None else {topic for topic, _ in known})
             assigned = self._options.assigned
@@ -57,18 +63,16 @@ class Subscription:
 
     def _counts(self, client: Client, known: Collection[str] | None) -> dict[str, int]:
         """Return how many partitions each topic has."""
+        topics: Collection[str] = self._options.topics
         pattern = self._options.topic_pattern
         if pattern is not None:
             topics = [topic for topic in client.topic_names() if pattern.fullmatch(topic)]
             # Named by nobody: one that is deleted between the two questions is just not there.
-            return self._those_there(client, topics, known=None)
+            known = None
         try:
-            return client.partitions(self._options.topics)
+            return client.partitions(topics)
         except UnknownTopic:
-            return self._those_there(client, self._options.topics, known)
-
-    @staticmethod
-    def _those_there(client: Client, topics: Collection[str], known: Collection[str] | None) -> dict[str, int]:
+            pass
         counts = {}
         for topic in topics:
             try:

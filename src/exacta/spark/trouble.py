@@ -5,7 +5,8 @@ Owns the sentences for what the client raises. That Spark shows just them is the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -21,16 +22,23 @@ class SourceError(RuntimeError):
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
+@contextmanager
+def sentences(bootstrap: str) -> Iterator[None]:
+    """Raise `SourceError` for what the client raises."""
+    try:
+        yield
+    except ClientError as error:
+        only_the_sentence()
+        raise SourceError(sentence_of(error, bootstrap)) from None
+
+
 def in_a_sentence(method: _Method) -> _Method:
     """Make a reader's method raise `SourceError` for what the client raises."""
 
     @wraps(method)
     def wrapped(self: Any, *arguments: Any) -> Any:
-        try:
+        with sentences(self._options.bootstrap):
             return method(self, *arguments)
-        except ClientError as error:
-            only_the_sentence()
-            raise SourceError(sentence_of(error, self._options.bootstrap)) from None
 
     return wrapped  # type: ignore[return-value]
 

@@ -1,54 +1,13 @@
-"""Groups from outside, as an administrator sees them: which there are, their offsets set, their deletion (KIP-229).
-
-Owns the shapes of OffsetCommit, ListGroups and DeleteGroups. A group takes offsets from a client that is no member
-while it has no members, as it does from the tools that reset offsets.
-"""
+"""Groups as an administrator sees them: which there are, and their deletion (KIP-229)."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import GROUP, BrokerGone, Client, Coordinator, Node
-from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k08_offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
-
-
-def commit_offsets(
-    client: Client, group: str, offsets: Mapping[TopicPartition, int], *, deadline: Deadline | None = None
-) -> None:
-    """Store where a group reads on: the next offset of each partition; partitions that are gone are passed over.
-
-    Raises `KafkaError`: UNKNOWN_MEMBER_ID where the group has members, GROUP_AUTHORIZATION_FAILED.
-    """
-    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for (topic, partition), offset in offsets.items():
-        entry = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
-        topics.setdefault(topic, []).append(entry)
-    request = OffsetCommitRequest(
-        group_id=group,
-        topics=[OffsetCommitRequestTopic(name=topic, partitions=entries) for topic, entries in topics.items()],
-    )
-    client.call(
-        Coordinator(GROUP, group),
-        request,
-        what=f"committing offsets to group '{group}'",
-        codes=lambda reply: (
-            entry.error_code
-            for topic in reply.topics
-            for entry in topic.partitions
-            if entry.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        ),
-        deadline=deadline,
-    )
 
 
 def list_groups(client: Client, prefix: str, deadline: Deadline | None = None) -> list[str]:

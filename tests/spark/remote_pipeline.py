@@ -1,0 +1,52 @@
+"""One life of a query through Spark Connect: `python -m tests.spark.remote_pipeline '{"bootstrap": …}'`.
+
+A process of its own, since one that has a classic session cannot have one of Spark Connect. The server, local too, is
+started by PySpark and finds the format by itself.
+"""
+
+import json
+import os
+import sys
+
+
+def main(arguments):
+    """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
+    from pyspark.sql import SparkSession
+
+    from exacta.spark.java import choose_java_home
+
+    os.environ["JAVA_HOME"] = choose_java_home()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
+    for _ in range(arguments["times"]):
+        rows = (
+            spark.readStream.format("exacta")
+            .option("kafka.bootstrap.servers", arguments["bootstrap"])
+            .option("subscribe", arguments["source"])
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", arguments["limit"])
+            .load()
+        )
+        query = (
+            rows.selectExpr("key", "upper(cast(value as string)) as value")
+            .writeStream.format("exacta")
+            .option("kafka.bootstrap.servers", arguments["bootstrap"])
+            .option("topic", arguments["sink"])
+            .option("checkpointLocation", arguments["checkpoint"])
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        print(json.dumps([progress.numInputRows for progress in query.recentProgress]), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

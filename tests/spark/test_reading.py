@@ -1,0 +1,154 @@
+"""What only Spark shows of reading: batches, what it calls when, limits under its triggers, sentences, progress."""
+
+import json
+import logging
+
+import pytest
+from confluent_kafka import Producer
+
+from exacta.spark import session, watch_offsets
+from tests.spark.clusters import new_topic
+from tests.spark.test_source_identity import committed
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    started = session("local[2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
+    started.sparkContext.setLogLevel("OFF")
+    yield started
+    started.stop()
+
+
+def fill(bootstrap, topic, partition, rows):
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for row in rows:
+        producer.produce(topic, value=b"%d" % row, partition=partition, headers=[("row", b"%d" % row)])
+    producer.flush()
+
+
+def optioned(reader, bootstrap, options):
+    reader = reader.format("exacta").option("kafka.bootstrap.servers", bootstrap)
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return reader.load()
+
+
+def run(rows, checkpoint, **trigger):
+    """Run a query to its end; return it and the values in the order of its batches."""
+    seen = []
+
+    def note(batch, _):
+        seen.append(sorted(int(row.value) for row in batch.select("value").collect()))
+
+    query = rows.writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(note).trigger(**trigger).start()
+    query.awaitTermination()
+    return query, seen
+
+
+def test_a_batch(spark, bootstrap):
+    topic = new_topic(bootstrap, 2)
+    fill(bootstrap, topic, 0, range(60))
+    fill(bootstrap, topic, 1, range(60, 100))
+    options = {"subscribe": topic, "includeHeaders": "true", "minPartitions": 4}
+    rows = optioned(spark.read, bootstrap, options)
+    assert rows.rdd.getNumPartitions() == 4
+    found = rows.selectExpr("cast(value as string) v", "headers[0].value = value same", "partition", "offset").collect()
+    assert sorted(int(row.v) for row in found) == list(range(100))
+    assert all(row.same for row in found)
+    ends = {"startingOffsets": json.dumps({topic: {0: 50, 1: -2}}), "endingOffsets": json.dumps({topic: {0: -1, 1: 5}})}
+    assert optioned(spark.read, bootstrap, {"subscribe": topic, **ends}).count() == 15
+    assert optioned(spark.read, bootstrap, {"subscribe": topic}).where("partition = 1").count() == 40
+
+
+def test_available_now_keeps_the_limit_and_tells_the_group_of_its_last_batch(spark, bootstrap, tmp_path):
+    topic = new_topic(bootstrap, 1)
+    fill(bootstrap, topic, 0, range(50))
+    options = {
+        "subscribePattern": f"{topic[:-1]}.",
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": 20,
+        "minOffsetsPerTrigger": 15,
+        "commit.group.id": topic,
+    }
+    listener = watch_offsets(spark)
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    logger = logging.getLogger("exacta.spark")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        rows = optioned(spark.readStream, bootstrap, options)
+        query, seen = run(rows, tmp_path / "c", availableNow=True)
+        assert seen == [list(range(20)), list(range(20, 40)), list(range(40, 50))]
+        assert committed(bootstrap, topic, topic) == 50
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    finally:
+        spark.streams.removeListener(listener)
+        logger.removeHandler(handler)
+    assert [record.args[3] for record in records if str(record.args[0]) == str(query.id)] == [30, 10, 0]
+    assert str(query.id) not in listener.last
+    # It goes on; and one who goes on with nothing new runs no batch.
+    fill(bootstrap, topic, 0, range(50, 53))
+    assert run(rows, tmp_path / "c", availableNow=True)[1] == [[50, 51, 52]]
+    assert run(rows, tmp_path / "c", availableNow=True)[1] == []
+    assert committed(bootstrap, topic, topic) == 53
+
+
+def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, bootstrap, tmp_path):
+    topic = new_topic(bootstrap, 1)
+    fill(bootstrap, topic, 0, range(5))
+    rows = optioned(spark.readStream, bootstrap, {"subscribe": topic, "startingOffsets": "earliest"})
+    assert run(rows, tmp_path / "c", availableNow=True)[1] == [[0, 1, 2, 3, 4]]
+    log = tmp_path / "c" / "offsets" / "0"
+    version, metadata, offsets = log.read_text().splitlines()
+    assert any(name.startswith(f"{topic}#") for name in json.loads(offsets))
+    log.write_text("\n".join([version, metadata, json.dumps({topic: {"0": 5}})]))
+    (tmp_path / "c" / "offsets" / ".0.crc").unlink(missing_ok=True)
+    assert run(rows, tmp_path / "c", availableNow=True)[1] == []
+    fill(bootstrap, topic, 0, [5])
+    assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
+
+
+def test_a_batch_is_held_back_until_enough_is_there(spark, bootstrap, tmp_path):
+    topic = new_topic(bootstrap, 1)
+    fill(bootstrap, topic, 0, range(3))
+    options = {"subscribe": topic, "startingOffsets": "earliest", "minOffsetsPerTrigger": 5, "maxTriggerDelay": "1h"}
+    rows = optioned(spark.readStream, bootstrap, options)
+    query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+    try:
+        query.processAllAvailable()
+        assert query.lastProgress["numInputRows"] == 3
+        fill(bootstrap, topic, 0, range(3, 6))
+        fill(bootstrap, topic, 0, range(6, 9))
+        batches = set()
+        while sum(count for _, count in batches) < 9:
+            batches = {(each["batchId"], each["numInputRows"]) for each in query.recentProgress}
+        assert {count for _, count in batches if count} <= {3, 6}
+    finally:
+        query.stop()
+
+
+def test_what_goes_wrong_is_said_in_a_sentence(spark, bootstrap, tmp_path):
+    topic = new_topic(bootstrap, 1)
+    fill(bootstrap, topic, 0, range(3))
+
+    def refusal(options, name):
+        with pytest.raises(Exception, match=r"\S") as raised:  # Spark wraps them in several ways
+            run(optioned(spark.readStream, bootstrap, options), tmp_path / name, availableNow=True)
+        return str(raised.value)
+
+    assert f"topic 'nowhere' does not exist on {bootstrap}: create it, or correct option" in refusal(
+        {"subscribe": "nowhere"}, "a"
+    )
+    assert f"names offset 7 of {topic}-0, which holds offsets 0 to 3" in refusal(
+        {"subscribe": topic, "startingOffsets": json.dumps({topic: {0: 7}})}, "b"
+    )
+    ends = {"subscribe": topic, "endingOffsets": "latest"}
+    assert "'endingOffsets' is for batches: a stream has no use for it" in refusal(ends, "c")
+    with pytest.raises(Exception, match="'maxOffsetsPerTrigger' is for streams: a batch has no use for it"):
+        optioned(spark.read, bootstrap, {"subscribe": topic, "maxOffsetsPerTrigger": 5}).count()
+    with pytest.raises(Exception, match="exactly one of the options 'subscribe'"):
+        optioned(spark.read, bootstrap, {})
