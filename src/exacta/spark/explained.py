@@ -99,7 +99,8 @@ def sentence_for(error: ClientError, bootstrap: str) -> str:
         if cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{cause.what} found none on {bootstrap}, and the cluster creates none on demand: create it first"
         if cause.code in _NOT_PERMITTED:
-            return f"{bootstrap} does not permit {cause.what}: {cause.detail}{_prefix_hint(cause.code)}"
+            lacking = cause.detail or "a permission is missing"
+            return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"
     if isinstance(cause, SecurityFailed):
         return str(cause)
     if isinstance(error, DeadlineExceeded):
