@@ -8,9 +8,11 @@ import os
 import random
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
+from exacta.client.errors import ConnectionLost
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import TRANSACTION, Client, Coordinator, Leader
 from exacta.client.security import Cluster as Target
@@ -101,9 +103,10 @@ class Nemesis:
         self.cluster.wait_until_whole()
 
     def wait_until_another(self, of, victim):
-        for _ in range(10_000):
-            if self.in_charge(of) != victim:
-                return
+        for _ in range(100_000):
+            with suppress(ConnectionLost):  # nobody is, for now
+                if self.in_charge(of) != victim:
+                    return
         raise AssertionError(f"node {victim} stays in charge")
 
 

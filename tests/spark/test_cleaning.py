@@ -218,7 +218,7 @@ def test_the_command_refuses_a_query_that_runs(query, monkeypatch):
         (["--query", "a", "--prefix", "b"], 2, "give one of --query, --checkpoint and --prefix"),
         (["--query", " "], 2, "the name of a query is not empty"),
         (["--checkpoint", "/nowhere"], 1, "the query's id could not be read from the checkpoint at '/nowhere'"),
-        (["--query", "a", "--bootstrap-servers", "nonsense"], 2, "--bootstrap-servers: 'nonsense' in"),
+        (["--query", "a", "--bootstrap-servers", "nonsense"], 2, "option 'kafka.bootstrap.servers': 'nonsense' in"),
         (["--query", "a", "--bootstrap-servers", "127.0.0.1:1"], 1, "gave up after"),
     ],
 )

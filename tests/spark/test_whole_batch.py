@@ -149,6 +149,7 @@ def test_alone_then_replayed_by_tasks(query):
     assert query.rows() == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_decided_by_tasks_and_half_ended_then_replayed_alone(query, monkeypatch):
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(3)]
@@ -161,6 +162,7 @@ def test_decided_by_tasks_and_half_ended_then_replayed_alone(query, monkeypatch)
     assert query.rows() == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_what_timed_out_in_part_is_not_for_the_driver_alone(bootstrap, monkeypatch):
     query = Query(bootstrap, replay_deterministic=True)
     prepared, driver = query.driver().prepare(), query.driver()
