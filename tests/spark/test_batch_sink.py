@@ -71,11 +71,6 @@ def work(bootstrap, monkeypatch):
     made.client.close()
 
 
-def as_on_apache_kafka(monkeypatch):
-    """Decision and ends are several steps."""
-    monkeypatch.setattr(SinkDriver, "decide_and_end", lambda *_: False)
-
-
 def test_nothing_is_visible_before_the_commit_and_everything_after_it(work):
     messages = [work.task(task, [task]) for task in range(3)]
     messages.append(work.task(3, []))
@@ -124,7 +119,6 @@ def test_a_commit_that_raises_before_the_decision_is_aborted(work, monkeypatch):
 def test_a_driver_that_dies_between_the_decision_and_the_last_end(work, monkeypatch, ended):
     """What was decided is told by the record; whoever takes the job over, commits the rest."""
     messages = [work.task(task, [task]) for task in range(3)]
-    as_on_apache_kafka(monkeypatch)
     plain = SinkDriver.end_all
 
     def some(driver, entries):
