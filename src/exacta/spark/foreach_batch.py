@@ -28,7 +28,7 @@ from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
-from exacta.spark.running_query import RunningQuery, running_query
+from exacta.spark.running_query import RunningQuery, run_id, running_query
 from exacta.spark.sink_memory import SinkMemory, memory_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def write(
     sink = _located(wanted, query, batch_id)
     with explained(sink.bootstrap, in_worker=False):
         call = _Call(batch_df, batch_id, wanted, sink, given)
-        memory = memory_of(call.name, None if query is None else query.run_id)
+        memory = memory_of(call.name, run_id(batch_df, call.query_id))
         with memory.writing(batch_id):
             return call.run(memory)
 
@@ -91,8 +91,8 @@ class _Call:
         from exacta.spark.sink import driver_of
 
         assert sink.checkpoint_location is not None
-        query_id = checkpoint.query_id(sink.checkpoint_location)
-        self.name = sink.name or query_id
+        self.query_id = checkpoint.query_id(sink.checkpoint_location)
+        self.name = sink.name or self.query_id
         if wanted.sink_name is not None:
             # A dot, not a hyphen: so it is no task's name.
             self.name = f"{self.name}.{wanted.sink_name}"
