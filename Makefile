@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-spark-connector test-spark-4.2 test-spark-packed \
-	check bench bench-kafka bench-spark docs clean
+.PHONY: help demo test test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -40,6 +40,26 @@ test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, KIL
 
 test-spark-connector: .venv-spark-kafka/.installed  ## Spark's own Kafka connector against Exacta (needs Java and Maven)
 	EXACTA_TEST_SPARK_CONNECTOR=1 .venv-spark-kafka/bin/python -m pytest tests/spark_connector $(ARGS)
+
+# Both transaction protocols, each with all of the sink's kills, and Spark's own sink beside it.
+ON_KAFKA = EXACTA_TEST_BROKER=kafka EXACTA_TEST_KILLS=$(KILLS)
+SPARK_KAFKA_PYTEST = .venv-spark-kafka/bin/python -m pytest
+FAILURES = tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py
+
+test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache Kafka (needs Java and Maven; an hour)
+	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=2 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
+	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=1 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
+	$(ON_KAFKA) EXACTA_TEST_SPARK_CONNECTOR=1 $(SPARK_KAFKA_PYTEST) tests/spark_connector/test_killed.py $(ARGS)
+
+# Ten Java virtual machines: master, workers, executors, drivers; and the nodes of Apache Kafka.
+CLUSTER_KILLS ?= 24
+ON_A_CLUSTER = EXACTA_TEST_SPARK_CLUSTER=1 EXACTA_TEST_KILLS=$(CLUSTER_KILLS)
+
+test-spark-cluster: $(VENV)/.installed-test  ## kill -9 in a standalone Spark cluster of two workers (fifteen minutes)
+	$(ON_A_CLUSTER) $(BIN)/python -m pytest tests/spark_cluster $(ARGS)
+
+test-spark-kafka-cluster: $(VENV)/.installed-test  ## the same, on three secured nodes of Apache Kafka (Java and Maven)
+	$(ON_A_CLUSTER) EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/spark_cluster $(ARGS)
 
 test-spark-4.2: .venv-spark-kafka/.installed  ## the calls that the sink leans on, and its queries, in PySpark 4.2.0
 	.venv-spark-kafka/bin/python -m pytest -m spark tests/spark/test_calls.py tests/spark/test_query.py $(ARGS)

@@ -1,12 +1,10 @@
-"""Fixtures: a cluster for the test session, topics of it, and a place for reports that are shown at the end."""
+"""Fixtures: a cluster and a Spark session."""
 
 import pytest
 
 from tests.conformance.brokers import ON_KAFKA
 from tests.spark import faults
 from tests.spark.clusters import ELSEWHERE, a_cluster
-
-_REPORTS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -44,16 +42,3 @@ def spark(tmp_path_factory):
         started.dataSource.register(faults.FaultySource)
         yield started
         started.stop()
-
-
-@pytest.fixture
-def reports(pytestconfig):
-    """What is appended here is shown when all tests have run, whether they passed or not."""
-    return pytestconfig.stash.setdefault(_REPORTS, [])
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    for report in config.stash.get(_REPORTS, []):
-        terminalreporter.write_line("")
-        for line in report.splitlines():
-            terminalreporter.write_line(line)

@@ -223,7 +223,7 @@ def _wrote(message):
 
 
 class FaultySource(ExactaDataSource):
-    """Exacta's data source, with a writer that has faults."""
+    """Exacta's data source, with a writer that comes to the points, and a reader that comes to `A_REQUEST`."""
 
     @classmethod
     def name(cls):
@@ -232,6 +232,10 @@ class FaultySource(ExactaDataSource):
     def __init__(self, options):
         self.directory = options.get("fault.directory")
         super().__init__({name: value for name, value in options.items() if name.lower() != "fault.directory"})
+
+    def streamReader(self, schema):
+        watch_requests(self.directory)
+        return super().streamReader(schema)
 
     def streamWriter(self, schema, overwrite):
         return FaultyWriter(super().streamWriter(schema, overwrite).options, self.directory)

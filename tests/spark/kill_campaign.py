@@ -12,9 +12,11 @@ are counted by an independent client.
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 from confluent_kafka import Producer
@@ -22,29 +24,43 @@ from confluent_kafka import Producer
 from exacta.demo.checkpoints import QueryProgress, read_progress
 from exacta.demo.processes import Zombies
 from exacta.demo.topics import Gauge
-from tests.conformance.brokers import BrokerProcess
 from tests.spark import faults
 from tests.spark.clusters import Tally, new_topic, tally
 from tests.spark.kill_plan import ANY_TIME, ROWS_IN_LOG, Kill, Victim
-from tests.spark.lives import LOOK_EVERY_S, Lives
+from tests.spark.lives import LOOK_EVERY_S, MASTER, Lives
 from tests.spark.pipelines import Job
 
 ROWS_IN_BATCH = 300
-_STRIKES_WITHIN_S = 120.0
-_DRAINED_WITHIN_S = 180.0
+_STRIKES_WITHIN_S = 240.0
+_DRAINED_WITHIN_S = 300.0
 _SILENT = 0
+
+
+class Broker(Protocol):
+    """A broker, or brokers of which one at a time is killed."""
+
+    bootstrap: str
+
+    def kill(self) -> None:
+        """Kill it."""
+
+    def start(self) -> None:
+        """Start what was killed again, and wait until it serves."""
 
 
 @dataclass
 class Campaign:
     """One query, its victims and what became of them."""
 
-    broker: BrokerProcess
+    broker: Broker
     directory: Path
     kills: list[Kill]
     sink_format: str = "faulty"
     options: dict[str, str] = field(default_factory=dict)
+    connection: dict[str, str] = field(default_factory=dict)  # options of reader and writer
     settings: dict[str, str] = field(default_factory=dict)  # of the Spark session
+    master: str = MASTER
+    kill_executor: Callable[[int], None] | None = None  # of a Python worker; on a cluster
     struck: Counter[tuple[Victim, str]] = field(default_factory=Counter)
     rows: int = 0
     batches: int = 0
@@ -64,10 +80,12 @@ class Campaign:
             limit=ROWS_IN_BATCH,
             sink_format=self.sink_format,
             options=self.options,
+            connection=self.connection,
         )
         self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": _SILENT})
         self._gauge = Gauge(bootstrap, [self._job.sink])
-        self._lives = Lives(self.directory, deaths=sum(kill.ends_life for kill in self.kills), settings=self.settings)
+        deaths = sum(kill.ends_life for kill in self.kills)
+        self._lives = Lives(self.directory, deaths=deaths, master=self.master, settings=self.settings)
         self._zombies: list[Zombies] = []
 
     def run(self) -> Tally:
@@ -91,18 +109,19 @@ class Campaign:
 
     def report(self, name: str, found: Tally) -> str:
         """Return what was killed where, and what came of it."""
-        points = list(dict.fromkeys(point for victim in Victim for v, point in self.struck if v is victim))
+        victims = [victim for victim in Victim if any(victim is struck for struck, _ in self.struck)]
+        points = list(dict.fromkeys(point for _, point in self.struck))
         width = max(map(len, points), default=0)
+
+        def line(head: str, cells: list[object]) -> str:
+            return f"  {head:{width}}" + "".join(f"{cell or '–':>9}" for cell in cells)
+
         lines = [
             f"{name}: {self.struck.total()} kills in {self.seconds:.0f} s, {self.rows} rows in {self.batches} "
             f"micro-batches, {len(self.failures)} times a query failed and was started again",
-            f"  {'kill -9 at':{width}}" + "".join(f"{victim:>8}" for victim in Victim),
-            *(
-                f"  {point:{width}}" + "".join(f"{self.struck[victim, point] or '–':>8}" for victim in Victim)
-                for point in points
-            ),
-            f"  {'in all':{width}}"
-            + "".join(f"{sum(n for (v, _), n in self.struck.items() if v is victim):>8}" for victim in Victim),
+            line("kill -9 at", [*victims]),
+            *(line(point, [self.struck[victim, point] for victim in victims]) for point in points),
+            line("in all", [sum(n for (v, _), n in self.struck.items() if v is victim) for victim in victims]),
             f"  rows lost {found.lost}, rows twice {found.twice}",
         ]
         return "\n".join(lines)
@@ -122,6 +141,10 @@ class Campaign:
                 assert strike is not None
                 with suppress(psutil.NoSuchProcess):
                     psutil.Process(strike.pid).kill()
+            case Victim.EXECUTOR:
+                assert strike is not None
+                assert self.kill_executor is not None
+                self.kill_executor(strike.pid)
             case Victim.SPARK:
                 self._life.kill_tree(freeze_workers=False).kill()
             case Victim.DRIVER:

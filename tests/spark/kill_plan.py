@@ -16,6 +16,7 @@ class Victim(StrEnum):
     SPARK = "Spark"  # the whole process tree
     DRIVER = "driver"  # and Java; the Python workers live on as zombies
     WORKER = "worker"  # the Python process that has come to the point: of a task, of the planner or of the commit
+    EXECUTOR = "executor"  # with the Spark worker above it and the Python workers below; on a cluster only
     BROKER = "broker"
 
 
@@ -38,8 +39,15 @@ POINTS = {
     Victim.WORKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, faults.A_REQUEST),
     Victim.BROKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, ANY_TIME),
 }
+#: On a cluster of several machines, where executors die apart from the driver.
+ON_A_CLUSTER = {
+    Victim.DRIVER: POINTS[Victim.DRIVER],
+    Victim.EXECUTOR: _IN_TASKS,
+    Victim.WORKER: (*_IN_TASKS, faults.A_REQUEST),
+    Victim.BROKER: POINTS[Victim.BROKER],
+}
 #: Of a hundred kills. A new Spark costs ten seconds, a new worker or broker one.
-SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.WORKER: 37, Victim.BROKER: 37}
+SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.EXECUTOR: 18, Victim.WORKER: 37, Victim.BROKER: 37}
 
 #: A batch of the campaign's size takes about so many requests.
 _REQUESTS_OF_A_BATCH = 40

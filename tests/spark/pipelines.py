@@ -35,6 +35,7 @@ class Job:
     tasks: int = 2
     sink_format: str = "faulty"
     options: dict[str, str] = field(default_factory=dict)  # of the writer
+    connection: dict[str, str] = field(default_factory=dict)  # of reader and writer, over `bootstrap`
     available_now: bool = False
     restarts: bool = True
 
@@ -68,9 +69,11 @@ def warm_up(spark):
 
 def start_query(spark, job):
     """Start the job's query."""
+    watched = {} if job.sink_format in AT_LEAST_ONCE else {"fault.directory": job.faults}
     rows = (
-        spark.readStream.format("exacta")
-        .option("kafka.bootstrap.servers", job.bootstrap)
+        spark.readStream.format("faulty" if watched else "exacta")
+        .options(**watched)
+        .options(**{"kafka.bootstrap.servers": job.bootstrap, **job.connection})
         .option("subscribe", job.source)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", job.limit)
@@ -78,14 +81,15 @@ def start_query(spark, job):
     )
     # Which task gets a row depends on chance, so a replay slices the batch differently.
     rows = rows.repartition(job.tasks).select("key", "value")
-    options = {"kafka.bootstrap.servers": job.bootstrap, "topic": job.sink, "checkpointLocation": job.checkpoint}
-    if job.sink_format in AT_LEAST_ONCE:
+    options = {"kafka.bootstrap.servers": job.bootstrap, **job.connection}
+    options |= {"topic": job.sink, "checkpointLocation": job.checkpoint}
+    if not watched:
         # These sinks come to no point of the protocol; what comes before them in the same task does.
         directory = job.faults
         rows = rows.mapInArrow(lambda batches: faults.halved(batches, directory), rows.schema)
     else:
         # Many requests for few rows.
-        options |= {"fault.directory": job.faults, "kafka.batch.size": "512"}
+        options |= {**watched, "kafka.batch.size": "512"}
     writer = rows.writeStream.format(job.sink_format).options(**options, **job.options)
     return (writer.trigger(availableNow=True) if job.available_now else writer).start()
 

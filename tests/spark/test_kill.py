@@ -18,7 +18,7 @@ SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
-def test_every_row_once_whatever_is_killed(tmp_path, reports):
+def test_killed_at_every_point_of_the_protocol(tmp_path, reports):
     with broker_process(tmp_path) as broker:
         campaign = Campaign(broker, tmp_path / "campaign", plan(SEED, KILLS))
         found = campaign.run()

@@ -69,15 +69,22 @@ def clean(
             _fail("the name of a query is not empty", _EXIT_USAGE)
         cluster = cluster_of(bootstrap_servers, command_config, client_id="exacta-clean")
         with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
-            found = cleaning.watch(client, name, watch)
-            _show(found)
-            if found.nothing:
-                if prefix is None and not found.transactions:
-                    typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+            sinks = cleaning.further_sinks(client, name)
+            if prefix is not None and sinks:  # for all that the cluster knows, they are jobs of their own
+                typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
+                sinks = []
+            found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
+            for each in found:
+                _show(each)
+            if prefix is None and not any(each.groups or each.transactions for each in found):
+                typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+            found = [each for each in found if not each.nothing]
+            if not found:
                 return
             if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
                 raise typer.Exit(_EXIT_NO)
-            _tell(name, cleaning.clean(client, name))
+            for each in found:
+                _tell(each.name, cleaning.clean(client, each.name))
     except OptionError as error:
         _fail(str(error), _EXIT_USAGE)
     except (ClientError, SinkError, CheckpointUnreadable, UnreadableDecision) as error:

@@ -4,7 +4,7 @@ A broker that is met in the wrong protocol only closes the connection, exactly l
 difference matters: the one is to be said at once, the other to be waited for. So the port is asked once more, in the
 other protocol; only a clear answer counts, and everything else means that the broker is away.
 
-Nothing secret is sent: no certificate of ours, no name, no password.
+Nothing secret is sent: no name and no password, and our certificate only as in every handshake.
 """
 
 from __future__ import annotations

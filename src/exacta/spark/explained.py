@@ -5,7 +5,7 @@ they refuse is a sentence already (`sink_errors.py`).
 
 Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
 `SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
-and nobody else's traceback is hidden. What we have no sentence for keeps its traceback.
+and nobody else's traceback is hidden. What is no error of the client or refusal of ours keeps its traceback.
 """
 
 from __future__ import annotations
@@ -84,17 +84,14 @@ def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
             only_the_sentence()
         raise error from None  # what led to it is in the log
     except ClientError as error:
-        sentence = sentence_for(error, bootstrap)
-        if sentence is None:
-            raise
         _log.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()
-        raise ClusterError(sentence) from None
+        raise ClusterError(sentence_for(error, bootstrap)) from None
 
 
-def sentence_for(error: ClientError, bootstrap: str) -> str | None:
-    """Return the sentence for an error of the client, or None where there is no better one than its own."""
+def sentence_for(error: ClientError, bootstrap: str) -> str:
+    """Return what an error of the client says to a user, with the remedy where we know one."""
     if isinstance(error, UnknownTopic):
         return f"topic '{error.topic}' does not exist on {bootstrap}: create it, or look at its name"
     cause = error.__cause__ if isinstance(error, DeadlineExceeded) else error
@@ -102,7 +99,8 @@ def sentence_for(error: ClientError, bootstrap: str) -> str | None:
         if cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{cause.what} found none on {bootstrap}, and the cluster creates none on demand: create it first"
         if cause.code in _NOT_PERMITTED:
-            return f"{bootstrap} does not permit {cause.what}: {cause.detail}{_prefix_hint(cause.code)}"
+            lacking = cause.detail or "a permission is missing"
+            return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"
     if isinstance(cause, SecurityFailed):
         return str(cause)
     if isinstance(error, DeadlineExceeded):
@@ -110,7 +108,7 @@ def sentence_for(error: ClientError, bootstrap: str) -> str | None:
             f"the cluster at {bootstrap} did not answer as it should for {_seconds(error)} ({cause}): are its brokers "
             "up, can they be reached from the driver and from every executor, and is 'kafka.bootstrap.servers' right?"
         )
-    return None
+    return f"{bootstrap} refused {error}" if isinstance(error, KafkaError) else str(error)
 
 
 def _prefix_hint(code: int) -> str:

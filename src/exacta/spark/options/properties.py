@@ -26,7 +26,8 @@ def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> Cluster:
             text = file.read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise OptionError(f"'{file}' cannot be read: {error}") from error
-        given |= {f"kafka.{key}": value for key, value in parse_properties(text).items() if key != "bootstrap.servers"}
+        found = {key.removeprefix("kafka."): value for key, value in parse_properties(text).items()}
+        given |= {f"kafka.{key}": value for key, value in found.items() if key != "bootstrap.servers"}
     return ConnectionOptions(**connection_values(parse(given, CONNECTION, "a connection"), "a connection")).cluster
 
 
