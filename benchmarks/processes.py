@@ -5,6 +5,7 @@ Ctrl-C in the terminal reaches the benchmark alone, which then ends the server i
 """
 
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -17,6 +18,8 @@ import psutil
 
 STOP_TIMEOUT_S = 30.0
 LOG_TAIL_LINES = 5
+LISTENING_PORTS = (20_000, 32_000)
+"""Below the ports of outgoing connections on Linux (from 32768) and elsewhere."""
 
 
 class ServerFailedError(Exception):
@@ -70,11 +73,14 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_rows(count: int, length: int) -> list[int]:
-    """Return so many TCP ports, each free together with the `length` - 1 that follow it."""
+    """Return so many TCP ports, each free together with the `length` - 1 that follow it.
+
+    They are below those that outgoing connections take, so that a server finds its port free also when it comes back.
+    """
     rows: list[int] = []
     while len(rows) < count:
-        first = free_ports(1)[0]
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+        first = random.randrange(*LISTENING_PORTS)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + length):
                 stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
             if all(abs(first - other) >= length for other in rows):

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.spark_connector.connector import CONNECTOR_VERSION, ConnectorUnavailableError, connector_jars
 
-import exacta.spark
 from benchmarks.__main__ import RESULTS
 from benchmarks.brokers import KafkaLauncher
 from benchmarks.kafka.distribution import CACHE, KafkaUnavailableError, fetch
@@ -52,10 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     cases = [case for name, case in CASES.items() if not options.case or name in options.case]
-    left_out = []
-    if not hasattr(exacta.spark, "write"):
-        cases = [case for case in cases if not case.alone]
-        left_out.append("small batches by the driver alone, which this version has not")
     scale, rounds = (SMOKE if options.smoke else Scale()), options.rounds or (1 if options.smoke else 3)
     try:
         with tempfile.TemporaryDirectory(prefix="benchmark-", dir=CACHE) as folder:
@@ -77,7 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         machine=machine,
         rounds=rounds,
         scale=scale,
-        left_out=left_out,
     )
     text = report.markdown(results, circumstances)
     print(f"\n{text}")

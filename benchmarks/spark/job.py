@@ -163,7 +163,13 @@ class Queries:
         from exacta.spark import write
 
         options = {"kafka.bootstrap.servers": self._turn.bootstrap, "topic": self._turn.output}
-        return rows.writeStream.foreachBatch(lambda batch, batch_id: write(batch, batch_id, options))
+
+        def by_driver(batch: Any, batch_id: int) -> None:
+            written = write(batch, batch_id, options)
+            if not written.alone:
+                raise ValueError(f"the driver was to write batch {batch_id} alone: {written}")
+
+        return rows.writeStream.foreachBatch(by_driver)
 
     def _usage(self) -> tuple[Usage | None, Usage | None]:
         return usage(self._spark_process), usage(self._broker) if self._broker is not None else None

@@ -26,7 +26,6 @@ class Circumstances:
     machine: Sequence[str]
     rounds: int
     scale: Scale
-    left_out: Sequence[str] = ()
 
 
 def markdown(results: Results, circumstances: Circumstances) -> str:
@@ -52,8 +51,6 @@ def markdown(results: Results, circumstances: Circumstances) -> str:
         "## Results",
         result_table(results),
     ]
-    if circumstances.left_out:
-        parts.append("\n".join(f"Left out: {line}." for line in circumstances.left_out))
     if failures := failure_lines(results):
         parts += ["## Failed", "\n".join(f"- {line}" for line in failures)]
     if costs := cost_table(results):

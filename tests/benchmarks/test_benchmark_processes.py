@@ -7,7 +7,15 @@ import time
 import psutil
 import pytest
 from benchmarks import machine
-from benchmarks.processes import ServerFailedError, accepts_connections, free_ports, listener, serving, usage
+from benchmarks.processes import (
+    ServerFailedError,
+    accepts_connections,
+    free_ports,
+    free_rows,
+    listener,
+    serving,
+    usage,
+)
 
 LISTEN = """
 import socket, sys
@@ -68,6 +76,11 @@ def test_usage_counts_children(tmp_path):
 def test_free_ports_differ():
     ports = free_ports(5)
     assert len(set(ports)) == 5
+
+
+def test_rows_of_free_ports_do_not_overlap():
+    ports = {first + index for first in free_rows(3, 4) for index in range(4)}
+    assert len(ports) == 12
 
 
 def test_machine_is_described_without_its_name(tmp_path):

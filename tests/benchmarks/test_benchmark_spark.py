@@ -57,7 +57,7 @@ def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both(tmp_path)
 def test_the_report_has_verdicts_settings_and_what_failed(tmp_path, broken):
     results = PretendedTurns(tmp_path, broken).run(list(CASES.values()), rounds=1)
     circumstances = report.Circumstances(
-        date="2026-11-21", command="c", versions=["v"], machine=["m"], rounds=1, scale=Scale(), left_out=["nothing"]
+        date="2026-11-21", command="c", versions=["v"], machine=["m"], rounds=1, scale=Scale()
     )
     text = report.markdown(results, circumstances)
     table, _, rest = text.partition("## Costs")
@@ -67,5 +67,4 @@ def test_the_report_has_verdicts_settings_and_what_failed(tmp_path, broken):
     assert "| 3.00 " in rows["small batch, by tasks"]
     assert "| not" in rows["small batch, by tasks"]
     assert "`spark.sql.adaptive.streaming.stateless.enabled`" in text
-    assert "Left out: nothing." in text
     assert ("small-driver with Exacta, round 1: RuntimeError: broken" in text) == (broken is not None)

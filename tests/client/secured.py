@@ -71,6 +71,8 @@ class Script:
     session_lifetime_ms: int = 0
     forged_signature: bool = False
     mechanisms: list[str] = field(default_factory=lambda: list(MECHANISMS))
+    hang_ups: int = 0  # how many requests are met so
+    answers_handshakes_anywhere: bool = False
     silent: bool = False  # what is asked once logged in is not answered
     connections: int = 0
     logins: int = 0
@@ -160,6 +162,9 @@ class _Session:
                 return self._handshake(request)
             case 36:
                 return self._authenticate(request)
+        if self._script.hang_ups:
+            self._script.hang_ups -= 1
+            return None
         if self._user is None or (self._ends_s is not None and time.monotonic() > self._ends_s):
             return None
         if header.api_key == 3:
@@ -175,7 +180,7 @@ class _Session:
         return FindCoordinatorResponse(error_code=code, node_id=1, host="127.0.0.1", port=self._port)
 
     def _handshake(self, request):
-        if not self._login:
+        if not self._login and not self._script.answers_handshakes_anywhere:
             return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
         if request.mechanism not in self._script.mechanisms:
             return SaslHandshakeResponse(

@@ -6,11 +6,13 @@ from confluent_kafka import Producer
 
 from exacta.client import fetcher
 from exacta.client.committed import visible_batches
+from exacta.client.connection import Connection
 from exacta.client.deadline import Deadline
 from exacta.client.fetcher import TopicReplaced, fetch_range, fetch_request, send_fetch
 from exacta.client.routing import Client
 from exacta.client.topics import READ_COMMITTED
 from exacta.client.transactions import TopicPartition
+from exacta.protocol.messages.k01_fetch import FetchRequest
 from tests.spark.clusters import make_anew, new_topic
 
 
@@ -36,11 +38,9 @@ def test_a_topic_is_named_by_its_id_where_both_sides_can(newest, topic_id, versi
     assert wire.sent == [(version, topic_id or bytes(16))]
 
 
-def rows(client, topic, end, topic_id):
-    found = []
-    for fetched in fetch_range(
-        client, TopicPartition(topic, 0), 0, end, isolation_level=READ_COMMITTED, topic_id=topic_id
-    ):
+def rows(client, topic, end, topic_id, partition=0):
+    found, of = [], TopicPartition(topic, partition)
+    for fetched in fetch_range(client, of, 0, end, isolation_level=READ_COMMITTED, topic_id=topic_id):
         for _, batch in visible_batches(fetched.records, fetched.aborted, committed_only=True):
             found += [record.value for record in DefaultRecordBatch(bytes(batch))]
     return found
@@ -71,3 +71,32 @@ def test_what_is_known_of_a_topic_may_be_older_than_its_id(bootstrap, monkeypatc
         for client in (early, late):
             with pytest.raises(TopicReplaced, match=f"topic '{topic}' was deleted and made anew"):
                 rows(client, topic, 1, old)
+
+
+def test_a_range_fetched_by_topic_id(monkeypatch):
+    """From the mock cluster of librdkafka, several brokers that take ids."""
+    producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
+    servers = ",".join(f"{broker.host}:{broker.port}" for broker in producer.list_topics(timeout=10).brokers.values())
+    for value in (b"a", b"b"):
+        producer.produce("orders", value=value, partition=2)
+        producer.flush()
+    versions = []
+    send = Connection.send
+
+    def noted(self, request, deadline, *, version=None):
+        if isinstance(request, FetchRequest):
+            versions.append(version)
+        send(self, request, deadline, version=version)
+
+    monkeypatch.setattr(Connection, "send", noted)
+    monkeypatch.setattr(fetcher, "_OUTDATED_FOR_MS", 100.0)
+    with Client(servers) as client:
+        client.partitions(["orders"])
+        topic_id = client.topic_id("orders")
+        assert topic_id is not None
+        assert rows(client, "orders", 2, topic_id, partition=2) == [b"a", b"b"]
+        assert set(versions) == {13}
+        with pytest.raises(TopicReplaced):
+            rows(client, "orders", 2, b"another topic id", partition=2)
+        assert rows(client, "orders", 2, None, partition=2) == [b"a", b"b"]
+        assert set(versions) == {12, 13}

@@ -236,6 +236,14 @@ def test_a_broker_that_is_away_is_waited_for(script, certificates):
         client.nodes()
 
 
+def test_a_broker_that_hangs_up_once_is_asked_again_and_not_taken_for_one_that_wants_a_login(script):
+    script.hang_ups = 1
+    script.answers_handshakes_anywhere = True
+    with ScriptedBroker(script) as broker, Client(broker.address, call_timeout_ms=5_000) as client:
+        assert client.nodes() == [1]
+        assert script.hang_ups == 0
+
+
 def test_a_renewal_waits_until_nothing_is_in_flight(script):
     script.session_lifetime_ms = 60_000
     with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:

@@ -227,6 +227,29 @@ class TestTransactions:
         described = wire.ask(m.DescribeTransactionsRequest(transactional_ids=["x"]), 0).transaction_states[0]
         assert (described.transaction_state, described.topics) == ("CompleteCommit", [])
 
+    @pytest.mark.parametrize(
+        ("pattern", "listed"),
+        [
+            ("job-a-.*", ["job-a-0", "job-a-1"]),
+            ("job-.", []),  # the whole name is meant
+            (r"job\-a\-0", ["job-a-0"]),
+            ("job-(a|b)-0|nobody", ["job-a-0", "job-b-0"]),
+            ("", ["job-a-0", "job-a-1", "job-b-0"]),
+            (None, ["job-a-0", "job-a-1", "job-b-0"]),
+            ("(([a-z]+-)+)+!", []),  # Python's re would still be at it tomorrow
+        ],
+    )
+    def test_listing_by_name(self, wire: Wire, pattern: str | None, listed: list[str]) -> None:
+        for name in ("job-a-0", "job-a-1", "job-b-0", *(() if listed else ("a-" * 200,))):
+            Producer(wire, name)
+        request = k66_list_transactions.ListTransactionsRequest(transactional_id_pattern=pattern)
+        assert [each.transactional_id for each in wire.ask(request, 2).transaction_states] == listed
+
+    @pytest.mark.parametrize("pattern", ["(", "a{1000}{1000}", r"(a)\1", "((a{100}){100}){100}"])
+    def test_a_pattern_that_is_none_or_too_large(self, wire: Wire, pattern: str) -> None:
+        request = k66_list_transactions.ListTransactionsRequest(transactional_id_pattern=pattern)
+        assert wire.ask(request, 2).error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
 
 class TestOffsets:
     @pytest.mark.parametrize("version", range(2, 7))

@@ -14,11 +14,17 @@ def bootstrap():
 
 
 @pytest.fixture(params=["one by one"] if ELSEWHERE or ON_KAFKA else ["at once", "one by one"])
-def way(request, monkeypatch):
+def way(request):
     """How the sink ends a batch's transactions: Exacta knows both ways, any other cluster the second."""
     if request.param == "one by one":
-        monkeypatch.setattr("exacta.spark.at_once.can_end_at_once", lambda *_: False)
+        request.getfixturevalue("one_by_one")
     return request.param
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """The sink ends the transactions of a decided batch one by one, as on Apache Kafka."""
+    monkeypatch.setattr("exacta.spark.at_once.can_end_at_once", lambda *_: False)
 
 
 @pytest.fixture(scope="module")

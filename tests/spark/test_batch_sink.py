@@ -12,6 +12,7 @@ from exacta.spark.batch_sink import ExactaBatchWriter
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
+from exacta.spark.query_records import QueryRecords
 from exacta.spark.sink_errors import NewerDriver, SinkError
 from tests.spark.clusters import held_back, new_topic, read_committed
 
@@ -106,13 +107,14 @@ def test_losing_attempts_are_swept_by_the_commit(work):
 
 def test_a_commit_that_raises_before_the_decision_is_aborted(work, monkeypatch):
     messages = [work.task(task, [task]) for task in range(2)]
-    monkeypatch.setattr(SinkDriver, "decide", lambda *_: pytest.fail("killed here"))
+    monkeypatch.setattr(QueryRecords, "put_decision", lambda *_: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         work.copy().commit(messages)
     work.copy().abort(messages)
     assert (work.held_back(), work.open(), work.rows()) == ({}, [], [])
 
 
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("ended", [0, 1, 2])
 def test_a_driver_that_dies_between_the_decision_and_the_last_end(work, monkeypatch, ended):
     """What was decided is told by the record; whoever takes the job over, commits the rest."""

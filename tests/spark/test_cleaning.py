@@ -179,6 +179,24 @@ def test_the_command_shows_asks_and_cleans(query, tmp_path):
     )
 
 
+def test_the_command_cleans_further_sinks_of_a_query_but_no_other_job(query):
+    name = query.names.name
+    sink = Query(query.client.bootstrap)
+    sink.names = QueryNames(f"{name}.second")
+    commit(query, 0)
+    decide_and_die(sink, 0)
+    by_name = run(query, "--prefix", name, answer="n\n")
+    assert by_name.stdout.startswith(f"not looked at: {name}.second; ")
+    assert not find(sink.client, f"{name}.second").nothing
+    done = run(query, "--query", name, "--yes")
+    assert done.exit_code == 0
+    assert f"query {name}.second is removed: batch 0 was the last" in done.stdout
+    check_nothing_left(query)
+    check_nothing_left(sink)
+    assert sink.rows() == [0, 1]
+    sink.client.close()
+
+
 def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
     done = run(query, "--query", "nobody")
     assert done.exit_code == 0
@@ -187,6 +205,31 @@ def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
         "a query that sets option 'transactional.id.prefix' is found by --prefix",
     ]
     assert run(query, "--prefix", "nobody").stdout == "nothing of query nobody is there\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "message"),
+    [
+        ("# how to connect\nsecurity.protocol=PLAINTEXT\nkafka.request.timeout.ms = 5000\n", 0, None),
+        (
+            "request.timeout.mss=5",
+            2,
+            "format \"exacta\" does not know option 'kafka.request.timeout.mss' for a connection",
+        ),
+        ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n", 2, "option 'kafka.security.protocol' SASL_SSL needs"),
+        ("nonsense", 2, "format \"exacta\" does not know option 'kafka.nonsense' for a connection"),
+        (None, 2, "'"),
+    ],
+)
+def test_how_the_command_connects(query, tmp_path, config, code, message):
+    file = tmp_path / "client.properties"
+    if config is not None:
+        file.write_text(config)
+    done = run(query, "--query", "nobody", "--command-config", str(file))
+    assert done.exit_code == code
+    if message is not None:
+        assert done.stderr.startswith(f"exacta: {message}")
+        assert done.stderr.count("\n") == 1
 
 
 def test_the_command_tells_of_a_torn_batch(query):
@@ -218,7 +261,7 @@ def test_the_command_refuses_a_query_that_runs(query, monkeypatch):
         (["--query", "a", "--prefix", "b"], 2, "give one of --query, --checkpoint and --prefix"),
         (["--query", " "], 2, "the name of a query is not empty"),
         (["--checkpoint", "/nowhere"], 1, "the query's id could not be read from the checkpoint at '/nowhere'"),
-        (["--query", "a", "--bootstrap-servers", "nonsense"], 2, "--bootstrap-servers: 'nonsense' in"),
+        (["--query", "a", "--bootstrap-servers", "nonsense"], 2, "option 'kafka.bootstrap.servers': 'nonsense' in"),
         (["--query", "a", "--bootstrap-servers", "127.0.0.1:1"], 1, "gave up after"),
     ],
 )

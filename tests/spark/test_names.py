@@ -26,3 +26,10 @@ def test_the_groups_of_a_query():
     assert all(names.is_group(group) for group in (*decision, names.marker_group(3)))
     assert [group for group in (*decision, names.marker_group(3)) if names.is_decision_group(group)] == decision
     assert not any(names.is_group(group) for group in (other.decision_group(0), other.marker_group(0), "a-", "a-x"))
+
+
+def test_further_sinks_of_a_query():
+    names = QueryNames("a")
+    assert names.sink_in("a.one-driver") == names.sink_in("a.one-manifest") == "a.one"
+    assert names.sink_in("a.one-two-driver") == "a.one-two"
+    assert [names.sink_in(each) for each in ("a-driver", "a.one-0", "ab.one-driver", "a.one-0-0")] == [None] * 4

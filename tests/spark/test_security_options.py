@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.spark import connect
 from exacta.spark.options import OptionError, sink_options, source_options
 from exacta.spark.options.jaas import parse_jaas
+from exacta.spark.options.properties import cluster_of
 
 SERVERS = {"kafka.bootstrap.servers": "a:1", "topic": "t"}
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="s3cret";'
@@ -216,3 +217,35 @@ def test_logins_that_are_refused(value, sentence):
 def test_any_password_can_be_quoted(password):
     quoted = password.replace("\\", "\\\\").replace('"', '\\"')
     assert parse_jaas("o", SCRAM.replace("s3cret", quoted)).password == password
+
+
+def test_the_file_that_kafkas_tools_take(tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# ours\n! and theirs\n\nsecurity.protocol = SASL_SSL\nsasl.mechanism:SCRAM-SHA-512\nbootstrap.servers=b:2\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '    username="alice" password="s3cret";\n'
+        "ssl.truststore.location /a\\u0062\\:c\n"
+    )
+    expected = Security(
+        tls=Tls(truststore=TrustStore(location="/ab:c")),
+        sasl=Sasl(mechanism="SCRAM-SHA-512", username="alice", password="s3cret"),
+    )
+    assert cluster_of("a:1", file, client_id="me") == Cluster(bootstrap="a:1", security=expected, client_id="me")
+    assert cluster_of("a:1", None, client_id="me") == Cluster(bootstrap="a:1", client_id="me")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("linger.ms=5", "does not know option 'kafka.linger.ms' for a connection"),
+        ("sasl.mechanism=PLAIN", "'kafka.sasl.mechanism' has no effect"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_refused(tmp_path, text, sentence):
+    file = tmp_path / "client.properties"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(OptionError, match=sentence):
+        cluster_of("a:1", file, client_id="me")

@@ -50,6 +50,29 @@ def test_a_topic_made_anew_with_as_many_rows_is_read_too(bootstrap, prompt):
     assert len(rows_between(tolerant, first, again)) == 2
 
 
+def test_a_topic_that_was_moved_with_its_offsets_goes_on(bootstrap, prompt):
+    """As by a mirror that keeps offsets: another cluster, another id, the same records."""
+    topic = new_topic(bootstrap, 1)
+    produced(bootstrap, topic, 2)
+    strict = reader_of(bootstrap, subscribe=topic)
+    first = strict.latestOffset(strict.initialOffset(), ReadAllAvailable())
+    make_anew(bootstrap, topic)
+    produced(bootstrap, topic, 4)
+    with pytest.raises(DataLost, match=r"or option 'check\.topic\.ids' to false where it was moved"):
+        strict.latestOffset(first, ReadAllAvailable())
+    moved = reader_of(bootstrap, subscribe=topic, check__topic__ids="false")
+    end = moved.latestOffset(first, ReadAllAvailable())
+    assert topic_ids_in(end) != topic_ids_in(first)
+    for reader in (moved, strict):  # also if the batch is replayed without the option
+        assert [row["offset"] for row in rows_between(reader, first, end)] == [2, 3]
+    assert strict.latestOffset(end, ReadAllAvailable()) == end
+    # A batch that was planned before the move.
+    planned = {**offsets_of(end), **{name: {} for name in first if "#" in name}}
+    assert [row["offset"] for row in rows_between(moved, first, planned)] == [2, 3]
+    with pytest.raises(DataLost):
+        rows_between(strict, first, planned)
+
+
 def test_a_topic_made_anew_between_planning_and_reading(bootstrap, prompt):
     topic = new_topic(bootstrap, 1)
     produced(bootstrap, topic, 2)

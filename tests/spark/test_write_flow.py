@@ -173,7 +173,7 @@ def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):
     with pytest.raises(OptionError, match="set option 'checkpointLocation' to the query's"):
         write(Frame(range(10)), 0, options)
     query_id = (query.checkpoint / "metadata").read_text().split('"')[3]
-    running = RunningQuery(query_id, 0, "run", f"file:{query.checkpoint}")
+    running = RunningQuery(query_id, 0, f"file:{query.checkpoint}")
     monkeypatch.setattr(foreach_batch, "running_query", lambda _: running)
     with pytest.raises(OptionError, match="write was called for batch 1 while Spark runs batch 0"):
         write(Frame(range(10)), 1, options)

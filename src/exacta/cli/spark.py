@@ -1,5 +1,6 @@
 """`exacta spark …`: what is done by hand for a Spark query. The work is in `exacta.spark`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +31,14 @@ def clean(
         str | None,
         typer.Option(metavar="NAME", help="What option 'transactional.id.prefix' was set to.", show_default=False),
     ] = None,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="How the cluster is reached (security.protocol and so on), as Kafka's own tools take it.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     watch: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
@@ -46,30 +55,38 @@ def clean(
     if len(given) != 1:
         _fail("give one of --query, --checkpoint and --prefix", _EXIT_USAGE)
     from exacta.client.errors import ClientError
-    from exacta.client.routing import BadBootstrap, Client
-    from exacta.client.security import Cluster
+    from exacta.client.routing import Client
     from exacta.spark import cleaning
     from exacta.spark.checkpoint import CheckpointUnreadable, query_id
     from exacta.spark.decision import UnreadableDecision
+    from exacta.spark.options import OptionError
+    from exacta.spark.options.properties import cluster_of
     from exacta.spark.sink_errors import SinkError
 
     try:
         name = given[0] if checkpoint is None else query_id(checkpoint)
         if not name.strip():
             _fail("the name of a query is not empty", _EXIT_USAGE)
-        cluster = Cluster(bootstrap=bootstrap_servers, client_id="exacta-clean")
+        cluster = cluster_of(bootstrap_servers, command_config, client_id="exacta-clean")
         with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
-            found = cleaning.watch(client, name, watch)
-            _show(found)
-            if found.nothing:
-                if prefix is None and not found.transactions:
-                    typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+            sinks = cleaning.further_sinks(client, name)
+            if prefix is not None and sinks:  # for all that the cluster knows, they are jobs of their own
+                typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
+                sinks = []
+            found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
+            for each in found:
+                _show(each)
+            if prefix is None and not any(each.groups or each.transactions for each in found):
+                typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+            found = [each for each in found if not each.nothing]
+            if not found:
                 return
             if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
                 raise typer.Exit(_EXIT_NO)
-            _tell(name, cleaning.clean(client, name))
-    except BadBootstrap as error:
-        _fail(f"--bootstrap-servers: {error}", _EXIT_USAGE)
+            for each in found:
+                _tell(each.name, cleaning.clean(client, each.name))
+    except OptionError as error:
+        _fail(str(error), _EXIT_USAGE)
     except (ClientError, SinkError, CheckpointUnreadable, UnreadableDecision) as error:
         _fail(str(error), _EXIT_NO)
 

@@ -4,7 +4,7 @@ A broker that is met in the wrong protocol only closes the connection, exactly l
 difference matters: the one is to be said at once, the other to be waited for. So the port is asked once more, in the
 other protocol; only a clear answer counts, and everything else means that the broker is away.
 
-Nothing secret is sent: no certificate of ours, no name, no password.
+Nothing secret is sent: no name and no password, and our certificate only as in every handshake.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+from collections.abc import Iterator
 from typing import Any
 
 from exacta.client import tls
@@ -19,6 +20,7 @@ from exacta.client.errors import AuthenticationFailed, SecurityFailed, TlsFailed
 from exacta.client.security import Security, Tls
 from exacta.protocol import codec
 from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
 from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.schema import Message
@@ -26,6 +28,9 @@ from exacta.protocol.schema import Message
 _PATIENCE_S = 2.0
 _LARGEST_ANSWER_BYTES = 1024 * 1024
 _CLIENT_ID = "exacta-spark"
+#: An answer that is none.
+_UNCLEAR = (codec.DecodeError, ConnectionError, ssl.SSLError, TlsFailed)
+_METADATA_VERSION = 4  # every broker that we speak to knows it
 
 
 def why_closed(host: str, port: int, security: Security) -> SecurityFailed | None:
@@ -91,19 +96,26 @@ def _alert(host: str, port: int, configured: Tls) -> TlsFailed | None:
 
 
 def _wants_login(host: str, port: int, security: Security) -> list[str]:
-    """Return the mechanisms of a port that wants a login, none where it wants none."""
-    with (
-        contextlib.ExitStack() as stack,
-        contextlib.suppress(codec.DecodeError, ConnectionError, ssl.SSLError, TlsFailed),
-    ):
-        stream = stack.enter_context(_open(host, port))
-        if security.tls is not None:
-            stream = stack.enter_context(tls.wrap(stream, security.tls, host, port))
+    """Return the mechanisms of a port that hangs up on requests without a login, none of any other."""
+    with contextlib.suppress(*_UNCLEAR), _secured(host, port, security) as stream:
+        # Some brokers answer the handshake also where they want no login; then they answer this too.
+        _ask(stream, MetadataRequest(topics=[]), _METADATA_VERSION, MetadataResponse)
+        return []
+    with contextlib.suppress(*_UNCLEAR), _secured(host, port, security) as stream:
         answer = _ask(stream, SaslHandshakeRequest(mechanism="?"), 1, SaslHandshakeResponse)
         # A port without login says ILLEGAL_SASL_STATE.
         if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
             return list(answer.mechanisms)
     return []
+
+
+@contextlib.contextmanager
+def _secured(host: str, port: int, security: Security) -> Iterator[socket.socket]:
+    with contextlib.ExitStack() as stack:
+        stream = stack.enter_context(_open(host, port))
+        if security.tls is not None:
+            stream = stack.enter_context(tls.wrap(stream, security.tls, host, port))
+        yield stream
 
 
 def _open(host: str, port: int) -> socket.socket:

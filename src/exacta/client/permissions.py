@@ -13,14 +13,17 @@ from exacta.protocol.messages.k00_produce import ProduceRequest
 from exacta.protocol.messages.k01_fetch import FetchRequest
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest
 from exacta.protocol.messages.k03_metadata import MetadataRequest
+from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
+from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.schema import Message
 
@@ -42,10 +45,13 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (FetchRequest, _TOPIC): "Read",
     (ListOffsetsRequest, _TOPIC): "Describe",
     (MetadataRequest, _TOPIC): "Describe",
+    (OffsetCommitRequest, _GROUP): "Read",
+    (OffsetCommitRequest, _TOPIC): "Read",
     (OffsetFetchRequest, _GROUP): "Describe",
     (OffsetFetchRequest, _TOPIC): "Describe",
     (FindCoordinatorRequest, _GROUP): "Describe",
     (FindCoordinatorRequest, _TRANSACTIONAL_ID): "Describe",
+    (ListGroupsRequest, _CLUSTER): "Describe",
     (CreateTopicsRequest, _TOPIC): "Create",
     (CreateTopicsRequest, _CLUSTER): "Create",
     (InitProducerIdRequest, _TRANSACTIONAL_ID): "Write",
@@ -58,6 +64,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (TxnOffsetCommitRequest, _GROUP): "Read",
     (TxnOffsetCommitRequest, _TOPIC): "Read",
     (EndTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
 }
 
@@ -81,7 +88,7 @@ def _named_in(request: Message, code: int) -> list[str]:
         topics = _first(request, "topics", "topic_data", "v3_and_below_topics") or ()
         return [name for topic in topics if (name := _first(topic, "name", "topic"))]
     if code == _GROUP:
-        found = _first(request, "group_id", "key")
+        found = _first(request, "group_id", "groups_names", "key")
     else:
         found = _first(request, "transactional_id", "v3_and_below_transactional_id", "transactional_ids", "key")
     return list(found) if isinstance(found, list) else [found] if found else []

@@ -7,8 +7,8 @@ through `exacta.client` and never imports the broker.
 
 from __future__ import annotations
 
-from exacta.spark.foreach_batch import Written, write
+from exacta.spark.foreach_batch import WrittenBatch, write
 from exacta.spark.one_task_per_partition import one_task_per_partition
 from exacta.spark.session import register, session, watch_offsets
 
-__all__ = ["Written", "one_task_per_partition", "register", "session", "watch_offsets", "write"]
+__all__ = ["WrittenBatch", "one_task_per_partition", "register", "session", "watch_offsets", "write"]

@@ -88,6 +88,13 @@ def find(client: Client, name: str) -> Leftovers:
     )
 
 
+def further_sinks(client: Client, name: str) -> list[str]:
+    """Return the names of further sinks that a query has or had, by what `exacta.spark.write` calls them."""
+    names, prefix = QueryNames(name), f"{name}."
+    found = [*list_transactions(client, prefix, states=()), *list_groups(client, prefix)]
+    return sorted({sink for each in found if (sink := names.sink_in(each)) is not None})
+
+
 def watch(client: Client, name: str, seconds: float, pause: Callable[[float], None] = time.sleep) -> Leftovers:
     """Return what a query has left, after watching it for so long; raises `StillRunning` where something moves."""
     before = find(client, name)

@@ -5,7 +5,7 @@ they refuse is a sentence already (`sink_errors.py`).
 
 Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
 `SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
-and nobody else's traceback is hidden. What we have no sentence for keeps its traceback.
+and nobody else's traceback is hidden. What is no error of the client or refusal of ours keeps its traceback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from exacta.client.errors import ClientError, DeadlineExceeded, KafkaError
+from exacta.client.errors import ClientError, DeadlineExceeded, KafkaError, SecurityFailed
 from exacta.client.routing import UnknownTopic
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.checkpoint import CheckpointUnreadable
@@ -29,16 +29,12 @@ _log = logging.getLogger("exacta.spark")
 
 _SENTENCES = (SinkError, OptionError, CheckpointUnreadable, UnreadableDecision)
 
-_NEEDED = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Write and Describe on the topic",
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
-        "Write and Describe on transactional ids with the prefix of this query (its id, or what option "
-        "'transactional.id.prefix' says)"
-    ),
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Read on groups with the prefix of this query (as its transactional ids)",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "IdempotentWrite on the cluster",
+#: Of these a query has several, and gives them names that all begin in the same way.
+_PREFIXED = {
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional ids",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "groups",
 }
-
+_NOT_PERMITTED = frozenset({*_PREFIXED, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -88,32 +84,40 @@ def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
             only_the_sentence()
         raise error from None  # what led to it is in the log
     except ClientError as error:
-        sentence = sentence_for(error, bootstrap)
-        if sentence is None:
-            raise
         _log.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()
-        raise ClusterError(sentence) from None
+        raise ClusterError(sentence_for(error, bootstrap)) from None
 
 
-def sentence_for(error: ClientError, bootstrap: str) -> str | None:
-    """Return the sentence for an error of the client, or None where there is no better one than its own."""
+def sentence_for(error: ClientError, bootstrap: str) -> str:
+    """Return what an error of the client says to a user, with the remedy where we know one."""
     if isinstance(error, UnknownTopic):
         return f"topic '{error.topic}' does not exist on {bootstrap}: create it, or look at its name"
     cause = error.__cause__ if isinstance(error, DeadlineExceeded) else error
     if isinstance(cause, KafkaError):
         if cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{cause.what} found none on {bootstrap}, and the cluster creates none on demand: create it first"
-        needed = _NEEDED.get(ErrorCode(cause.code)) if cause.code in _NEEDED else None
-        if needed is not None:
-            return f"{bootstrap} does not permit {cause.what}: the user of this job needs {needed}"
+        if cause.code in _NOT_PERMITTED:
+            lacking = cause.detail or "a permission is missing"
+            return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"
+    if isinstance(cause, SecurityFailed):
+        return str(cause)
     if isinstance(error, DeadlineExceeded):
         return (
             f"the cluster at {bootstrap} did not answer as it should for {_seconds(error)} ({cause}): are its brokers "
             "up, can they be reached from the driver and from every executor, and is 'kafka.bootstrap.servers' right?"
         )
-    return None
+    return f"{bootstrap} refused {error}" if isinstance(error, KafkaError) else str(error)
+
+
+def _prefix_hint(code: int) -> str:
+    if code not in _PREFIXED:
+        return ""
+    return (
+        f", and the same for all {_PREFIXED[ErrorCode(code)]} of this query: they begin with its id, or with what "
+        "option 'transactional.id.prefix' says"
+    )
 
 
 def _seconds(error: DeadlineExceeded) -> str:

@@ -28,7 +28,7 @@ from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
-from exacta.spark.running_query import RunningQuery, running_query
+from exacta.spark.running_query import RunningQuery, run_id, running_query
 from exacta.spark.sink_memory import SinkMemory, memory_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _TOO_MUCH = "spark.driver.maxResultSize"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenBatch:
     """What a call of `write` did."""
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
@@ -57,7 +57,9 @@ class Written:
         return not self.tasks and not self.replayed
 
 
-def write(batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | None = None, **named: object) -> Written:
+def write(
+    batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | None = None, **named: object
+) -> WrittenBatch:
     """Write a micro-batch of a streaming query exactly once; to be called from a function of `foreachBatch`.
 
     `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. Raises
@@ -70,12 +72,12 @@ def write(batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | No
         from exacta.spark.batch_sink import without_checkpoint
 
         _save(batch_df, without_checkpoint(given))
-        return Written(None, tasks=1)
+        return WrittenBatch(None, tasks=1)
     query = running_query(batch_df)
     sink = _located(wanted, query, batch_id)
     with explained(sink.bootstrap, in_worker=False):
         call = _Call(batch_df, batch_id, wanted, sink, given)
-        memory = memory_of(call.name, None if query is None else query.run_id)
+        memory = memory_of(call.name, run_id(batch_df, call.query_id))
         with memory.writing(batch_id):
             return call.run(memory)
 
@@ -89,8 +91,8 @@ class _Call:
         from exacta.spark.sink import driver_of
 
         assert sink.checkpoint_location is not None
-        query_id = checkpoint.query_id(sink.checkpoint_location)
-        self.name = sink.name or query_id
+        self.query_id = checkpoint.query_id(sink.checkpoint_location)
+        self.name = sink.name or self.query_id
         if wanted.sink_name is not None:
             # A dot, not a hyphen: so it is no task's name.
             self.name = f"{self.name}.{wanted.sink_name}"
@@ -103,7 +105,7 @@ class _Call:
         self._reads = checkpoint.digest_of_batch(sink.checkpoint_location, batch_id)
         self._driver: SinkDriver = driver_of(self._client, self._sink)
 
-    def run(self, memory: SinkMemory) -> Written:
+    def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""
         from exacta.spark.whole_batch import in_part, is_committed, write_alone
 
@@ -111,7 +113,7 @@ class _Call:
         batch_id = self._batch_id
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
             _log.info("batch %d of query %s is committed already: nothing was computed", batch_id, self.name)
-            return Written(self._decided_rows(), tasks=0, replayed=True)
+            return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
         most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
         if most_rows and not in_part(prepared, batch_id):
             table = _rows_up_to(self._batch_df, most_rows)
@@ -126,12 +128,12 @@ class _Call:
                     reads=self._reads,
                 )
                 memory.wrote_alone(rows, table.nbytes)
-                return Written(rows, tasks=0)
+                return WrittenBatch(rows, tasks=0)
             if table is None:
                 memory.was_too_much()
         return self._by_tasks(prepared, memory)
 
-    def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> Written:
+    def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> WrittenBatch:
         from exacta.spark.batch_sink import JOB_OPTION, Job
 
         assert self._sink.checkpoint_location is not None
@@ -145,9 +147,9 @@ class _Call:
         decision = self._driver.records.decision()
         if decision is None or decision.batch_id != self._batch_id:
             memory.wrote_by_tasks(0)
-            return Written(0, tasks=1)  # no rows, so nothing was decided
+            return WrittenBatch(0, tasks=1)  # no rows, so nothing was decided
         memory.wrote_by_tasks(decision.rows)
-        return Written(decision.rows, tasks=decision.tasks)
+        return WrittenBatch(decision.rows, tasks=decision.tasks)
 
     def _decided_rows(self) -> int | None:
         decision = self._driver.records.decision()

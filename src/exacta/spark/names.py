@@ -64,6 +64,14 @@ class QueryNames:
         found = self._group.fullmatch(group)
         return found is not None and found[2] is not None
 
+    def sink_in(self, found: str) -> str | None:
+        """Return the name of a further sink of this query that a transactional id or group tells of, or None.
+
+        Such a sink is a query of its own on the cluster, by the name of this one, a dot and its own.
+        """
+        match = re.fullmatch(rf"({re.escape(self.name)}\..+)-(driver|manifest)", found)
+        return None if match is None else match[1]
+
 
 def shown_ids(transactional_ids: Sequence[str]) -> str:
     """Return transactional ids as a log shows them: the first ones, and how many more there are."""

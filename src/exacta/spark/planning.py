@@ -158,7 +158,8 @@ def check_not_replaced(topics: Sequence[str]) -> None:
     if topics:
         raise DataLost(
             f"topic '{topics[0]}' was deleted and made anew since the query read it: what it had not read yet is gone; "
-            f"{REMEDY} (the new topic is then read from its beginning)"
+            f"{REMEDY} (the new topic is then read from its beginning), or option 'check.topic.ids' to false where it "
+            "was moved here with its offsets"
         )
 
 

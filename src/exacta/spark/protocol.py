@@ -110,7 +110,7 @@ class SinkDriver:
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_origin(decision.query_id, decision.location, decision.batch_id)
-        else:
+        elif self._location:  # a batch job has none, and is always new
             self._say_new()
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None

@@ -1,13 +1,13 @@
 """The streaming query that runs a function of `foreachBatch`, as far as it can be found from inside that function.
 
-Owns the look into Spark's driver, and its limits: classic Spark only, and only from the thread in which Spark calls the
-function (or a thread that inherits its local properties). A function of Spark Connect runs in a worker of the server,
-to which Spark tells nothing about the query.
+Owns the look into Spark's driver, and its limits: classic Spark only, and which query it is only from the thread in
+which Spark calls the function (or a thread that inherits its local properties). A function of Spark Connect runs in a
+worker of the server, to which Spark tells nothing about the query.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,24 +18,39 @@ class RunningQuery(NamedTuple):
 
     query_id: str
     batch_id: int
-    run_id: str | None  # of this start of it; None: not told
     checkpoint_location: str | None
 
 
 def running_query(batch_df: DataFrame) -> RunningQuery | None:
     """Return the query that `batch_df` is a micro-batch of, or None where that cannot be told."""
-    session = batch_df.sparkSession
-    java_session = getattr(session, "_jsparkSession", None)
-    if java_session is None:  # Spark Connect
+    if _java_session(batch_df) is None:
         return None
-    context = session.sparkContext
+    context = batch_df.sparkSession.sparkContext
     query_id = context.getLocalProperty("sql.streaming.queryId")
     batch_id = context.getLocalProperty("streaming.sql.batchId")
     if query_id is None or batch_id is None:
         return None
-    jvm = context._jvm
+    execution = _execution(batch_df, query_id)
+    location = None if execution is None else str(execution.resolvedCheckpointRoot())
+    return RunningQuery(query_id, int(batch_id), location)
+
+
+def run_id(batch_df: DataFrame, query_id: str) -> str | None:
+    """Return the id of this start of a query, from whatever thread; None in Spark Connect.
+
+    There each start has a process of its own.
+    """
+    execution = None if _java_session(batch_df) is None else _execution(batch_df, query_id)
+    return None if execution is None else str(execution.runId().toString())
+
+
+def _java_session(batch_df: DataFrame) -> Any:
+    """Return the session of classic Spark's driver, or None in Spark Connect."""
+    return getattr(batch_df.sparkSession, "_jsparkSession", None)
+
+
+def _execution(batch_df: DataFrame, query_id: str) -> Any:
+    jvm = batch_df.sparkSession.sparkContext._jvm
     assert jvm is not None
-    execution = java_session.sharedState().activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id))
-    if execution is None:
-        return RunningQuery(query_id, int(batch_id), None, None)
-    return RunningQuery(query_id, int(batch_id), execution.runId().toString(), str(execution.resolvedCheckpointRoot()))
+    active = _java_session(batch_df).sharedState().activeStreamingQueries()
+    return active.get(jvm.java.util.UUID.fromString(query_id))

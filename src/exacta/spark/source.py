@@ -139,8 +139,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     @in_a_sentence
     def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
         """Return the tasks that read what lies between `start` and `end`."""
-        ids = planning.topic_ids_in(end)
-        anew = planning.replaced(planning.topic_ids_in(start), ids)
+        ids = planning.topic_ids_in(end) if self._options.check_topic_ids else {}
+        # Nothing is planned beyond a topic that was made anew unless the option allows it: else it was moved.
+        anew = [] if self._options.fail_on_data_loss else planning.replaced(planning.topic_ids_in(start), ids)
         begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
@@ -206,6 +207,8 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
     def _without_replaced(self, start: Stored, begin: Positions) -> Positions:
         """Return the positions of the topics that are still the same ones; the others are new to the query."""
+        if not self._options.check_topic_ids:
+            return begin
         anew = planning.replaced(planning.topic_ids_in(start), self._subscription.topic_ids)
         if self._options.fail_on_data_loss:
             planning.check_not_replaced(anew)

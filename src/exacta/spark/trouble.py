@@ -10,21 +10,14 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
-from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded, KafkaError
+from exacta.client.errors import ClientError, ConnectionLost, DeadlineExceeded
 from exacta.client.routing import UnknownTopic
-from exacta.protocol.errors import ErrorCode
 from exacta.spark.explained import only_the_sentence
 
 
 class SourceError(RuntimeError):
     """Reading is not possible; the message is one sentence for the user."""
 
-
-_NOT_ALLOWED = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Read and Describe on the topics that it reads",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Read on the group",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Describe on the cluster",
-}
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -54,8 +47,6 @@ def sentence_of(error: ClientError, bootstrap: str) -> str:
     """Return what is wrong and what may be done about it."""
     if isinstance(error, UnknownTopic):
         return f"{error}: create it, or correct option 'subscribe' or 'assign'"
-    if isinstance(error, KafkaError) and error.code in _NOT_ALLOWED:
-        return f"{error}: the query needs permission for {_NOT_ALLOWED[ErrorCode(error.code)]}"
     if isinstance(error, DeadlineExceeded) and isinstance(error.__cause__, ConnectionLost):
         return (
             f"no usable broker at {bootstrap}: {error}; check option 'kafka.bootstrap.servers', and that brokers run "

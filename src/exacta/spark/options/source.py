@@ -42,6 +42,7 @@ class SourceOptions(ConnectionOptions):
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     fail_on_data_loss: bool = True
+    check_topic_ids: bool = True
     include_headers: bool = False
     committed_only: bool = True
     fetch_bytes: int = 4 * 1024 * 1024
@@ -192,6 +193,14 @@ SOURCE = (
         "or of a new partition is gone",
     ),
     Option(
+        name="check.topic.ids",
+        field="check_topic_ids",
+        parse=flag,
+        default="`true`",
+        about="streams only: `false` takes a topic of the same name for the same one, for a query that goes on where "
+        "its topics were moved, with their offsets, to another cluster",
+    ),
+    Option(
         name="includeHeaders",
         field="include_headers",
         parse=flag,
@@ -232,7 +241,7 @@ SOURCE = (
 )
 
 _BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
-_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commit.group.id")
+_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commit.group.id", "check.topic.ids")
 
 
 def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:
