@@ -84,16 +84,17 @@ class Standalone:
     def _process(self, name: str, main: str, host: str, *arguments: str) -> ServerProcess:
         scratch = self._directory / f"{name}-scratch"
         scratch.mkdir(parents=True)
+        home = Path(pyspark.__file__).parent
         environment = {
             **spark_environment(scratch),
+            "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_NO_DAEMONIZE": "true",
             # So that executors find the daemon of the tests.
             "PYTHONPATH": str(ROOT),
         }
-        script = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-        command = [script, f"org.apache.spark.deploy.{main}", *arguments]
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", *arguments]
         return ServerProcess(command, self._directory / f"{name}.log", environment)
 
     def _wait_for(self, process: ServerProcess, text: str, times: int) -> None:

@@ -210,14 +210,13 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    """A worker is a fork of its daemon, with the daemon's command line; the daemon's parent is Java."""
-    if _DAEMON not in _command(process):
-        return False
+    """A worker is a fork of its daemon, with the daemon's command line, whichever module Spark runs as one."""
+    command = _command(process)
     try:
         parent = process.parent()
     except psutil.NoSuchProcess:
         return False
-    return parent is not None and _DAEMON in _command(parent)
+    return parent is not None and command != [] and command == _command(parent)
 
 
 def _session(process: psutil.Process) -> int | None:
