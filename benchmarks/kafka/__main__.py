@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def main() -> int:
     """Fetch, configure and run what was asked for; data is kept only where --data names a folder."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.kafka", description=f"Run Apache Kafka {KAFKA_VERSION}."
+        prog="python -m benchmarks.kafka", description="Run Apache Kafka."
     )
+    parser.add_argument("--release", default=KAFKA_VERSION, help=f"of Apache Kafka (default: {KAFKA_VERSION})")
     parser.add_argument("--port", type=int, help="first port for clients (default: a free one)")
     parser.add_argument("--data", type=Path, help="folder to keep the data in (default: a temporary one)")
     parser.add_argument("--nodes", type=int, default=1, help="how many nodes; with 3, three replicas of everything")
@@ -46,7 +47,7 @@ def main() -> int:
     if wrong := [pair for pair in options.overrides if "=" not in pair]:
         parser.error(f"not key=value: {wrong[0]}")
     try:
-        jars = fetch()
+        jars = fetch(version=options.release)
         secured = _secured(options.secure) if options.secure else None
         with tempfile.TemporaryDirectory(prefix="kafka-node-") as temporary:
             run = _run_node if options.nodes == 1 else _run_cluster
@@ -74,7 +75,7 @@ def _run_node(options: argparse.Namespace, jars: Path, folder: Path, secured: "S
         format_arguments=_features(options),
     )
     node.prepare()
-    print(f"Apache Kafka {KAFKA_VERSION} on {node.bootstrap}; Ctrl-C ends it", flush=True)
+    print(f"Apache Kafka {options.release} on {node.bootstrap}; Ctrl-C ends it", flush=True)
     if secured:
         print(f"secured: {secured.write_access(node.listeners)}", flush=True)
     with subprocess.Popen(node.command()) as process:
@@ -106,7 +107,7 @@ def _run_cluster(options: argparse.Namespace, jars: Path, folder: Path, secured:
         format_arguments=_features(options),
     )
     with contextlib.suppress(KeyboardInterrupt), cluster:
-        print(f"Apache Kafka {KAFKA_VERSION} on {cluster.bootstrap}; Ctrl-C ends it", flush=True)
+        print(f"Apache Kafka {options.release} on {cluster.bootstrap}; Ctrl-C ends it", flush=True)
         if secured:
             listeners = {name: cluster.bootstrap_of(name) for name in (PLAINTEXT, *SECURED_LISTENERS)}
             print(f"secured: {secured.write_access(listeners)}", flush=True)

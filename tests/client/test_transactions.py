@@ -239,4 +239,7 @@ def test_all_that_a_group_has_committed(client, topic):
         )
     end_transaction(client, producer, commit=True)
     expected = {TopicPartition(topic, index): CommittedOffset(index, f"m{index}") for index in range(2)}
+    # Apache Kafka answers before it has ended a transaction everywhere; 3.x then knows of no offset at all.
+    while any(f"{topic}-all" not in fetch_stable_offsets(client, [f"{topic}-all"], at) for at in expected):
+        pass
     assert fetch_offsets(client, f"{topic}-all") == expected
