@@ -6,6 +6,7 @@ is ended by it.
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -139,9 +140,10 @@ def test_every_row_once_while_nodes_are_killed_and_stand_still(cluster):
 def write_batch(client, batch):
     """Write a batch as the sink does: rows and a marker in one transaction."""
     producer = init_producer_id(client, NAME, transaction_timeout_ms=60_000)
+    now_ms = int(time.time() * 1000)  # retention deletes what is old
     writer = IdempotentProducer(client, producer, batch_size_bytes=500)
     for row in range(batch * ROWS, (batch + 1) * ROWS):
-        writer.append(TopicPartition(TOPIC, row % PARTITIONS), 0, None, b"%d" % row)
+        writer.append(TopicPartition(TOPIC, row % PARTITIONS), now_ms, None, b"%d" % row)
     writer.flush()
     writer.close()
     commit_offset(client, producer, GROUP, MARKER, CommittedOffset(batch, ""))
