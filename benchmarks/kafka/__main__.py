@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Fetch, configure and run what was asked for; data is kept only where --data names a folder."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.kafka", description="Run Apache Kafka."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kafka", description="Run Apache Kafka.")
     parser.add_argument("--release", default=KAFKA_VERSION, help=f"of Apache Kafka (default: {KAFKA_VERSION})")
     parser.add_argument("--port", type=int, help="first port for clients (default: a free one)")
     parser.add_argument("--data", type=Path, help="folder to keep the data in (default: a temporary one)")

@@ -15,10 +15,10 @@ from exacta.client.routing import Client, UnknownTopic
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.spark.explained import explained, explaining, in_short, sentence_for
+from exacta.spark.explained import ClusterError, explained, explaining, in_short, sentence_for
 from exacta.spark.options import OptionError, SinkOptions, sink_options
 from exacta.spark.sink import marker_of
-from exacta.spark.sink_errors import ClusterError, NewerDriver
+from exacta.spark.sink_errors import NewerDriver
 
 AT = "broker:9092"
 NOBODY = Client(AT)

@@ -140,7 +140,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(spark, bootstrap, tmp_path):
             run(optioned(spark.readStream, bootstrap, options), tmp_path / name, availableNow=True)
         return str(raised.value)
 
-    assert f"topic 'nowhere' does not exist on {bootstrap}: create it, or correct option" in refusal(
+    assert f"topic 'nowhere' does not exist on {bootstrap}: create it, or look at its name" in refusal(
         {"subscribe": "nowhere"}, "a"
     )
     assert f"names offset 7 of {topic}-0, which holds offsets 0 to 3" in refusal(

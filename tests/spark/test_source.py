@@ -9,9 +9,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from exacta.client.errors import ClientError
 from exacta.client.fetcher import OffsetOutOfRange, fetch_range
+from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
-from exacta.spark.trouble import SourceError
 from tests.spark.clusters import held_back, new_topic
 from tests.spark.readers import offsets_of, produced, reader_of, rows_between
 
@@ -180,11 +180,11 @@ def test_starting_offsets_by_partition(bootstrap):
 
 
 def test_an_unknown_topic_is_named(bootstrap):
-    with pytest.raises(SourceError, match="topic 'nowhere' does not exist on"):
+    with pytest.raises(ClusterError, match="topic 'nowhere' does not exist on"):
         reader_of(bootstrap, subscribe="nowhere").initialOffset()
     reader = reader_of(bootstrap, subscribe="nowhere")
     reader.prepareForTriggerAvailableNow()  # which Spark calls first
-    with pytest.raises(SourceError):
+    with pytest.raises(ClusterError):
         reader.initialOffset()
 
 
@@ -223,7 +223,7 @@ def test_a_topic_that_is_deleted_under_way(bootstrap, monkeypatch):
         b"2",
     ]
     # A new query that names it is told at once.
-    with pytest.raises(SourceError, match=gone):
+    with pytest.raises(ClusterError, match=gone):
         reader_of(bootstrap, subscribe=f"{gone},{kept}", failOnDataLoss="false").initialOffset()
 
 

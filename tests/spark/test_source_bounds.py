@@ -9,9 +9,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from exacta.client.routing import Client
 from exacta.spark import source as source_module
 from exacta.spark import subscription
+from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
-from exacta.spark.trouble import SourceError
 from tests.spark.clusters import new_topic
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
@@ -112,7 +112,7 @@ def test_a_batch_between_offsets_and_between_times(bootstrap):
     assert values(endingOffsets=json_of(topic, {0: 9, 1: 1}), failOnDataLoss="false") == [0, 10, 20, 5]
     with pytest.raises(OptionError, match="must name exactly the partitions that are read"):
         values(endingOffsets=json_of(topic, {0: 1}))
-    with pytest.raises(SourceError, match=r"topic 'nowhere' does not exist on .*: create it, or correct option"):
+    with pytest.raises(ClusterError, match=r"topic 'nowhere' does not exist on .*: create it, or look at its name"):
         batch_of(bootstrap, subscribe="nowhere").partitions()
 
 
@@ -210,7 +210,7 @@ def test_available_now_keeps_the_limit_and_ends_where_the_topic_ended(bootstrap)
 def test_nobody_there_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setattr(source_module, "client_of", lambda servers: Client(servers, call_timeout_ms=50))
     with pytest.raises(
-        SourceError, match=r"^no usable broker at 127\.0\.0\.1:1: .*check option 'kafka\.bootstrap"
+        ClusterError, match=r"^the cluster at 127\.0\.0\.1:1 did not answer .* is 'kafka\.bootstrap"
     ) as said:
         reader_of("127.0.0.1:1", subscribe="t").initialOffset()
     assert said.value.__suppress_context__

@@ -8,9 +8,10 @@ import pytest
 
 from exacta.spark import foreach_batch, write
 from exacta.spark.batch_sink import ExactaBatchWriter, job_of
+from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError, sink_options
 from exacta.spark.running_query import RunningQuery
-from exacta.spark.sink_errors import ClusterError, SinkError
+from exacta.spark.sink_errors import SinkError
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 FIELD = SimpleNamespace(name="value", dataType=SimpleNamespace(simpleString=lambda: "string"))

@@ -15,11 +15,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from exacta.spark import planning
 from exacta.spark.bounds import ending_positions, starting_positions
 from exacta.spark.connect import client_of
+from exacta.spark.explained import explaining
 from exacta.spark.options import SourceOptions
 from exacta.spark.planning import Range
 from exacta.spark.source import RangePartition
 from exacta.spark.subscription import Subscription
-from exacta.spark.trouble import in_a_sentence
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -29,21 +29,21 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
     """Reads what topics hold."""
 
     def __init__(self, options: SourceOptions, schema: Any) -> None:
-        self._options = options
+        self.options = options
         self._schema = schema
 
-    @in_a_sentence
+    @explaining
     def partitions(self) -> list[InputPartition]:
         """Return the tasks, with the offsets that they read."""
-        client = client_of(self._options.cluster)
-        subscription = Subscription(self._options)
+        client = client_of(self.options.cluster)
+        subscription = Subscription(self.options)
         partitions = subscription.partitions(client, known=())
-        start = starting_positions(client, self._options, partitions)
-        end = ending_positions(client, self._options, partitions)
+        start = starting_positions(client, self.options, partitions)
+        end = ending_positions(client, self.options, partitions)
         parts: list[Range] = planning.sliced(
             planning.ranges(start, end, {}, subscription.topic_ids),
-            at_least=self._options.min_partitions,
-            at_most_offsets=self._options.max_records_per_partition,
+            at_least=self.options.min_partitions,
+            at_most_offsets=self.options.max_records_per_partition,
         )
         return [RangePartition(part) for part in parts]
 
@@ -52,4 +52,4 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_range
 
-        yield from read_range(client_of(self._options.cluster), self._options, self._schema, partition.part)
+        yield from read_range(client_of(self.options.cluster), self.options, self._schema, partition.part)

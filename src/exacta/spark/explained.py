@@ -23,11 +23,17 @@ from exacta.protocol.errors import ErrorCode
 from exacta.spark.checkpoint import CheckpointUnreadable
 from exacta.spark.decision import UnreadableDecision
 from exacta.spark.options import OptionError
-from exacta.spark.sink_errors import ClusterError, SinkError
+from exacta.spark.planning import DataLost
+from exacta.spark.sink_errors import SinkError
 
 _log = logging.getLogger("exacta.spark")
 
-_SENTENCES = (SinkError, OptionError, CheckpointUnreadable, UnreadableDecision)
+
+class ClusterError(RuntimeError):
+    """The cluster cannot be reached, or refuses; the message is one sentence for the user."""
+
+
+_SENTENCES = (SinkError, OptionError, DataLost, CheckpointUnreadable, UnreadableDecision)
 
 #: Of these a query has several, and gives them names that all begin in the same way.
 _PREFIXED = {

@@ -15,10 +15,10 @@ from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import EARLIEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.spark.decoding import Columns, Sheet
+from exacta.spark.explained import explained
 from exacta.spark.options import SourceOptions
 from exacta.spark.planning import REMEDY, DataLost, Range, id_from_text
 from exacta.spark.rows import to_arrow
-from exacta.spark.trouble import sentences
 
 #: Without progress for this long it is asked whether the topic is still there, ...
 _GONE_AFTER_MS = 10_000.0
@@ -32,7 +32,7 @@ def read_range(client: Client, options: SourceOptions, schema: Any, part: Range)
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     partition = TopicPartition(part.topic, part.partition)
-    with sentences(options.bootstrap):
+    with explained(options.bootstrap):
         for fetched in _fetched(client, options, part):
             for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}"):
                 batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)

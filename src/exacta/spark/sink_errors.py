@@ -38,7 +38,3 @@ class ForeignRecords(SinkError):
 
 class HalfCommitted(SinkError):
     """Some transactions of a decided batch timed out and some did not."""
-
-
-class ClusterError(SinkError):
-    """The cluster cannot be reached, or lacks or forbids what the job needs."""

@@ -34,11 +34,11 @@ from exacta.spark import planning
 from exacta.spark.bell import Bell
 from exacta.spark.bounds import isolation_level, starting_positions
 from exacta.spark.connect import client_of
+from exacta.spark.explained import explaining
 from exacta.spark.group import GroupOffsets
 from exacta.spark.options import SourceOptions
 from exacta.spark.planning import Positions, Range
 from exacta.spark.subscription import Subscription
-from exacta.spark.trouble import in_a_sentence
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -64,7 +64,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     """Reads topics as a stream."""
 
     def __init__(self, options: SourceOptions, schema: Any) -> None:
-        self._options = options
+        self.options = options
         self._schema = schema
         self._subscription = Subscription(options)
         self._group = None if options.commit_group is None else GroupOffsets(options.commit_group)
@@ -77,7 +77,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
     # -- the driver's process -----------------------------------------------------------------------------------------
 
-    @in_a_sentence
+    @explaining
     def initialOffset(self) -> Stored:
         """Return where a new query begins; the same whenever it is asked."""
         if self._initial is None:
@@ -85,25 +85,25 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._subscription.look_again()
             client = self._client()
             partitions = self._subscription.partitions(client, known=())
-            found = starting_positions(client, self._options, partitions)
+            found = starting_positions(client, self.options, partitions)
             self._initial = planning.to_json(found, self._subscription.topic_ids)
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return the limit of a batch: `maxOffsetsPerTrigger`, else `minOffsetsPerTrigger`."""
         # Spark takes one limit; `latestOffset` knows the other one by itself.
-        if self._options.max_offsets_per_trigger is not None:
-            return ReadMaxRows(self._options.max_offsets_per_trigger)
-        if self._options.min_offsets_per_trigger is not None:
-            return ReadMinRows(self._options.min_offsets_per_trigger)
+        if self.options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self.options.max_offsets_per_trigger)
+        if self.options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self.options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
-    @in_a_sentence
+    @explaining
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember where the topics end now: the query ends there."""
         self._target = self._available(None)
 
-    @in_a_sentence
+    @explaining
     def latestOffset(self, start: Stored, limit: ReadLimit) -> Stored:
         """Return where the next batch ends; `start` itself where there is none."""
         begin = planning.from_json(start)
@@ -116,7 +116,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._seen = dict(available)
         begin = self._without_replaced(start, begin)
         known = {**begin, **self._first_offsets([partition for partition in available if partition not in begin])}
-        if self._options.fail_on_data_loss:
+        if self.options.fail_on_data_loss:
             planning.check_not_behind(begin, available)
         # What is gone or ends earlier stays where it was.
         for partition, position in begin.items():
@@ -131,24 +131,24 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._triggered_at_s = time.monotonic()
         return planning.to_json(ends, {**planning.topic_ids_in(start), **self._subscription.topic_ids})
 
-    @in_a_sentence
+    @explaining
     def reportLatestOffset(self) -> Stored:
         """Return where the topics end, as `latestOffset` has last seen it, for the progress report."""
         return planning.to_json(self._available(None) if self._seen is None else self._seen)
 
-    @in_a_sentence
+    @explaining
     def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
         """Return the tasks that read what lies between `start` and `end`."""
-        ids = planning.topic_ids_in(end) if self._options.check_topic_ids else {}
+        ids = planning.topic_ids_in(end) if self.options.check_topic_ids else {}
         # Nothing is planned beyond a topic that was made anew unless the option allows it: else it was moved.
-        anew = [] if self._options.fail_on_data_loss else planning.replaced(planning.topic_ids_in(start), ids)
+        anew = [] if self.options.fail_on_data_loss else planning.replaced(planning.topic_ids_in(start), ids)
         begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
         parts = planning.sliced(
             planning.ranges(begin, finish, first, ids),
-            at_least=self._options.min_partitions,
-            at_most_offsets=self._options.max_records_per_partition,
+            at_least=self.options.min_partitions,
+            at_most_offsets=self.options.max_records_per_partition,
         )
         return [RangePartition(part) for part in parts]
 
@@ -172,7 +172,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_range
 
-        yield from read_range(self._client(), self._options, self._schema, partition.part)
+        yield from read_range(self._client(), self.options, self._schema, partition.part)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -181,13 +181,13 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return {**self.__dict__, "_bell": None, "_group": None}
 
     def _client(self) -> Client:
-        return client_of(self._options.cluster)
+        return client_of(self.options.cluster)
 
     def _available(self, known: Collection[TopicPartition] | None) -> Positions:
         """Return where the partitions end; without those that are gone, as `Subscription.partitions` has it."""
         client = self._client()
         partitions = self._subscription.partitions(client, known)
-        level = isolation_level(self._options)
+        level = isolation_level(self.options)
         try:
             deadline = client.deadline(_GONE_AFTER_MS)
             return list_offsets(client, partitions, LATEST, isolation_level=level, deadline=deadline)
@@ -207,10 +207,10 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
     def _without_replaced(self, start: Stored, begin: Positions) -> Positions:
         """Return the positions of the topics that are still the same ones; the others are new to the query."""
-        if not self._options.check_topic_ids:
+        if not self.options.check_topic_ids:
             return begin
         anew = planning.replaced(planning.topic_ids_in(start), self._subscription.topic_ids)
-        if self._options.fail_on_data_loss:
+        if self.options.fail_on_data_loss:
             planning.check_not_replaced(anew)
         return {at: offset for at, offset in begin.items() if at.topic not in anew} if anew else begin
 
@@ -219,17 +219,17 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         if not new:
             return {}
         first = list_offsets(self._client(), new, EARLIEST)
-        if self._options.fail_on_data_loss:
+        if self.options.fail_on_data_loss:
             planning.check_from_the_start(first)
         return first
 
     def _too_little(self, begin: Positions, available: Positions, limit: ReadLimit) -> bool:
         """Whether `minOffsetsPerTrigger` holds the batch back; if it is asked again at once, a moment later."""
-        least = self._options.min_offsets_per_trigger
+        least = self.options.min_offsets_per_trigger
         if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False
         ready = sum(end - begin[partition] for partition, end in available.items())
-        left_s = self._triggered_at_s + self._options.max_trigger_delay_ms / 1000 - time.monotonic()
+        left_s = self._triggered_at_s + self.options.max_trigger_delay_ms / 1000 - time.monotonic()
         if ready == 0 or ready >= least or left_s <= 0:
             return False
         if self._asked_again():
@@ -247,7 +247,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _wait_for_more(self, available: Positions) -> bool:
         """Wait up to `_IDLE_WAIT_MS` for records after `available`; whether any came, as far as can be told."""
         if self._bell is None:
-            self._bell = Bell(self._client(), isolation_level(self._options), _IDLE_WAIT_MS)
+            self._bell = Bell(self._client(), isolation_level(self.options), _IDLE_WAIT_MS)
         try:
             return self._bell.wait(available)
         except ClientError:
