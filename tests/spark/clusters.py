@@ -44,7 +44,9 @@ def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
     """Create a topic with a name that no other test has."""
     name = f"{stem}-{os.getpid()}-{os.urandom(3).hex()}-{next(_numbers)}"
     with Client(bootstrap) as client:
-        assert create_topic(client, name, partitions=partitions)
+        # One of three brokers may die, and nothing is gone.
+        copies = min(3, len(client.nodes()))
+        assert create_topic(client, name, partitions=partitions, replication_factor=copies)
         # Apache Kafka answers before all of its parts know the topic.
         for _ in range(1_000):
             with suppress(UnknownTopic):
