@@ -11,7 +11,7 @@ from exacta.client.transactions import TopicPartition, end_transaction, init_pro
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink_errors import NewerDriver, SinkError
+from exacta.spark.sink_errors import SinkError
 from exacta.spark.task import write_task
 from exacta.spark.whole_batch import in_part, is_committed, write_alone
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
@@ -204,7 +204,7 @@ def test_an_empty_batch_decides_nothing(query):
 def test_an_older_driver_writes_nothing_alone(query):
     old = query.driver().prepare()
     query.driver().prepare()
-    with pytest.raises(NewerDriver):
+    with pytest.raises(SinkError, match="was ended before its task 0 began"):
         query.alone(old, 0, [0])
     assert query.rows() == []
 

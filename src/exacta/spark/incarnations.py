@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator
 
+from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
@@ -31,6 +32,9 @@ from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.sink_errors import SinkError
 
 _log = logging.getLogger("exacta.spark")
+
+#: Who holds an attempt's id since this process fenced it: nobody who could open a transaction.
+_fenced: dict[str, Producer] = {}
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
@@ -51,13 +55,15 @@ def incarnation_of(transactional_id: str, state: TransactionDescription) -> Prod
     return Producer(transactional_id, state.producer_id, state.producer_epoch)
 
 
-def is_current(client: Client, producer: Producer) -> bool:
+def is_current(client: Client, producer: Producer, deadline: Deadline | None = None) -> bool:
     """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
-    found = describe_transaction(client, producer.transactional_id)
+    found = describe_transaction(client, producer.transactional_id, deadline)
     return found is not None and incarnation_of(producer.transactional_id, found) == producer
 
 
-def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int) -> Producer | None:
+def supersede(
+    client: Client, producer: Producer, *, transaction_timeout_ms: int, deadline: Deadline | None = None
+) -> Producer | None:
     """Abort what an incarnation has open and take its place; return the new one, or None where there is a newer one.
 
     The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
@@ -66,14 +72,18 @@ def supersede(client: Client, producer: Producer, *, transaction_timeout_ms: int
     """
     try:
         try:
-            end_transaction(client, producer, commit=False)
+            end_transaction(client, producer, commit=False, deadline=deadline)
         except KafkaError as error:
             if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
                 raise
-        if not is_current(client, producer):
+        if not is_current(client, producer, deadline):
             return None
         return init_producer_id(
-            client, producer.transactional_id, transaction_timeout_ms=transaction_timeout_ms, expected=producer
+            client,
+            producer.transactional_id,
+            transaction_timeout_ms=transaction_timeout_ms,
+            expected=producer,
+            deadline=deadline,
         )
     except KafkaError as error:
         if error.fenced:
@@ -111,12 +121,14 @@ class Sweeper:
     def sweep(
         self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()
     ) -> list[Producer]:
-        """Abort and fence the open transactions of the query's attempts but the protected ones; return whom it fenced.
+        """Abort and fence the query's attempts with an open transaction, but the protected ones; return whom it fenced.
 
-        So are the attempts of `silent` tasks, open or not. Nothing is done where `driver` is not the last any more.
+        So are those that have taken their id and may yet open one, and the attempts of `silent` tasks in any state.
+        Nothing is done where `driver` is not the last any more.
         """
-        listed = [each for each in list_transactions(self._client, self._names.prefix) if self._names.is_attempt(each)]
-        found = set(self._holders(listed))
+        listed = list_transactions(self._client, self._names.prefix, states=("Ongoing", "Empty"))
+        found = set(self._holders([each for each in listed if self._names.is_attempt(each)]))
+        found.difference_update(_fenced.values())
         for task in silent:
             found.update(self.silent_attempts(task))
         outdated = sorted(found.difference(protected))
@@ -136,7 +148,9 @@ class Sweeper:
 
     def fence(self, producer: Producer) -> None:
         """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
-        supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
+        successor = supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
+        if successor is not None:
+            _fenced[producer.transactional_id] = successor
 
     def _holders(self, transactional_ids: list[str]) -> Iterator[Producer]:
         if not transactional_ids:

@@ -226,7 +226,7 @@ class SinkDriver:
             if not self.decide_and_end(driver, decision, {driver: shared, **written}):
                 self._refuse_if(first_not_open(self._client, written))
                 self.decide(driver, decision, shared)
-                self._end_decided(live.values(), batch_id)
+                self._end_decided(driver, live.values(), batch_id)
             ids = [producer.transactional_id for producer in live] or [self._names.driver]
             _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if results:
@@ -306,8 +306,11 @@ class SinkDriver:
                 raise NewerDriver(self._names.name) from error
             raise
 
-    def _end_decided(self, entries: Collection[DecisionEntry], batch_id: int) -> None:
+    def _end_decided(self, driver: Producer, entries: Collection[DecisionEntry], batch_id: int) -> None:
         refused = self.end_all(list(entries))
+        if refused:
+            # Whoever took an id over in between may hold the marker pending.
+            self.sweep(driver, protected=frozenset(map(self._producer_of, entries)))
         lost = [entry.task for entry in refused if not self.records.marker_reached(entry.task, batch_id)]
         if lost:
             raise SinkError(

@@ -7,7 +7,7 @@ until its batch is full. Begins and ends no transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any
 
@@ -25,12 +25,21 @@ from exacta.spark.sink_errors import SinkError
 class RowWriter:
     """Sends rows to their partitions, as one producer. What is not flushed may not have been sent."""
 
-    def __init__(self, client: Client, options: SinkOptions, producer: Producer, *, rotation: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        options: SinkOptions,
+        producer: Producer,
+        *,
+        rotation: int,
+        taken: Collection[TopicPartition] = (),
+    ) -> None:
         self._client = client
         self._options = options
         self._partitions: dict[str, list[TopicPartition]] = {}
         self._sticky: dict[str, int] = {}
         self._rotation = rotation
+        self._taken = taken
         self._producer = IdempotentProducer(
             client,
             producer,
@@ -83,6 +92,13 @@ class RowWriter:
         now_ms = int(time.time() * 1000)
         while True:
             partition = self._sticky_partition(target) if isinstance(target, str) else target
+            if partition in self._taken:
+                raise SinkError(
+                    f"partition {partition.partition} of topic '{partition.topic}' is already written to in this "
+                    "batch's transaction, by another task or by this one before its stage was run again: with "
+                    "'transaction.scope' batch only one may, once, so the batch is given up; start the query again, "
+                    "and see exacta.spark.one_task_per_partition(df, ...)"
+                )
             left = self._producer.extend(partition, now_ms, records)
             if left is None:
                 return
