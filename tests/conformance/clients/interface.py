@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from ..brokers import ON_KAFKA
-
-CALL_TIMEOUT_S = 120.0 if ON_KAFKA else 30.0
+CALL_TIMEOUT_S = 120.0
 """Longest time that any one call may take: a broker killed and started again lies inside it (Kafka's takes seconds)."""
 
 SESSION_TIMEOUT_MS = 6_000
