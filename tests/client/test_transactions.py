@@ -23,6 +23,7 @@ from exacta.client.transactions import (
     list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from tests.client.appending import append
 from tests.spark.clusters import ELSEWHERE, new_topic, read_committed
 
 
@@ -44,7 +45,7 @@ def taken(client: Client, name: str, timeout_ms: int = 60_000) -> Producer:
 def written(client: Client, producer: Producer, topic: str, *values: bytes) -> None:
     writer = IdempotentProducer(client, producer)
     for index, value in enumerate(values):
-        writer.append(TopicPartition(topic, index % 2), 1, b"k", value)
+        append(writer, TopicPartition(topic, index % 2), 1, value, key=b"k")
     writer.flush()
     writer.close()
 
