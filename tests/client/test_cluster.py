@@ -25,6 +25,7 @@ from exacta.client.transactions import (
     fetch_stable_offsets,
     init_producer_id,
 )
+from tests.client.appending import append
 from tests.client.secured import Access
 from tests.spark.clusters import read_committed
 
@@ -143,7 +144,7 @@ def write_batch(client, batch):
     now_ms = int(time.time() * 1000)  # retention deletes what is old
     writer = IdempotentProducer(client, producer, batch_size_bytes=500)
     for row in range(batch * ROWS, (batch + 1) * ROWS):
-        writer.append(TopicPartition(TOPIC, row % PARTITIONS), now_ms, None, b"%d" % row)
+        append(writer, TopicPartition(TOPIC, row % PARTITIONS), now_ms, b"%d" % row)
     writer.flush()
     writer.close()
     commit_offset(client, producer, GROUP, MARKER, CommittedOffset(batch, ""))

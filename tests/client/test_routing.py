@@ -15,6 +15,7 @@ from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
+from tests.client.appending import append
 from tests.client.secured import Script, ScriptedBroker
 from tests.spark.clusters import new_topic, read_committed
 
@@ -93,7 +94,7 @@ def test_a_leader_that_cannot_be_reached_holds_up_its_own_partitions_only(bootst
             client, "resolve", lambda route, at: GONE if route == Leader(topic, 0) else resolve(route, at)
         )
         for index in range(2):
-            writer.append(TopicPartition(topic, index), 1, None, b"%d" % index)
+            append(writer, TopicPartition(topic, index), 1, b"%d" % index)
         with pytest.raises(DeadlineExceeded, match="broker 4711 is not there now"):
             writer.flush()
         writer.close()

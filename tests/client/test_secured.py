@@ -12,7 +12,7 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import AuthenticationFailed, DeadlineExceeded, KafkaError, TlsFailed
 from exacta.client.routing import TRANSACTION, Client, Coordinator, UnknownTopic
 from exacta.client.security import PLAINTEXT, Cluster, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.client.stores import convert_jks
+from exacta.client.stores import convert_jks, identify
 from exacta.client.transactions import init_producer_id
 from tests.client.secured import MECHANISMS, REAL, Access, Script, ScriptedBroker, scripted, server_context
 
@@ -75,9 +75,6 @@ def test_every_protocol_and_mechanism(access, protocol, mechanism):
     assert security.protocol == protocol
     with client_of(access, protocol, security) as client:
         assert client.nodes() == [1]
-        with client.clone() as twin:  # a client for another thread is the same user
-            assert twin.cluster == client.cluster
-            assert twin.nodes() == [1]
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
@@ -353,6 +350,37 @@ def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
     wrong = Tls(truststore=TrustStore(location=str(truststore), password="no-secret"))
     with pytest.raises(TlsFailed, match=r"trust\.p12' cannot be opened as PKCS12: wrong password"):
         nodes_with(tls_broker, wrong)
+
+
+def test_the_key_of_a_pkcs12_store_is_in_no_file_without_a_password(certificates, tmp_path):
+    """It passes through a file, which stays behind where the process is killed in that moment."""
+    from cryptography.hazmat.primitives.serialization import NoEncryption, load_pem_private_key, pkcs12
+    from cryptography.x509 import load_pem_x509_certificate
+
+    key, chain = split_pem(certificates.folder / "client.pem")
+    keystore = tmp_path / "client.p12"
+    keystore.write_bytes(
+        pkcs12.serialize_key_and_certificates(
+            b"client",
+            load_pem_private_key(key.encode(), None),
+            load_pem_x509_certificate(chain.encode()),
+            None,
+            NoEncryption(),
+        )
+    )
+    files, passwords = [], set()
+
+    class Watched(ssl.SSLContext):
+        def load_cert_chain(self, file, *, password):
+            files.append(Path(file).read_bytes())
+            passwords.add(password())
+            super().load_cert_chain(file, password=password)
+
+    for _ in range(2):
+        identify(Watched(ssl.PROTOCOL_TLS_CLIENT), KeyStore(location=str(keystore)))
+    assert all(b"BEGIN ENCRYPTED PRIVATE KEY" in content for content in files)
+    assert not any(b"BEGIN PRIVATE KEY" in content for content in files)
+    assert len(passwords) == 2, "each is used once"
 
 
 def test_a_key_that_is_encrypted(tls_broker, certificates, tmp_path):

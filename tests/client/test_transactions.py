@@ -23,6 +23,7 @@ from exacta.client.transactions import (
     list_transactions,
 )
 from exacta.protocol.errors import ErrorCode
+from tests.client.appending import append
 from tests.spark.clusters import ELSEWHERE, new_topic, read_committed
 
 
@@ -44,7 +45,7 @@ def taken(client: Client, name: str, timeout_ms: int = 60_000) -> Producer:
 def written(client: Client, producer: Producer, topic: str, *values: bytes) -> None:
     writer = IdempotentProducer(client, producer)
     for index, value in enumerate(values):
-        writer.append(TopicPartition(topic, index % 2), 1, b"k", value)
+        append(writer, TopicPartition(topic, index % 2), 1, value, key=b"k")
     writer.flush()
     writer.close()
 
@@ -150,6 +151,7 @@ def test_many_are_ended_listed_and_described_at_once(client, bootstrap, topic):
     assert list_transactions(client, f"{topic}-") == names[:8]
     found = describe_transactions(client, [*names, f"{topic}-none"])
     assert [found[name].state for name in names] == ["Ongoing"] * 8 + ["Empty"]
+    assert [found[name].is_open for name in names] == [True] * 8 + [False]
     assert (found[names[0]].producer_id, found[names[0]].producer_epoch) == producers[0][1:]
     assert found[names[0]].partitions >= {TopicPartition(topic, 0)}
     assert found[f"{topic}-none"] is None

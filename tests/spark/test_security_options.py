@@ -161,7 +161,7 @@ def test_a_client_is_kept_by_cluster_and_user(monkeypatch):
     client = connect.client_of(alice)
     assert connect.client_of(alice) is client
     assert connect.client_of(nobody) is not client
-    assert client.clone().cluster == alice
+    assert client.cluster == alice
     assert client.deadline().request_timeout_ms == alice.request_timeout_ms
 
 

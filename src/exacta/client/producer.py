@@ -12,6 +12,10 @@ takes batches from the head. After a lost connection or a retriable code, everyt
 flight is awaited or given up, then sent again in order, alone first. A leader that cannot be reached holds up its own
 partitions only. No success for `delivery_timeout_ms` raises; what the caller does between two calls is not counted.
 
+However many partitions there are, a request carries a few megabytes: a broker hangs up on one that is too large, and
+would on each repetition. The partitions take turns. Builders count as memory too; where they take half of what is
+allowed, the largest are ended before they are full.
+
 A partition is added to the transaction once and never again, whatever is answered: where the transaction has been
 ended behind our back, adding would begin another one without the rows that were acknowledged in the first.
 """
@@ -38,6 +42,10 @@ from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRe
 #: unnoticed.
 MOST_IN_FLIGHT = 5
 
+#: Of record batches in one request, which carries one batch in any case. Brokers take 100 MB
+#: (`socket.request.max.bytes`).
+MOST_REQUEST_BYTES = 4 * 1024 * 1024
+
 _SEQUENCE_MODULUS = 2**31
 
 Header = tuple[str, bytes | None]
@@ -62,11 +70,23 @@ class _Batch:
 class _Partition:
     """The queue of one partition."""
 
-    __slots__ = ("added", "batches", "builder", "count", "in_flight", "name", "opened", "retrying", "sequence")
+    __slots__ = (
+        "added",
+        "batches",
+        "builder",
+        "builder_bytes",
+        "count",
+        "in_flight",
+        "name",
+        "opened",
+        "retrying",
+        "sequence",
+    )
 
     def __init__(self, name: TopicPartition) -> None:
         self.name = name
         self.builder: Any = None
+        self.builder_bytes = 0  # when it was last measured
         self.count = 0  # records in the builder
         self.sequence = 0  # of the next builder
         self.batches: deque[_Batch] = deque()  # in order of sequence; the first `in_flight` of them are on their way
@@ -98,10 +118,11 @@ class IdempotentProducer:
         self._compression = COMPRESSION[compression]
         self._delivery_timeout_ms = delivery_timeout_ms
         self._memory_bytes = memory_bytes
-        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._partitions: dict[TopicPartition, _Partition] = {}  # whoever has waited longest for its turn is first
         self._connections: dict[int, Connection] = {}
         self._sent: dict[Connection, deque[list[_Partition]]] = {}  # requests in flight: what each one carries
-        self._held_bytes = 0
+        self._batch_bytes = 0  # not acknowledged
+        self._builder_bytes = 0
         self._backoff = Backoff()
         self._deadline = client.deadline(delivery_timeout_ms)
 
@@ -110,25 +131,11 @@ class IdempotentProducer:
         """The partitions that records were appended to."""
         return frozenset(self._partitions)
 
-    def append(
-        self,
-        partition: TopicPartition,
-        timestamp_ms: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: list[Header] = NO_HEADERS,
-    ) -> bool:
-        """Add a record; return True where a full batch made way for it. Then it sends, and may block."""
-        left = self.extend(partition, timestamp_ms, iter([(key, value, headers)]))
-        if left is None:
-            return False
-        self.extend(partition, timestamp_ms, iter([left]))
-        return True
-
     def extend(self, partition: TopicPartition, timestamp_ms: int, records: Iterator[Record]) -> Record | None:
         """Add records until their batch is full; return the one that did not fit, or None where there are no more.
 
-        What is left of `records` has not been taken. A full batch is sent, which may block.
+        What is left of `records` has not been taken. A full batch is sent, and others where the memory is used up,
+        which may block.
         """
         queue = self._partitions.get(partition)
         if queue is None:
@@ -143,6 +150,10 @@ class IdempotentProducer:
             count += 1
         else:
             queue.count = count
+            self._measure(queue)
+            if self._builder_bytes > self._memory_bytes // 2:
+                self._end_largest_batches()
+                self._pump(most_held_bytes=self._memory_bytes)
             return None
         if count == 0:
             raise ValueError(f"a record for {partition.topic}-{partition.partition} does not fit into any batch")
@@ -181,9 +192,27 @@ class IdempotentProducer:
             return
         batch = _Batch(bytes(queue.builder.build()))
         queue.batches.append(batch)
-        self._held_bytes += len(batch.records)
+        self._batch_bytes += len(batch.records)
+        self._builder_bytes -= queue.builder_bytes
+        queue.builder_bytes = 0
         queue.sequence = (queue.sequence + queue.count) % _SEQUENCE_MODULUS
         queue.builder = None
+
+    def _measure(self, queue: _Partition) -> None:
+        size = queue.builder.size()
+        self._builder_bytes += size - queue.builder_bytes
+        queue.builder_bytes = size
+
+    def _end_largest_batches(self) -> None:
+        """End the largest builders, until the others take a quarter of the memory: so it is not soon done again."""
+        for queue in sorted(self._partitions.values(), key=lambda each: each.builder_bytes, reverse=True):
+            if self._builder_bytes <= self._memory_bytes // 4:
+                break
+            self._end_batch(queue)
+
+    @property
+    def _held_bytes(self) -> int:
+        return self._batch_bytes + self._builder_bytes
 
     def _pump(self, *, most_held_bytes: int) -> None:
         """Send what may be sent; wait for replies while more than `most_held_bytes` are unacknowledged."""
@@ -191,17 +220,17 @@ class IdempotentProducer:
         while True:
             try:
                 self._add_partitions()
-                sent = self._send_round()
-                waiting = self._busiest_connection()
+                while self._send_round():
+                    pass
                 # A reply is only waited for above the limit: whoever appends should not stand still.
-                if self._held_bytes > most_held_bytes and waiting is not None:
-                    self._receive(waiting)
-                elif not sent:
-                    if self._held_bytes > most_held_bytes:
-                        # All are between two attempts: their leaders are being looked up again.
-                        self._backoff.wait(self._deadline, ConnectionLost("no leader to send to"))
-                        continue
+                if self._held_bytes <= most_held_bytes:
                     return
+                waiting = self._busiest_connection()
+                if waiting is not None:
+                    self._receive(waiting)
+                else:
+                    # All are between two attempts: their leaders are being looked up again.
+                    self._backoff.wait(self._deadline, ConnectionLost("no leader to send to"))
             except ConnectionLost as lost:
                 self._give_up_closed()
                 self._backoff.wait(self._deadline, lost)
@@ -217,8 +246,9 @@ class IdempotentProducer:
             queue.added = True
 
     def _send_round(self) -> bool:
-        """Send at most one request to each leader, of one batch from each partition that may send; whether any was.
+        """Send at most one request to each leader, of one batch from each partition that may send.
 
+        Returns whether another round may send more: not where a leader was lost, so that replies do not wait for it.
         Raises the last `ConnectionLost` where nothing was sent and nothing is on its way.
         """
         sent = False
@@ -229,7 +259,7 @@ class IdempotentProducer:
                 # A partition whose leader moved must not overtake what is still in flight to the old one.
                 ready = [queue for queue in queues if self._alone_on(queue, connection)]
                 if ready and connection.in_flight < MOST_IN_FLIGHT and not connection.wants_rest:
-                    self._send(connection, ready)
+                    self._send(connection, self._first_that_fit(ready))
                     sent = True
             except ConnectionLost as failure:
                 lost = failure
@@ -238,7 +268,7 @@ class IdempotentProducer:
                     self._client.forget(Leader(*queue.name))
         if lost is not None and not sent and self._busiest_connection() is None:
             raise lost
-        return sent
+        return sent and lost is None
 
     def _ready_by_leader(self) -> dict[int, list[_Partition]]:
         """Return the partitions that may send a batch, by their leader, which may have moved."""
@@ -253,6 +283,16 @@ class IdempotentProducer:
     @staticmethod
     def _alone_on(queue: _Partition, connection: Connection) -> bool:
         return all(batch.on is connection for batch in islice(queue.batches, queue.in_flight))
+
+    @staticmethod
+    def _first_that_fit(queues: list[_Partition]) -> list[_Partition]:
+        """Return the first of `queues`, at least one, whose next batches fit into one request."""
+        size = 0
+        for index, queue in enumerate(queues):
+            size += len(queue.batches[queue.in_flight].records)
+            if size > MOST_REQUEST_BYTES and index > 0:
+                return queues[:index]
+        return queues
 
     def _send(self, connection: Connection, queues: list[_Partition]) -> None:
         topics: dict[str, list[PartitionProduceData]] = {}
@@ -270,6 +310,7 @@ class IdempotentProducer:
         for queue in queues:
             queue.batches[queue.in_flight].on = connection
             queue.in_flight += 1
+            self._partitions[queue.name] = self._partitions.pop(queue.name)
         self._sent[connection].append(queues)
 
     def _receive(self, connection: Connection) -> None:
@@ -288,7 +329,7 @@ class IdempotentProducer:
         """Apply the answer to the oldest batch of `queue` that is in flight on `connection`."""
         index = next(i for i, batch in enumerate(queue.batches) if batch.on is connection)
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            self._held_bytes -= len(queue.batches[index].records)
+            self._batch_bytes -= len(queue.batches[index].records)
             del queue.batches[index]
             queue.in_flight -= 1
             queue.opened = True

@@ -12,7 +12,7 @@ request sent through here may be executed twice, so only requests whose repetiti
 A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
 brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
 
-Not safe for use by several threads: each takes a client of its own (`Client.clone`).
+Not safe for use by several threads: each takes a client of its own.
 """
 
 from __future__ import annotations
@@ -100,15 +100,6 @@ class Client:
         self._leaders: dict[str, dict[int, int]] = {}
         self._topic_ids: dict[str, bytes] = {}
         self._coordinators: dict[Coordinator, int] = {}
-
-    def clone(self) -> Client:
-        """Return a client of the same cluster with connections of its own, for another thread."""
-        twin = Client(self.cluster, call_timeout_ms=self.call_timeout_ms)
-        twin._brokers, twin._controller_id = dict(self._brokers), self._controller_id
-        twin._leaders = {topic: dict(leaders) for topic, leaders in self._leaders.items()}
-        twin._topic_ids = dict(self._topic_ids)
-        twin._coordinators = dict(self._coordinators)
-        return twin
 
     @property
     def bootstrap(self) -> str:

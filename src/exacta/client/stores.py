@@ -7,6 +7,7 @@ error is one sentence and shows no secret.
 
 from __future__ import annotations
 
+import secrets
 import ssl
 import tempfile
 from pathlib import Path
@@ -53,7 +54,9 @@ def identify(context: ssl.SSLContext, store: KeyStore) -> None:
         name = f"the keystore '{store.location}'"
         pem = _read(name, store.location)
         if _kind(pem, store.kind, store.location) == PKCS12:
-            pem, password = _identity_in_pkcs12(name, pem, store), None
+            # What a process that is killed leaves behind must not be the key without a password.
+            password = secrets.token_urlsafe()
+            pem = _identity_in_pkcs12(name, pem, store, password)
     # The ssl module takes keys from files only; this one is ours alone, and gone again at once.
     with tempfile.NamedTemporaryFile(prefix="exacta-", suffix=".pem") as file:
         file.write(pem)
@@ -62,7 +65,7 @@ def identify(context: ssl.SSLContext, store: KeyStore) -> None:
             # A function in every case: without one, OpenSSL would ask on the terminal for the password of a key.
             context.load_cert_chain(file.name, password=lambda: password or "")
         except (ssl.SSLError, ValueError) as error:
-            encrypted = b"ENCRYPTED" in pem
+            encrypted = password == store.key_password and b"ENCRYPTED" in pem
             hint = "is option 'kafka.ssl.key.password' right? " if encrypted else ""
             raise TlsFailed(f"{name} holds no key with its certificate that can be read: {hint}{_reason(error)}") from (
                 error
@@ -100,14 +103,15 @@ def _trusted_in_pkcs12(name: str, content: bytes, password: str | None) -> str:
     return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in held)
 
 
-def _identity_in_pkcs12(name: str, content: bytes, store: KeyStore) -> bytes:
+def _identity_in_pkcs12(name: str, content: bytes, store: KeyStore, password: str) -> bytes:
+    """Return the key, encrypted with `password`, and the certificates of a store, in PEM."""
     # In PKCS #12 Java's key has the password of its store.
     held = _open_pkcs12(name, content, store.password)
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
     if held.key is None or held.cert is None:
         raise TlsFailed(f"{name} holds no private key with its certificate")
-    key = held.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    key = held.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
     chain = [held.cert, *held.additional_certs]
     return key + b"".join(each.certificate.public_bytes(Encoding.PEM) for each in chain)
 
