@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from exacta.spark.options.parsing import OptionError, json_object
+from exacta.spark.options.parsing import OptionError, check_partitions_named, json_object
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -63,12 +63,14 @@ def by_times(name: str, value: str) -> AtTime:
 
 def _numbers(name: str, value: str, sentence: str) -> dict[str, dict[int, int]]:
     try:
-        return {
+        found = {
             topic: {int(partition): _whole(number) for partition, number in numbers.items()}
             for topic, numbers in json_object(name, value).items()
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise OptionError(sentence) from error
+    check_partitions_named(name, found)
+    return found
 
 
 def _whole(number: Any) -> int:

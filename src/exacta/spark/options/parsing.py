@@ -7,7 +7,7 @@ or as written; they are compared without case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -109,6 +109,15 @@ def json_object(name: str, value: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise OptionError(f"option '{name}' must be a JSON object of topics, not '{value}'")
     return found
+
+
+def check_partitions_named(name: str, by_topic: Mapping[str, Collection[Any]]) -> None:
+    """Refuse an object without topics, and a topic without partitions; raises `OptionError`."""
+    if not by_topic:
+        raise OptionError(f"option '{name}' names no topic")
+    for topic, partitions in by_topic.items():
+        if not partitions:
+            raise OptionError(f"option '{name}' names no partition of topic '{topic}'")
 
 
 def refuse_unless(*allowed: str) -> Callable[[str, str], None]:
