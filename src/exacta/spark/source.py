@@ -70,6 +70,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._group = None if options.commit_group is None else GroupOffsets(options.commit_group)
         self._initial: Stored | None = None
         self._target: Positions | None = None
+        self._target_unchecked = False
         self._seen: Positions | None = None
         self._bell: Bell | None = None
         self._asked_in_vain_at_s = float("-inf")
@@ -101,13 +102,19 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     @explaining
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember where the topics end now: the query ends there."""
+        # Where the query begins is not known yet, nor, then, whether it has met what is missing before.
         self._target = self._available(None)
+        self._target_unchecked = True
 
     @explaining
     def latestOffset(self, start: Stored, limit: ReadLimit) -> Stored:
         """Return where the next batch ends; `start` itself where there is none."""
         begin = planning.from_json(start)
         self._finished(begin)
+        if self._target_unchecked:
+            self._subscription.look_again()
+            self._subscription.partitions(self._client(), begin)
+            self._target_unchecked = False
         available = self._available(begin) if self._target is None else dict(self._target)
         if self._nothing_new(begin, available) and self._target is None:
             if self._asked_again() and self._wait_for_more(available):
