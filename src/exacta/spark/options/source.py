@@ -32,6 +32,7 @@ from exacta.spark.options.parsing import (
     one_of,
     parse,
     positive,
+    positive_long,
     text,
     topics,
 )
@@ -163,14 +164,14 @@ SOURCE = (
     Option(
         name="maxOffsetsPerTrigger",
         field="max_offsets_per_trigger",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="streams only: about so many offsets in a micro-batch, shared out by what each partition has",
     ),
     Option(
         name="minOffsetsPerTrigger",
         field="min_offsets_per_trigger",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="streams only: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
         "of a run does not wait, nor does any under `Trigger.AvailableNow`",
@@ -192,7 +193,7 @@ SOURCE = (
     Option(
         name="maxRecordsPerPartition",
         field="max_records_per_partition",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="at most so many offsets for a task: larger partitions are read by several",
     ),
