@@ -214,9 +214,25 @@ def test_options_go_by_their_names_in_any_case():
         ({**SERVERS, "subscribe": "x", "startingOffsets": "first"}, "must be earliest, latest or JSON like"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": 3}'}, "must be earliest, latest or JSON"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": {"0": -3}}'}, "an offset below -2"),
+        ({**SERVERS, "subscribe": "x", "maxOffsetsPerTrigger": str(2**63)}, "can be 9223372036854775807 at most"),
+        ({**SERVERS, "subscribe": "x", "minPartitions": str(2**31)}, "'minPartitions' can be 2147483647 at most"),
+        ({**SERVERS, "subscribe": "x", "startingTimestamp": str(2**63)}, "can be 9223372036854775807 at most"),
+        (
+            {**SERVERS, "subscribe": "x", "startingOffsetsByTimestamp": f'{{"x": {{"0": {2**63}}}}}'},
+            "holds a time above 9223372036854775807 ms",
+        ),
+        (
+            {**SERVERS, "subscribe": "x", "minOffsetsPerTrigger": "5", "maxTriggerDelay": f"{2**63 // 1000 + 1}s"},
+            "'maxTriggerDelay' can be",
+        ),
         ({**SERVERS, "subscribe": "x", "maxOffsetsPerTrigger": "0"}, "must be a positive whole number, not '0'"),
         ({**SERVERS, "subscribe": "x", "failOnDataLoss": "yes"}, "must be true or false, not 'yes'"),
         ({**SERVERS, "assign": '{"x": ["0"]}'}, "must list whole numbers for topic 'x'"),
+        ({**SERVERS, "assign": "{}"}, "option 'assign' names no topic"),
+        ({**SERVERS, "assign": '{"x": []}'}, "option 'assign' names no partition of topic 'x'"),
+        ({**SERVERS, "subscribe": "x", "startingOffsets": "{}"}, "option 'startingOffsets' names no topic"),
+        ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": {}}'}, "names no partition of topic 'x'"),
+        ({**SERVERS, "subscribe": "x", "startingOffsetsByTimestamp": "{}"}, "'startingOffsetsByTimestamp' names no"),
         ({"kafka.bootstrap.servers": "a", "subscribe": "x"}, "'a' in kafka.bootstrap.servers is not host:port"),
         ({**SERVERS, "subscribe": "x", "kafka.isolation.level": "any"}, "read_committed, read_uncommitted"),
         ({**SERVERS, "subscribe": "x", "kafka.linger.ms": "5"}, "'kafka.linger.ms' for reading"),
@@ -234,6 +250,7 @@ def test_what_a_reader_refuses(options, sentence):
         ({"startingOffsets": "latest"}, "of a batch cannot be latest"),
         ({"startingOffsets": '{"x": {"0": -1}}'}, "of a batch cannot be latest"),
         ({"endingOffsets": "earliest"}, "cannot be earliest"),
+        ({"endingOffsets": "{}"}, "option 'endingOffsets' names no topic"),
         ({"endingOffsets": '{"x": {"0": -2}}'}, "cannot be earliest"),
         ({"startingOffsets": '{"x": {"0": 5}}', "endingOffsets": '{"x": {"0": 4}}'}, "at offset 5 of x-0, behind 4"),
         ({"maxOffsetsPerTrigger": "5"}, "'maxOffsetsPerTrigger' is for streams: a batch has no use for it"),
@@ -244,6 +261,12 @@ def test_what_a_reader_of_a_batch_refuses(options, sentence):
     with pytest.raises(OptionError) as refused:
         source_options({**SERVERS, "subscribe": "x", **options}, batch=True)
     assert sentence in str(refused.value)
+
+
+def test_counts_of_offsets_are_longs_as_with_sparks_connector():
+    longs = {"maxOffsetsPerTrigger": str(2**63 - 1), "maxRecordsPerPartition": f"00{2**40}"}
+    parsed = source_options({**SERVERS, "subscribe": "x", **longs})
+    assert (parsed.max_offsets_per_trigger, parsed.max_records_per_partition) == (2**63 - 1, 2**40)
 
 
 def test_a_time_wins_over_times_and_these_over_offsets():
@@ -273,6 +296,12 @@ def test_times_as_spark_writes_them(text, ms):
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
         ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
+        (
+            {**SERVERS, "kafka.transaction.timeout.ms": "9999999999"},
+            "option 'kafka.transaction.timeout.ms' can be 2147483647 at most, not 9999999999",
+        ),
+        ({**SERVERS, "kafka.batch.size": "9" * 5000}, "'kafka.batch.size' can be 2147483647 at most"),
+        ({**SERVERS, "kafka.batch.size": "²"}, "must be a positive whole number, not '²'"),
         ({**SERVERS, "kafka.acks": "1"}, "option 'kafka.acks' can only be all or -1"),
         ({**SERVERS, "kafka.enable.idempotence": "false"}, "can only be true"),
         ({**SERVERS, "kafka.compression.type": "brotli"}, "must be one of none, gzip, snappy, lz4, zstd"),

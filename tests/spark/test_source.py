@@ -188,6 +188,20 @@ def test_an_unknown_topic_is_named(bootstrap):
         reader.initialOffset()
 
 
+def test_what_was_never_there_is_named_under_available_now_too(bootstrap):
+    """For a query that goes on, which is not asked for its initial offset."""
+    topic = new_topic(bootstrap, 1)
+    for options, error, sentence in (
+        ({"subscribe": f"{topic},nowhere"}, ClusterError, "topic 'nowhere' does not exist on"),
+        ({"assign": f'{{"{topic}": [0, 1]}}'}, OptionError, "names partition 1 of topic"),
+    ):
+        reader = reader_of(bootstrap, **options)
+        reader.prepareForTriggerAvailableNow()
+        for _ in range(2):  # it is not forgotten where Spark asks again
+            with pytest.raises(error, match=sentence):
+                reader.latestOffset({topic: {"0": 0}}, ReadAllAvailable())
+
+
 def test_offsets_that_are_gone(bootstrap):
     topic = new_topic(bootstrap, 1)
     reader = reader_of(bootstrap, subscribe=topic)

@@ -12,7 +12,7 @@ from exacta.spark import subscription
 from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
-from tests.spark.clusters import new_topic
+from tests.spark.clusters import held_back, new_topic
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
 DAY_MS = 1_700_000_000_000
@@ -53,6 +53,36 @@ def test_a_stream_is_told_that_its_offsets_are_not_there(bootstrap):
         reader_of(bootstrap, subscribe=topic, startingOffsets=json_of(topic, {0: 4})).initialOffset()
     tolerant = reader_of(bootstrap, subscribe=topic, startingOffsets=json_of(topic, {0: 4}), failOnDataLoss="false")
     assert offsets_of(tolerant.initialOffset()) == {topic: {"0": 3}}
+
+
+def test_offsets_of_an_open_transaction_are_not_lost(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    for row in range(5):
+        writer.produce(topic, value=b"%d" % row, partition=0)
+    writer.flush()
+    inside = json_of(topic, {0: 3})
+    readers = [
+        reader_of(bootstrap, subscribe=topic, startingOffsets=inside, failOnDataLoss=fail) for fail in ("true", "false")
+    ]
+    start = {topic: {"0": 3}}
+    for reader in readers:
+        assert offsets_of(reader.initialOffset()) == start
+        assert offsets_of(reader.latestOffset(reader.initialOffset(), ReadAllAvailable())) == start
+    undecided = {"startingOffsets": json_of(topic, {0: 0}), "endingOffsets": json_of(topic, {0: 4})}
+    assert rows_of(batch_of(bootstrap, subscribe=topic, **undecided)) == []
+    with pytest.raises(DataLost, match="ends at offset 5, before offset 6"):
+        readers[0].latestOffset({topic: {"0": 6}}, ReadAllAvailable())
+    writer.commit_transaction(30)
+    while held_back(bootstrap, topic):
+        pass  # Apache Kafka answers before it has ended the transaction everywhere
+    for reader in readers:
+        end = reader.latestOffset(start, ReadAllAvailable())
+        assert [row["offset"] for row in rows_between(reader, start, end)] == [3, 4]
+        reader.stop()
+    assert [row["offset"] for row in rows_of(batch_of(bootstrap, subscribe=topic, **undecided))] == [0, 1, 2, 3]
 
 
 def test_topics_that_match_an_expression_and_those_that_come_later(bootstrap, monkeypatch):

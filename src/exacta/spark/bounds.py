@@ -53,7 +53,10 @@ def ending_positions(client: Client, options: SourceOptions, partitions: Collect
         return _at_time(client, options, partitions, wanted)[0]
     if isinstance(wanted, str):
         return _latest(client, options, partitions)
-    return _named_offsets(client, options, partitions, "endingOffsets", wanted)
+    named = _named_offsets(client, options, partitions, "endingOffsets", wanted)
+    # What is there but undecided cannot be read yet.
+    stable = _latest(client, options, partitions)
+    return {partition: min(at, stable[partition]) for partition, at in named.items()}
 
 
 def _latest(client: Client, options: SourceOptions, partitions: Collection[TopicPartition]) -> Positions:
@@ -81,13 +84,15 @@ def _named_offsets(
     named = _of_exactly(name, wanted, partitions)
     earliest = list_offsets(client, partitions, AT_EARLIEST)
     latest = _latest(client, options, partitions)
+    # Offsets of open transactions are behind the last stable one, and not lost.
+    ends = list_offsets(client, partitions, AT_LATEST, isolation_level=READ_UNCOMMITTED)
     found = {}
     for partition, at in sorted(named.items()):
-        first, end = earliest[partition], latest[partition]
+        first, end = earliest[partition], ends[partition]
         if at == AT_EARLIEST:
             at = first
         elif at == AT_LATEST:
-            at = end
+            at = latest[partition]
         elif not first <= at <= end:
             if options.fail_on_data_loss:
                 raise DataLost(

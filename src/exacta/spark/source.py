@@ -28,7 +28,7 @@ from pyspark.sql.streaming.datasource import (
 
 from exacta.client.errors import ClientError, DeadlineExceeded
 from exacta.client.routing import Client
-from exacta.client.topics import EARLIEST, LATEST, list_offsets
+from exacta.client.topics import EARLIEST, LATEST, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.spark import planning
 from exacta.spark.bell import Bell
@@ -70,6 +70,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._group = None if options.commit_group is None else GroupOffsets(options.commit_group)
         self._initial: Stored | None = None
         self._target: Positions | None = None
+        self._target_unchecked = False
         self._seen: Positions | None = None
         self._bell: Bell | None = None
         self._asked_in_vain_at_s = float("-inf")
@@ -101,13 +102,19 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     @explaining
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember where the topics end now: the query ends there."""
+        # Where the query begins is not known yet, nor, then, whether it has met what is missing before.
         self._target = self._available(None)
+        self._target_unchecked = True
 
     @explaining
     def latestOffset(self, start: Stored, limit: ReadLimit) -> Stored:
         """Return where the next batch ends; `start` itself where there is none."""
         begin = planning.from_json(start)
         self._finished(begin)
+        if self._target_unchecked:
+            self._subscription.look_again()
+            self._subscription.partitions(self._client(), begin)
+            self._target_unchecked = False
         available = self._available(begin) if self._target is None else dict(self._target)
         if self._nothing_new(begin, available) and self._target is None:
             if self._asked_again() and self._wait_for_more(available):
@@ -117,7 +124,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         begin = self._without_replaced(start, begin)
         known = {**begin, **self._first_offsets([partition for partition in available if partition not in begin])}
         if self.options.fail_on_data_loss:
-            planning.check_not_behind(begin, available)
+            planning.check_not_behind(begin, self._ends_for(begin, available))
         # What is gone or ends earlier stays where it was.
         for partition, position in begin.items():
             available[partition] = max(position, available.get(partition, position))
@@ -195,6 +202,16 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._subscription.look_again()
             partitions = self._subscription.partitions(client, known)
             return list_offsets(client, partitions, LATEST, isolation_level=level)
+
+    def _ends_for(self, begin: Positions, available: Positions) -> Positions:
+        """Return `available`, with the true ends where a query has begun inside open transactions, as it was told to.
+
+        Their offsets are behind the last stable one, and not lost.
+        """
+        early = [at for at, position in begin.items() if at in available and available[at] < position]
+        if not early:
+            return available
+        return available | list_offsets(self._client(), early, LATEST, isolation_level=READ_UNCOMMITTED)
 
     def _finished(self, position: Positions) -> None:
         """Note that all batches before `position` are finished.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exacta.spark.options.parsing import Option, parse, positive, text, whole
+from exacta.spark.options.parsing import Option, parse, positive_long, text, whole
 from exacta.spark.options.sink import SinkOptions, sink_options
 
 
@@ -37,7 +37,7 @@ FOREACH_BATCH = (
     Option(
         name="driver.bytes",
         field="driver_bytes",
-        parse=positive,
+        parse=positive_long,
         default="16777216",
         about="the same in bytes, by what the rows of the batches before came to",
     ),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from exacta.spark.options.parsing import OptionError, json_object
+from exacta.spark.options.parsing import MOST_LONG, OptionError, at_most, check_partitions_named, json_object
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -47,9 +47,9 @@ def by_name_or_offset(name: str, value: str) -> str | Offsets:
 
 def by_time(name: str, value: str) -> AtTime:
     """Parse a time in ms for every partition; raises `OptionError`."""
-    if not value.strip().isdigit():
+    if not value.strip().isdecimal():
         raise OptionError(f"option '{name}' must be a time in ms since 1970, not '{value}'")
-    return AtTime(name, int(value))
+    return AtTime(name, at_most(name, value.strip(), MOST_LONG))
 
 
 def by_times(name: str, value: str) -> AtTime:
@@ -58,17 +58,21 @@ def by_times(name: str, value: str) -> AtTime:
     found = _numbers(name, value, sentence)
     if any(time_ms < 0 for times in found.values() for time_ms in times.values()):
         raise OptionError(f"option '{name}' holds a time before 1970")
+    if any(time_ms > MOST_LONG for times in found.values() for time_ms in times.values()):
+        raise OptionError(f"option '{name}' holds a time above {MOST_LONG} ms")
     return AtTime(name, found)
 
 
 def _numbers(name: str, value: str, sentence: str) -> dict[str, dict[int, int]]:
     try:
-        return {
+        found = {
             topic: {int(partition): _whole(number) for partition, number in numbers.items()}
             for topic, numbers in json_object(name, value).items()
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise OptionError(sentence) from error
+    check_partitions_named(name, found)
+    return found
 
 
 def _whole(number: Any) -> int:
@@ -96,4 +100,5 @@ def duration_ms(name: str, value: str) -> int:
     found = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
     if found is None or found[2] not in _UNITS_MS:
         raise OptionError(f"option '{name}' must be a time such as 500ms, 30s, 15m, 2h or 1d, not '{value}'")
-    return int(found[1]) * _UNITS_MS[found[2]]
+    unit_ms = _UNITS_MS[found[2]]
+    return at_most(name, found[1], MOST_LONG // unit_ms) * unit_ms

@@ -7,7 +7,7 @@ or as written; they are compared without case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -30,6 +30,10 @@ class Option:
     default: str  # as the reference shows it
     about: str
 
+
+#: What Java's `int` and `long` hold.
+MOST_INT = 2**31 - 1
+MOST_LONG = 2**63 - 1
 
 #: What Spark adds or keeps for itself.
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "path", "outputmode"})
@@ -68,17 +72,34 @@ def flag(name: str, value: str) -> bool:
 
 
 def positive(name: str, value: str) -> int:
-    """Parse a whole number above 0; raises `OptionError`."""
-    if not value.strip().isdigit() or int(value) == 0:
-        raise OptionError(f"option '{name}' must be a positive whole number, not '{value}'")
-    return int(value)
+    """Parse a whole number above 0 that Java's `int` holds, as in the protocol's fields; raises `OptionError`."""
+    return _number(name, value, 1, MOST_INT, "a positive whole number")
+
+
+def positive_long(name: str, value: str) -> int:
+    """Parse a whole number above 0 that Java's `long` holds: counts of offsets and bytes; raises `OptionError`."""
+    return _number(name, value, 1, MOST_LONG, "a positive whole number")
 
 
 def whole(name: str, value: str) -> int:
-    """Parse a whole number, 0 or above; raises `OptionError`."""
-    if not value.strip().isdigit():
-        raise OptionError(f"option '{name}' must be a whole number, 0 or above, not '{value}'")
-    return int(value)
+    """Parse a whole number, 0 or above, that Java's `long` holds; raises `OptionError`."""
+    return _number(name, value, 0, MOST_LONG, "a whole number, 0 or above")
+
+
+def _number(name: str, value: str, least: int, most: int, kind: str) -> int:
+    digits = value.strip()
+    if not (digits.isascii() and digits.isdecimal()) or (least > 0 and not digits.strip("0")):
+        raise OptionError(f"option '{name}' must be {kind}, not '{value}'")
+    return at_most(name, digits, most)
+
+
+def at_most(name: str, digits: str, most: int) -> int:
+    """Return the number that decimal `digits` stand for; raises `OptionError` where it is above `most`."""
+    # Python refuses to convert thousands of digits, with a sentence of its own.
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(most)) or int(significant) > most:
+        raise OptionError(f"option '{name}' can be {most} at most, not {digits}")
+    return int(significant)
 
 
 def topics(name: str, value: str) -> tuple[str, ...]:
@@ -109,6 +130,15 @@ def json_object(name: str, value: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise OptionError(f"option '{name}' must be a JSON object of topics, not '{value}'")
     return found
+
+
+def check_partitions_named(name: str, by_topic: Mapping[str, Collection[Any]]) -> None:
+    """Refuse an object without topics, and a topic without partitions; raises `OptionError`."""
+    if not by_topic:
+        raise OptionError(f"option '{name}' names no topic")
+    for topic, partitions in by_topic.items():
+        if not partitions:
+            raise OptionError(f"option '{name}' names no partition of topic '{topic}'")
 
 
 def refuse_unless(*allowed: str) -> Callable[[str, str], None]:

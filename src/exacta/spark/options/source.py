@@ -23,7 +23,19 @@ from exacta.spark.options.offsets import (
     duration_ms,
     pattern,
 )
-from exacta.spark.options.parsing import Option, OptionError, flag, json_object, one_of, parse, positive, text, topics
+from exacta.spark.options.parsing import (
+    Option,
+    OptionError,
+    check_partitions_named,
+    flag,
+    json_object,
+    one_of,
+    parse,
+    positive,
+    positive_long,
+    text,
+    topics,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +70,7 @@ def _assign(name: str, value: str) -> dict[str, tuple[int, ...]]:
     for topic, partitions in found.items():
         if not isinstance(partitions, list) or not all(type(p) is int and p >= 0 for p in partitions):
             raise OptionError(f"option '{name}' must list whole numbers for topic '{topic}', not {partitions}")
+    check_partitions_named(name, found)
     return {topic: tuple(sorted(set(partitions))) for topic, partitions in found.items()}
 
 
@@ -151,14 +164,14 @@ SOURCE = (
     Option(
         name="maxOffsetsPerTrigger",
         field="max_offsets_per_trigger",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="streams only: about so many offsets in a micro-batch, shared out by what each partition has",
     ),
     Option(
         name="minOffsetsPerTrigger",
         field="min_offsets_per_trigger",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="streams only: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
         "of a run does not wait, nor does any under `Trigger.AvailableNow`",
@@ -180,7 +193,7 @@ SOURCE = (
     Option(
         name="maxRecordsPerPartition",
         field="max_records_per_partition",
-        parse=positive,
+        parse=positive_long,
         default="none",
         about="at most so many offsets for a task: larger partitions are read by several",
     ),
@@ -253,10 +266,10 @@ def source_options(options: Mapping[str, str], *, batch: bool = False) -> Source
             raise OptionError(
                 f"option '{name}' is for {'streams: a batch' if batch else 'batches: a stream'} has no use for it"
             )
-    values["starting"] = _first_of(values, "starting_time", "starting_times", "starting_offsets") or (
-        EARLIEST if batch else LATEST
-    )
-    values["ending"] = _first_of(values, "ending_time", "ending_times", "ending_offsets") or LATEST
+    starting = _first_of(values, "starting_time", "starting_times", "starting_offsets")
+    values["starting"] = (EARLIEST if batch else LATEST) if starting is None else starting
+    ending = _first_of(values, "ending_time", "ending_times", "ending_offsets")
+    values["ending"] = LATEST if ending is None else ending
     if batch:
         _check_batch(values["starting"], values["ending"])
     if "unmatched_time_is_latest" in values and not isinstance(values["starting"], AtTime):
