@@ -4,9 +4,13 @@ Owns the order of the steps and the choice between the driver alone and tasks. `
 what happens, `batch_sink.py` what tasks do, `sink_memory.py` what is remembered from batch to batch.
 
 Theory of operation. The driver prepares the batch itself, so that it knows whether the batch is committed already
-before anything is computed. If not, it asks for the rows, but for at most so many from each partition. If these are
-all, it writes them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do;
-the batch is then computed twice, so after a large batch the first attempt is left out until a small one comes.
+before anything is computed. If it is, the rows are computed and thrown away, as the tasks of the streaming sink do with
+theirs: a state store commits, and a watermark advances, only where the plan runs. Whether it has either cannot be told
+for sure from in here, so that is done always.
+
+If it is not, the driver asks for the rows, but for at most so many from each partition. If these are all, it writes
+them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
+computed twice, so after a large batch the first attempt is left out until a small one comes.
 
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
 that stops in the middle of its input leaves its state store uncommitted.
@@ -49,7 +53,7 @@ class WrittenBatch:
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
     tasks: int  # that wrote; 0: the driver alone, or nobody
-    replayed: bool = False  # the batch was committed already; nothing was computed
+    replayed: bool = False  # the batch was committed already; nothing was written
 
     @property
     def alone(self) -> bool:
@@ -112,7 +116,8 @@ class _Call:
         prepared = self._driver.prepare()
         batch_id = self._batch_id
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
-            _log.info("batch %d of query %s is committed already: nothing was computed", batch_id, self.name)
+            _log.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
+            _drain(self._batch_df)
             return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
         most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
         if most_rows and not in_part(prepared, batch_id):
@@ -194,6 +199,10 @@ def _rows_up_to(batch_df: DataFrame, most_rows: int) -> Any:
 
 def _save(batch_df: DataFrame, options: Mapping[str, str]) -> None:
     batch_df.write.format("exacta").mode("append").options(**options).save()
+
+
+def _drain(batch_df: DataFrame) -> None:
+    batch_df.write.format("noop").mode("overwrite").save()
 
 
 def _as_text(options: Mapping[str, object]) -> dict[str, str]:
