@@ -13,6 +13,7 @@ import exacta.spark
 from exacta.client.routing import Client
 from exacta.client.topics import create_topic
 from exacta.spark import session
+from exacta.spark.running_query import partitions_of
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -117,6 +118,7 @@ def test_a_large_batch_goes_by_tasks_and_keeps_the_state_whole(spark, bootstrap,
     ways = []
 
     def write(batch_df, batch_id):
+        assert partitions_of(batch_df) == 2
         # The second batch shows only when asked that it is too large; the third is not asked for.
         most = [500, 10, 10][batch_id]
         ways.append(exacta.spark.write(batch_df, batch_id, options, topic=sink, **{"driver.rows": most}).alone)

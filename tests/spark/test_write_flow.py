@@ -35,13 +35,16 @@ class Spark:
         self._monkeypatch = monkeypatch
         self.dies = lambda step: None
         monkeypatch.setattr(foreach_batch, "_rows_up_to", self.collect)
+        monkeypatch.setattr(foreach_batch, "partitions_of", lambda frame: 1)
         monkeypatch.setattr(foreach_batch, "_save", self.save)
         monkeypatch.setattr(foreach_batch, "_drain", lambda frame: frame.computed.append("nobody"))
 
-    def collect(self, frame, most_rows):
+    def collect(self, frame, most_of_each):
         frame.computed.append("driver")
         self.dies("collecting")
-        return pa.table({"value": [str(row) for row in frame.rows[: most_rows + 1]]})
+        rows = frame.rows[: most_of_each + 1]
+        table = pa.table({"value": [str(row) for row in rows], "number": range(len(rows))})
+        return foreach_batch._told(table, most_of_each)
 
     def save(self, frame, options):
         frame.computed.append("tasks")
