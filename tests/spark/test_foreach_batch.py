@@ -1,15 +1,18 @@
 """What `exacta.spark.write` decides without Spark: its options, its memory, the job that it sends to the tasks."""
 
+import pyarrow as pa
 import pytest
 
 from exacta.client.transactions import Producer, TopicPartition
 from exacta.spark.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job, without_checkpoint
+from exacta.spark.foreach_batch import _told
 from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import foreach_batch_options
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.sink_memory import SinkMemory, memory_of
 
+MIB = 1024 * 1024
 WRITERS = {"kafka.bootstrap.servers": "a:1", "topic": "x"}
 
 
@@ -66,24 +69,74 @@ def test_a_batch_may_be_repeated_by_another_run_of_the_query():
 
 def test_after_a_large_batch_the_driver_does_not_ask_for_rows_until_a_small_one_came():
     memory = SinkMemory("q", None)
-    assert memory.most_rows(100, 10_000) == 100
+    assert memory.most_rows(100, 100 * 1024) == 100
     memory.wrote_by_tasks(101)
-    assert memory.most_rows(100, 10_000) == 0
+    assert memory.most_rows(100, 100 * 1024) == 0
     memory.wrote_by_tasks(100)
-    assert memory.most_rows(100, 10_000) == 100
-    memory.wrote_alone(50, 50 * 200)  # bytes
-    assert memory.most_rows(100, 10_000) == 50
+    assert memory.most_rows(100, 100 * 1024) == 100
+    memory.saw(50, 50 * 2048, 1)  # bytes
+    memory.wrote_alone(50)
+    assert memory.most_rows(100, 100 * 1024) == 50
     memory.wrote_by_tasks(51)
-    assert memory.most_rows(100, 10_000) == 0
+    assert memory.most_rows(100, 100 * 1024) == 0
 
 
-def test_it_never_asks_again_for_what_spark_refused_to_send():
+def test_it_asks_for_less_after_spark_refused_to_send_what_it_asked_for():
     memory = SinkMemory("q", None)
-    memory.was_too_much()
-    memory.wrote_by_tasks(3)
-    assert memory.most_rows(100, 10_000) == 0
-    memory.wrote_by_tasks(0)
-    assert memory.most_rows(100, 10_000) == 0
+    asked = [memory.most_rows(1000, MIB)]
+    while asked[-1]:
+        memory.was_too_much()
+        asked.append(memory.most_rows(1000, MIB))
+    assert asked == [1000, 64, 4, 0]
+
+
+@pytest.mark.parametrize(("size", "partitions"), [(100, 4), (10_000, 200), (10_000, 4000), (MIB, 2)])
+def test_what_the_driver_is_sent_has_a_bound(size, partitions):
+    memory = SinkMemory("q", None)
+    for assumed in (1024, size):
+        memory.expect(lambda: partitions)
+        most = memory.most_of_each(memory.most_rows(5_000, 16 * MIB), 16 * MIB)
+        # The one row more of each partition that shows that it was cut is not in the share.
+        assert most == 1 or most * partitions * assumed <= 16 * MIB
+        memory.saw(100, 100 * size, partitions)
+
+
+def test_a_partition_may_send_the_whole_batch_where_rows_are_small():
+    memory = SinkMemory("q", None)
+    memory.expect(lambda: 3)
+    assert memory.most_of_each(memory.most_rows(5_000, 16 * MIB), 16 * MIB) == 5_000
+
+
+def test_one_huge_row_is_forgotten():
+    memory = SinkMemory("q", None)
+    memory.saw(1, 20 * MIB, 1)
+    memory.wrote_by_tasks(1)
+    batches = 0
+    while memory.most_rows(5_000, 16 * MIB) < 5:
+        memory.wrote_by_tasks(5)
+        batches += 1
+    assert 20 <= batches < 60  # not at once: a batch that the driver asks for in vain is computed twice
+    memory.saw(5, 500, 1)
+    assert memory.most_rows(5_000, 16 * MIB) == 5_000
+
+
+def test_small_rows_are_not_taken_for_smaller_with_time():
+    memory = SinkMemory("q", None)
+    memory.saw(10, 10 * 100, 1)
+    for _ in range(100):
+        memory.wrote_by_tasks(1)
+    assert memory.most_rows(5_000, 10_000) == 100
+
+
+@pytest.mark.parametrize(
+    ("numbers", "cut", "partitions"),
+    [([], False, 0), ([0, 1], False, 1), ([0, 1, 2], True, 1), ([0, 7 << 33, (7 << 33) + 1], False, 8)],
+)
+def test_what_the_numbers_of_rows_tell(numbers, cut, partitions):
+    table = pa.table({"value": ["x"] * len(numbers), "number": pa.array(numbers, pa.int64())})
+    collected = _told(table, 2)
+    assert (collected.cut, collected.partitions) == (cut, partitions)
+    assert collected.table.column_names == ["value"]
 
 
 @pytest.mark.parametrize("committed_tasks", [None, frozenset({1, 2})])

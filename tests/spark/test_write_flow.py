@@ -35,12 +35,16 @@ class Spark:
         self._monkeypatch = monkeypatch
         self.dies = lambda step: None
         monkeypatch.setattr(foreach_batch, "_rows_up_to", self.collect)
+        monkeypatch.setattr(foreach_batch, "partitions_of", lambda frame: 1)
         monkeypatch.setattr(foreach_batch, "_save", self.save)
+        monkeypatch.setattr(foreach_batch, "_drain", lambda frame: frame.computed.append("nobody"))
 
-    def collect(self, frame, most_rows):
+    def collect(self, frame, most_of_each):
         frame.computed.append("driver")
         self.dies("collecting")
-        return pa.table({"value": [str(row) for row in frame.rows[: most_rows + 1]]})
+        rows = frame.rows[: most_of_each + 1]
+        table = pa.table({"value": [str(row) for row in rows], "number": range(len(rows))})
+        return foreach_batch._told(table, most_of_each)
 
     def save(self, frame, options):
         frame.computed.append("tasks")
@@ -99,7 +103,7 @@ def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
 
 
 @pytest.mark.parametrize("most", [0, 100])
-def test_a_committed_batch_is_not_computed_again(spark, query, monkeypatch, most):
+def test_a_committed_batch_is_computed_again_but_not_written(spark, query, monkeypatch, most):
     plan(query, 0, 10)
     assert not write(Frame(range(10)), 0, query.options, **{"driver.rows": most}).replayed
     with pytest.raises(SinkError, match=r"option 'sink\.name'"):
@@ -108,7 +112,7 @@ def test_a_committed_batch_is_not_computed_again(spark, query, monkeypatch, most
     for other in (0, 100):
         frame = Frame(range(10))
         written = write(frame, 0, query.options, **{"driver.rows": other})
-        assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, [])
+        assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, ["nobody"])
         restarted(monkeypatch)
     plan(query, 0, 12)
     with pytest.raises(SinkError, match="it covered other offsets"):

@@ -4,12 +4,18 @@ Owns the order of the steps and the choice between the driver alone and tasks. `
 what happens, `batch_sink.py` what tasks do, `sink_memory.py` what is remembered from batch to batch.
 
 Theory of operation. The driver prepares the batch itself, so that it knows whether the batch is committed already
-before anything is computed. If not, it asks for the rows, but for at most so many from each partition. If these are
-all, it writes them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do;
-the batch is then computed twice, so after a large batch the first attempt is left out until a small one comes.
+before anything is computed. If it is, the rows are computed and thrown away, as the tasks of the streaming sink do with
+theirs: a state store commits, and a watermark advances, only where the plan runs. Whether it has either cannot be told
+for sure from in here, so that is done always.
+
+If it is not, the driver asks for the rows, but for at most so many from each partition. If these are all, it writes
+them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
+computed twice, so after a large batch the first attempt is left out until a small one comes.
 
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
-that stops in the middle of its input leaves its state store uncommitted.
+that stops in the middle of its input leaves its state store uncommitted. Each partition may send its share of
+`driver.bytes`, by the size of a row as far as it is known: the driver's memory has a bound, also where there are many
+partitions. The numbers come along, so that it shows where a partition was cut; then tasks write.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.routing import Client
 from exacta.spark import checkpoint
@@ -28,7 +34,7 @@ from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
-from exacta.spark.running_query import RunningQuery, run_id, running_query
+from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
 from exacta.spark.sink_memory import SinkMemory, memory_of
 
 if TYPE_CHECKING:
@@ -39,8 +45,19 @@ _log = logging.getLogger("exacta.spark")
 #: `monotonically_increasing_id` counts a partition's rows in its lower bits.
 _ROW_NUMBER_BITS = 33
 
+#: The column with that number; no column of the sink's has this name.
+_NUMBER = "number"
+
 #: What Spark says when the driver was sent more than it may be.
 _TOO_MUCH = "spark.driver.maxResultSize"
+
+
+class Collected(NamedTuple):
+    """What the driver was sent."""
+
+    table: Any  # of pyarrow
+    cut: bool  # a partition has more rows
+    partitions: int  # at least so many
 
 
 @dataclass(frozen=True)
@@ -49,7 +66,7 @@ class WrittenBatch:
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
     tasks: int  # that wrote; 0: the driver alone, or nobody
-    replayed: bool = False  # the batch was committed already; nothing was computed
+    replayed: bool = False  # the batch was committed already; nothing was written
 
     @property
     def alone(self) -> bool:
@@ -112,12 +129,19 @@ class _Call:
         prepared = self._driver.prepare()
         batch_id = self._batch_id
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
-            _log.info("batch %d of query %s is committed already: nothing was computed", batch_id, self.name)
+            _log.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
+            _drain(self._batch_df)
             return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
         most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
         if most_rows and not in_part(prepared, batch_id):
-            table = _rows_up_to(self._batch_df, most_rows)
-            if table is not None and table.num_rows <= most_rows:
+            memory.expect(lambda: partitions_of(self._batch_df))
+            collected = _rows_up_to(self._batch_df, memory.most_of_each(most_rows, self._wanted.driver_bytes))
+            if collected is None:
+                memory.was_too_much()
+                return self._by_tasks(prepared, memory)
+            table = collected.table
+            memory.saw(table.num_rows, table.nbytes, collected.partitions)
+            if not collected.cut and table.num_rows <= most_rows:
                 rows = write_alone(
                     self._client,
                     self._sink,
@@ -127,10 +151,8 @@ class _Call:
                     batch_id=batch_id,
                     reads=self._reads,
                 )
-                memory.wrote_alone(rows, table.nbytes)
+                memory.wrote_alone(rows)
                 return WrittenBatch(rows, tasks=0)
-            if table is None:
-                memory.was_too_much()
         return self._by_tasks(prepared, memory)
 
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> WrittenBatch:
@@ -179,21 +201,40 @@ def _located(wanted: ForeachBatchOptions, query: RunningQuery | None, batch_id: 
     return replace(sink, checkpoint_location=location)
 
 
-def _rows_up_to(batch_df: DataFrame, most_rows: int) -> Any:
-    """Return all rows as a pyarrow table, or more than `most_rows` of them; None where the driver may not have them."""
+def _rows_up_to(batch_df: DataFrame, most_of_each: int) -> Collected | None:
+    """Return at most so many rows of each partition, and one more where it has more; None where Spark sends none."""
     from pyspark.sql import functions
 
-    number = functions.monotonically_increasing_id().bitwiseAND(functions.lit((1 << _ROW_NUMBER_BITS) - 1))
+    row_number = functions.col(_NUMBER).bitwiseAND(functions.lit((1 << _ROW_NUMBER_BITS) - 1))
+    numbered = batch_df.withColumn(_NUMBER, functions.monotonically_increasing_id())
     try:
-        return batch_df.filter(number <= most_rows).toArrow()
+        table = numbered.filter(row_number <= most_of_each).toArrow()
     except Exception as error:
         if _TOO_MUCH in str(error):
             return None
         raise
+    return _told(table, most_of_each)
+
+
+def _told(table: Any, most_of_each: int) -> Collected:
+    """Return what the rows' numbers say, and the rows without them."""
+    import pyarrow.compute as pc
+
+    numbers = table[_NUMBER]
+    rows = table.drop_columns([_NUMBER])
+    if not table.num_rows:
+        return Collected(rows, cut=False, partitions=0)
+    row_numbers = pc.bit_wise_and(numbers, (1 << _ROW_NUMBER_BITS) - 1)
+    partitions = (pc.max(numbers).as_py() >> _ROW_NUMBER_BITS) + 1
+    return Collected(rows, cut=pc.max(row_numbers).as_py() >= most_of_each, partitions=partitions)
 
 
 def _save(batch_df: DataFrame, options: Mapping[str, str]) -> None:
     batch_df.write.format("exacta").mode("append").options(**options).save()
+
+
+def _drain(batch_df: DataFrame) -> None:
+    batch_df.write.format("noop").mode("overwrite").save()
 
 
 def _as_text(options: Mapping[str, object]) -> dict[str, str]:

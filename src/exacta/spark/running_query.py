@@ -44,6 +44,16 @@ def run_id(batch_df: DataFrame, query_id: str) -> str | None:
     return None if execution is None else str(execution.runId().toString())
 
 
+def partitions_of(batch_df: DataFrame) -> int:
+    """Return how many partitions a micro-batch has; in Spark Connect, which does not tell, how many a shuffle makes.
+
+    Where the rows are ordered, Spark takes a sample of them to find out.
+    """
+    if _java_session(batch_df) is None:
+        return int(batch_df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    return int(batch_df._jdf.queryExecution().toRdd().getNumPartitions())
+
+
 def _java_session(batch_df: DataFrame) -> Any:
     """Return the session of classic Spark's driver, or None in Spark Connect."""
     return getattr(batch_df.sparkSession, "_jsparkSession", None)

@@ -1,16 +1,29 @@
 """What `exacta.spark.write` remembers of a sink from batch to batch, in this process.
 
-Owns two things, neither of which a guarantee hangs on: how large the batches are, and which batch was written last, so
-that two calls under one name are told from each other. (The cluster remembers the batch only; the second call would be
-taken for a replay, and its rows left out.)
+Owns two things, neither of which a guarantee hangs on: how large the batches and their rows are, and which batch was
+written last, so that two calls under one name are told from each other. (The cluster remembers the batch only; the
+second call would be taken for a replay, and its rows left out.)
+
+What is known of a row's size grows old while tasks write: one huge row must not keep all later batches from the driver.
+So it asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from exacta.spark.sink_errors import SinkError
+
+#: What a row comes to while none was seen.
+_ASSUMED_BYTES_PER_ROW = 1024.0
+
+#: After so many batches without a row seen, rows are taken to be so many times smaller than they were.
+_AGED_AFTER = 20
+_SMALLER = 4
+
+#: By how much larger rows are taken to be when Spark refuses to send them.
+_LARGER = 16
 
 
 class SinkMemory:
@@ -20,8 +33,10 @@ class SinkMemory:
         self.run_id = run_id
         self._name = name
         self._batch_id = -1
-        self._bytes_per_row = 0.0
+        self._bytes_per_row = _ASSUMED_BYTES_PER_ROW
         self._last_rows = 0
+        self._unseen = 0  # batches since rows were seen, or taken to be smaller
+        self._partitions: int | None = None
 
     @contextmanager
     def writing(self, batch_id: int) -> Iterator[None]:
@@ -41,24 +56,44 @@ class SinkMemory:
 
     def most_rows(self, driver_rows: int, driver_bytes: int) -> int:
         """Return how many rows the driver should ask for, to write them alone; 0: none, the last batch was large."""
-        most = driver_rows
-        if self._bytes_per_row:
-            most = min(most, int(driver_bytes / self._bytes_per_row))
+        most = min(driver_rows, int(driver_bytes / self._bytes_per_row))
         return most if self._last_rows <= most else 0
 
-    def wrote_alone(self, rows: int, size_bytes: int) -> None:
+    def most_of_each(self, most_rows: int, driver_bytes: int) -> int:
+        """Return how many of those rows one partition may send, so that all together come to about `driver_bytes`."""
+        share = driver_bytes / (self._partitions or 1)
+        return max(1, min(most_rows, int(share / self._bytes_per_row)))
+
+    def expect(self, partitions: Callable[[], int]) -> None:
+        """Ask how many partitions a batch has, unless that is known."""
+        if self._partitions is None:
+            self._partitions = partitions()
+
+    def saw(self, rows: int, size_bytes: int, partitions: int) -> None:
+        """Note what the driver was sent."""
+        if rows:
+            self._bytes_per_row = max(1.0, size_bytes / rows)
+            self._unseen = 0
+        self._partitions = max(self._partitions or 1, partitions)
+
+    def wrote_alone(self, rows: int) -> None:
         """Note a batch that the driver wrote alone."""
         self._last_rows = rows
-        if rows:
-            self._bytes_per_row = size_bytes / rows
 
     def wrote_by_tasks(self, rows: int) -> None:
         """Note a batch that tasks wrote."""
         self._last_rows = rows
+        self._unseen += 1
+        if self._unseen > _AGED_AFTER:
+            self._unseen = 0
+            # Not below what a new query assumes, unless that was seen.
+            smallest = min(self._bytes_per_row, _ASSUMED_BYTES_PER_ROW)
+            self._bytes_per_row = max(self._bytes_per_row / _SMALLER, smallest)
 
     def was_too_much(self) -> None:
-        """Note that Spark refused to send the driver what it had asked for: it does not ask again."""
-        self._bytes_per_row = float("inf")
+        """Note that Spark refused to send the driver what it had asked for: it asks for much less."""
+        self._bytes_per_row = _LARGER * max(self._bytes_per_row, _ASSUMED_BYTES_PER_ROW)
+        self._unseen = 0
 
 
 _memories: dict[str, SinkMemory] = {}
