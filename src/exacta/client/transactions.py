@@ -30,7 +30,6 @@ from exacta.protocol.messages.k65_describe_transactions import DescribeTransacti
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.schema import Message
 
-
 #: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"
 
