@@ -151,6 +151,7 @@ def test_many_are_ended_listed_and_described_at_once(client, bootstrap, topic):
     assert list_transactions(client, f"{topic}-") == names[:8]
     found = describe_transactions(client, [*names, f"{topic}-none"])
     assert [found[name].state for name in names] == ["Ongoing"] * 8 + ["Empty"]
+    assert [found[name].is_open for name in names] == [True] * 8 + [False]
     assert (found[names[0]].producer_id, found[names[0]].producer_epoch) == producers[0][1:]
     assert found[names[0]].partitions >= {TopicPartition(topic, 0)}
     assert found[f"{topic}-none"] is None

@@ -30,6 +30,9 @@ from exacta.protocol.messages.k65_describe_transactions import DescribeTransacti
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.schema import Message
 
+#: The state of a transactional id whose transaction is open.
+ONGOING = "Ongoing"
+
 
 class Producer(NamedTuple):
     """One incarnation of a transactional id, or a producer without one (whose transactional id is empty)."""
@@ -65,6 +68,11 @@ class TransactionDescription(NamedTuple):
     producer_id: int
     producer_epoch: int
     partitions: frozenset[TopicPartition]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its transaction can still be ended either way."""
+        return self.state == ONGOING
 
 
 def init_producer_id(
@@ -260,7 +268,7 @@ def fetch_stable_offsets(
 
 
 def list_transactions(
-    client: Client, prefix: str, *, states: Sequence[str] = ("Ongoing",), deadline: Deadline | None = None
+    client: Client, prefix: str, *, states: Sequence[str] = (ONGOING,), deadline: Deadline | None = None
 ) -> list[str]:
     """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 

@@ -58,7 +58,7 @@ class Leftovers:
     @property
     def open_transactions(self) -> list[str]:
         """The transactional ids with an open transaction."""
-        return sorted(each for each, state in self.transactions.items() if state.state == "Ongoing")
+        return sorted(each for each, state in self.transactions.items() if state.is_open)
 
     @property
     def nothing(self) -> bool:

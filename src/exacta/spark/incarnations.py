@@ -92,7 +92,7 @@ def first_not_open(client: Client, written: Written) -> Producer | None:
         state = found[producer.transactional_id]
         if (
             state is None
-            or state.state != "Ongoing"
+            or not state.is_open
             or incarnation_of(producer.transactional_id, state) != producer
             or not state.partitions.issuperset(partitions)
         ):
