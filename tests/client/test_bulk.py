@@ -15,7 +15,7 @@ class Unwilling(Client):
     """A client that may open no more than one lane."""
 
     def lane(self, node_id, index, deadline):
-        if self._lanes:
+        if self._connections._lanes:
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "looking up the brokers")
         return super().lane(node_id, index, deadline)
 
@@ -26,8 +26,8 @@ def test_no_reply_is_left_on_a_lane_when_a_later_one_cannot_be_opened(bootstrap)
         requests = [(Node(node_id), ListTransactionsRequest())] * 2
         with pytest.raises(KafkaError, match="CLUSTER_AUTHORIZATION_FAILED"):
             ask_all(client, requests, Deadline(10_000))
-        assert [lane.in_flight for lane in client._lanes.values()] == [0]
-        assert [lane.closed for lane in client._lanes.values()] == [True]
+        assert [lane.in_flight for lane in client._connections._lanes.values()] == [0]
+        assert [lane.closed for lane in client._connections._lanes.values()] == [True]
 
 
 def test_a_lane_that_owes_a_reply_is_not_handed_out(bootstrap):

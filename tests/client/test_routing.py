@@ -32,7 +32,7 @@ def silent():
 def test_a_silent_bootstrap_server_costs_its_share_of_the_time_and_comes_last_from_then_on(silent):
     with ScriptedBroker(Script()) as broker, Client(f"{silent},{broker.address}", call_timeout_ms=1_000) as client:
         assert client.nodes() == [1]
-        client._seed.close()
+        client._connections._seed.close()
         began_s = time.monotonic()
         assert client.nodes() == [1]
         assert time.monotonic() - began_s < 0.4
@@ -46,10 +46,10 @@ def test_a_broker_that_falls_silent_does_not_keep_the_others_from_answering():
         Client(seed.address, call_timeout_ms=2_000) as client,
     ):
         assert client.nodes() == [1]
-        client._brokers[2] = ("127.0.0.1", other.port)
+        client._topology.brokers[2] = ("127.0.0.1", other.port)
         sleepy.silent = True
         assert client.nodes() == [1]
-        assert client._brokers[1] == ("127.0.0.1", other.port)
+        assert client._topology.brokers[1] == ("127.0.0.1", other.port)
 
 
 def test_many_requests_to_a_silent_broker_share_one_wait():
@@ -67,8 +67,8 @@ def test_offsets_are_asked_of_the_new_leader_where_the_old_one_has_left_the_clus
     topic = new_topic(bootstrap, 1)
     with Client(bootstrap) as client:
         client.nodes()
-        client._leaders[topic] = {0: GONE}
-        client._brokers_doubtful = True
+        client._topology.leaders[topic] = {0: GONE}
+        client._topology.brokers_doubtful = True
         assert list_offsets(client, [TopicPartition(topic, 0)], LATEST) == {TopicPartition(topic, 0): 0}
 
 
@@ -88,7 +88,7 @@ def test_a_leader_that_cannot_be_reached_holds_up_its_own_partitions_only(bootst
     with Client(bootstrap) as client:
         producer = init_producer_id(client, f"{topic}-a", transaction_timeout_ms=60_000)
         writer = IdempotentProducer(client, producer, delivery_timeout_ms=300)
-        client._brokers[GONE] = ("127.0.0.1", 1)
+        client._topology.brokers[GONE] = ("127.0.0.1", 1)
         resolve = client.resolve
         monkeypatch.setattr(
             client, "resolve", lambda route, at: GONE if route == Leader(topic, 0) else resolve(route, at)

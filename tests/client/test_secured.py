@@ -97,11 +97,11 @@ def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, 
         lifetime_ms = REAUTHENTICATION_MS
     with client_of(access, "SASL_PLAINTEXT", access.security("SASL_PLAINTEXT", mechanism)) as client:
         assert client.nodes() == [1]
-        connection = client._seed
+        connection = client._connections._seed
         ends_s = time.monotonic() + 2.2 * lifetime_ms / 1000
         while time.monotonic() < ends_s:
             client.refresh([], Deadline(5_000))
-            assert client._seed is connection
+            assert client._connections._seed is connection
 
 
 # -- what is refused, and how it is said ------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_renewal_waits_until_nothing_is_in_flight(script):
     script.session_lifetime_ms = 60_000
     with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
         client.nodes()
-        connection, deadline = client._seed, Deadline(5_000)
+        connection, deadline = client._connections._seed, Deadline(5_000)
         request = client_request()
         connection.send(request, deadline)
         assert not connection.wants_rest
@@ -270,7 +270,7 @@ def test_a_password_that_was_changed_meanwhile_ends_the_session(script):
     script.session_lifetime_ms = 60_000
     with ScriptedBroker(script, login=True) as broker, secured(broker, script) as client:
         client.nodes()
-        connection = client._seed
+        connection = client._connections._seed
         connection._renewal_at_s = time.monotonic()
         script.accounts["exacta"] = "another"
         with pytest.raises(AuthenticationFailed, match="refused user 'exacta' by SCRAM-SHA-256"):

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from exacta.client.connection import Connection
-from exacta.client.deadline import Deadline
+from exacta.client.deadline import Deadline, for_one_request
 from exacta.client.errors import ConnectionLost
-from exacta.client.routing import Client, Route, for_one_request
+from exacta.client.routing import Client, Route
 from exacta.protocol.schema import Message
 
 LANES = 4

@@ -57,3 +57,9 @@ class Backoff:
         if deadline.remaining_s <= wait_s:
             raise DeadlineExceeded(f"gave up after {deadline.timeout_ms / 1000:g} s: {cause}") from cause
         time.sleep(wait_s)
+
+
+def for_one_request(deadline: Deadline) -> Deadline:
+    """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
+    timeout_ms = deadline.request_timeout_ms
+    return deadline if deadline.remaining_s * 1000 <= timeout_ms else Deadline(timeout_ms, timeout_ms)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from exacta.client.committed import next_offset
 from exacta.client.connection import Connection
-from exacta.client.deadline import Backoff, Deadline
+from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ClientError, ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Leader, for_one_request
+from exacta.client.routing import Client, Leader
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic

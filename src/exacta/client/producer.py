@@ -30,10 +30,10 @@ from typing import Any
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.client.connection import Connection
-from exacta.client.deadline import Backoff, Deadline
+from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, classify
 from exacta.client.producer_settings import COMPRESSION
-from exacta.client.routing import Client, Leader, for_one_request
+from exacta.client.routing import Client, Leader
 from exacta.client.transactions import Producer, TopicPartition, add_partitions
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -1,16 +1,13 @@
-"""The cluster as a client sees it: brokers, leaders, coordinators, and calls that find the right one.
+"""Calls that find the right broker: whichever, a leader, a coordinator, …
 
-Owns the connections (one per broker), what is known about leaders and coordinators, and the repetition of calls. Does
-not know what a call means beyond its error codes.
+Owns the routes, the look-ups, and the repetition of calls. Does not know what a call means beyond its error codes. What
+the look-ups tell is kept in `topology.py`, the connections in `connections.py`.
 
 Theory of operation: a call names a *route* (any broker, a leader, a coordinator, …). The route is resolved to a
 broker, the request sent, the codes in its reply looked at. A lost connection or a retriable code forgets what the
 route was resolved to, waits a growing moment and tries again until the deadline; any other code is raised. Every
 request sent through here may be executed twice, so only requests whose repetition is harmless belong here;
 `producer.py` handles Produce by itself, because there order matters.
-
-A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
-brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
 
 Not safe for use by several threads: each takes a client of its own.
 """
@@ -21,20 +18,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from exacta.client.connection import Connection
-from exacta.client.deadline import Backoff, Deadline
+from exacta.client.connections import Connections
+from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import MOVED, ClientError, ConnectionLost, ErrorClass, KafkaError, classify
 from exacta.client.permissions import missing_permission
 from exacta.client.security import Cluster
+from exacta.client.topology import Topology
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.schema import NO_UUID, Message
+from exacta.protocol.schema import Message
 
 GROUP = 0
 TRANSACTION = 1
-
-#: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
-CONNECTION_SETUP_TIMEOUT_MS = 10_000
 
 
 class UnknownTopic(ClientError):
@@ -90,16 +86,8 @@ class Client:
     def __init__(self, cluster: Cluster | str, *, call_timeout_ms: float = 60_000) -> None:
         self.cluster = Cluster(bootstrap=cluster) if isinstance(cluster, str) else cluster
         self.call_timeout_ms = call_timeout_ms
-        self._seeds = parse_bootstrap(self.cluster.bootstrap)
-        self._seed: Connection | None = None
-        self._connections: dict[int, Connection] = {}
-        self._lanes: dict[tuple[int, int], Connection] = {}
-        self._brokers: dict[int, tuple[str, int]] = {}
-        self._brokers_doubtful = False
-        self._controller_id = -1
-        self._leaders: dict[str, dict[int, int]] = {}
-        self._topic_ids: dict[str, bytes] = {}
-        self._coordinators: dict[Coordinator, int] = {}
+        self._topology = Topology()
+        self._connections = Connections(self.cluster, parse_bootstrap(self.cluster.bootstrap), self._topology)
 
     @property
     def bootstrap(self) -> str:
@@ -108,13 +96,7 @@ class Client:
 
     def close(self) -> None:
         """Close all connections; the client may be used again."""
-        for connection in (*self._connections.values(), *self._lanes.values()):
-            connection.close()
-        self._connections.clear()
-        self._lanes.clear()
-        if self._seed is not None:
-            self._seed.close()
-            self._seed = None
+        self._connections.close()
 
     def __enter__(self) -> Client:
         return self
@@ -190,75 +172,69 @@ class Client:
         """
         node_id = self.resolve(route, deadline)
         if node_id is None:
-            return self._seed_connection(deadline)
+            return self._connections.seed(deadline)
         return self.broker(node_id, deadline)
 
     def open(self, node_id: int, deadline: Deadline) -> Connection:
         """Open a further connection to a broker, owned by the caller: for requests that stay in flight."""
-        if node_id not in self._brokers:
-            self.refresh([], deadline)
-            if node_id not in self._brokers:
-                raise ConnectionLost(f"broker {node_id} is not there now")
-        host, port = self._brokers[node_id]
-        return self._connect(host, port, self._setup_deadline(deadline))
+        self._look_for(node_id, deadline)
+        return self._connections.open(node_id, deadline)
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; raises `ConnectionLost` where it cannot be reached or has left."""
-        connection = self._connections.get(node_id)
-        if connection is None or connection.closed:
-            self._connections[node_id] = connection = self.open(node_id, deadline)
-        return connection
+        self._look_for(node_id, deadline)
+        return self._connections.broker(node_id, deadline)
 
     def lane(self, node_id: int, index: int, deadline: Deadline) -> Connection:
         """Return the further connection number `index` to a broker, kept for the next time."""
-        connection = self._lanes.get((node_id, index))
-        if connection is None or connection.closed:
-            connection = self._lanes[node_id, index] = self.open(node_id, deadline)
-        assert not connection.in_flight
-        return connection
+        self._look_for(node_id, deadline)
+        return self._connections.lane(node_id, index, deadline)
+
+    def _look_for(self, node_id: int, deadline: Deadline) -> None:
+        if node_id not in self._topology.brokers:
+            self.refresh([], deadline)
 
     def resolve(self, route: Route, deadline: Deadline) -> int | None:
         """Return the broker id that `route` leads to; None for whichever broker answers."""
         match route:
             case Node(node_id):
-                if self._brokers_doubtful:
+                if self._topology.brokers_doubtful:
                     self.refresh([], deadline)
-                    if node_id not in self._brokers:
+                    if node_id not in self._topology.brokers:
                         raise BrokerGone(f"broker {node_id} has left the cluster")
                 return node_id
             case Coordinator():
-                if route not in self._coordinators:
+                if route not in self._topology.coordinators:
                     self._find_coordinator(route, deadline)
-                return self._coordinators[route]
+                return self._topology.coordinators[route]
             case Leader(topic, partition):
-                leader = self._leaders.get(topic, {}).get(partition)
+                leader = self._topology.leader(topic, partition)
                 if leader is None:
                     self._raise_refusal(self.refresh([topic], deadline))
-                    leader = self._leaders.get(topic, {}).get(partition)
+                    leader = self._topology.leader(topic, partition)
                     if leader is None:
                         raise ConnectionLost(f"{topic}-{partition} has no leader now")
                 return leader
             case Controller():
-                if self._controller_id not in self._brokers:
+                if self._topology.controller is None:
                     self.refresh([], deadline)
-                return self._controller_id if self._controller_id in self._brokers else None
+                return self._topology.controller
             case Anyone():
                 return None
 
     def forget(self, route: Route) -> None:
-        """Forget what `route` was resolved to, and the connection behind it where it is closed."""
+        """Forget what `route` was resolved to."""
         match route:
             case Coordinator():
-                self._coordinators.pop(route, None)
+                self._topology.coordinators.pop(route, None)
             case Leader(topic, _):
-                self._leaders.pop(topic, None)
+                self._topology.leaders.pop(topic, None)
             case Controller():
-                self._controller_id = -1
+                self._topology.controller_id = -1
             case Node():
-                self._brokers_doubtful = True
+                self._topology.brokers_doubtful = True
             case Anyone():
-                if self._seed is not None and self._seed.closed:
-                    self._seed = None
+                pass  # a connection that is closed is replaced in any case
 
     def nodes(self, deadline: Deadline | None = None) -> list[int]:
         """Return the ids of all brokers."""
@@ -270,7 +246,7 @@ class Client:
             except ConnectionLost as lost:
                 backoff.wait(deadline, lost)
             else:
-                return sorted(self._brokers)
+                return sorted(self._topology.brokers)
 
     def partitions(
         self, topics: Iterable[str], *, create: bool = False, deadline: Deadline | None = None
@@ -290,7 +266,7 @@ class Client:
                 continue
             unsettled = self._unsettled(codes, create)
             if unsettled is None:
-                return {topic: len(self._leaders[topic]) for topic in wanted}
+                return {topic: len(self._topology.leaders[topic]) for topic in wanted}
             backoff.wait(deadline, unsettled)
 
     def topic_names(self, *, deadline: Deadline | None = None) -> list[str]:
@@ -299,7 +275,9 @@ class Client:
         backoff = Backoff()
         while True:
             try:
-                response = self._ask_anyone(MetadataRequest(topics=None, allow_auto_topic_creation=False), deadline)
+                response = self._connections.ask_anyone(
+                    MetadataRequest(topics=None, allow_auto_topic_creation=False), deadline
+                )
             except ConnectionLost as lost:
                 backoff.wait(deadline, lost)
             else:
@@ -307,31 +285,17 @@ class Client:
 
     def topic_id(self, topic: str) -> bytes | None:
         """Return the id of a topic (KIP-516) as it was last looked up; None where the cluster gives none."""
-        return self._topic_ids.get(topic)
+        return self._topology.topic_ids.get(topic)
 
     def refresh(self, topics: list[str], deadline: Deadline, *, create: bool = False) -> Mapping[str, int]:
         """Ask any broker for the brokers and for the leaders of `topics`; return the error code of each topic."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in topics], allow_auto_topic_creation=create
         )
-        response = self._ask_anyone(request, deadline)
-        if response.brokers:
-            self._learn_brokers(response)
-        codes: dict[str, int] = {}
-        for topic in response.topics:
-            codes[topic.name] = topic.error_code
-            self._topic_ids.pop(topic.name, None)
-            if topic.error_code == ErrorCode.NONE:
-                if topic.topic_id != NO_UUID:
-                    self._topic_ids[topic.name] = topic.topic_id
-                self._leaders[topic.name] = {
-                    entry.partition_index: entry.leader_id for entry in topic.partitions if entry.leader_id >= 0
-                }
-                if len(self._leaders[topic.name]) < len(topic.partitions):
-                    codes[topic.name] = ErrorCode.LEADER_NOT_AVAILABLE
-            else:
-                self._leaders.pop(topic.name, None)
-        return codes
+        response = self._connections.ask_anyone(request, deadline)
+        for node_id in self._topology.learn_brokers(response):
+            self._connections.drop(node_id)
+        return self._topology.learn_topics(response)
 
     def _unsettled(self, codes: Mapping[str, int], create: bool) -> KafkaError | None:
         """Return the first code that time may mend; raise where none can."""
@@ -358,78 +322,20 @@ class Client:
         part = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
         return self.refused(part, code, f"looking up topic '{topic}'")
 
-    def _ask_anyone(self, request: Message, deadline: Deadline) -> Any:
-        """Ask the seed connection, then every other broker once; raise the last `ConnectionLost`."""
-        others = list(self._brokers)
-        try:
-            share = _share(deadline, len(others) + 1)
-            return self._seed_connection(share).call(request, for_one_request(share))
-        except ConnectionLost as lost:
-            self._seed = None
-            last = lost
-        for asked, node_id in enumerate(others):
-            try:
-                share = _share(deadline, len(others) - asked)
-                return self.broker(node_id, share).call(request, for_one_request(share))
-            except ConnectionLost as lost:
-                last = lost
-        raise last
-
-    def _learn_brokers(self, response: Any) -> None:
-        brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
-        for node_id, address in list(self._brokers.items()):
-            if brokers.get(node_id) != address:
-                self._drop(node_id)
-        self._brokers, self._brokers_doubtful = brokers, False
-        self._controller_id = response.controller_id
-
     def _find_coordinator(self, route: Coordinator, deadline: Deadline) -> None:
         request = FindCoordinatorRequest(key=route.key, key_type=route.kind)
         backoff = Backoff()
         while True:
             # A lost connection goes to the caller, who has a back-off of its own.
-            response = self._ask_anyone(request, deadline)
+            response = self._connections.ask_anyone(request, deadline)
             if response.error_code == ErrorCode.NONE:
                 break
             error = self.refused(request, response.error_code, f"looking up the coordinator of '{route.key}'")
             if error.error_class is not ErrorClass.RETRIABLE:
                 raise error
             backoff.wait(deadline, error)
-        address = (response.host, response.port)
-        if self._brokers.get(response.node_id) != address:
-            self._drop(response.node_id)
-            self._brokers[response.node_id] = address
-        self._coordinators[route] = response.node_id
-
-    def _drop(self, node_id: int) -> None:
-        """Close the connections to a broker that is elsewhere now."""
-        stale = [self._connections.pop(node_id, None)]
-        stale += [self._lanes.pop(lane) for lane in list(self._lanes) if lane[0] == node_id]
-        for connection in stale:
-            if connection is not None:
-                connection.close()
-
-    def _seed_connection(self, deadline: Deadline) -> Connection:
-        if self._seed is not None and not self._seed.closed:
-            return self._seed
-        last: ConnectionLost | None = None
-        for tried, (host, port) in enumerate(list(self._seeds)):
-            try:
-                self._seed = self._connect(host, port, self._setup_deadline(deadline, len(self._seeds) - tried))
-            except ConnectionLost as lost:
-                self._seeds.append(self._seeds.pop(0))
-                last = lost
-            else:
-                return self._seed
-        raise last or ConnectionLost("no bootstrap server")
-
-    def _setup_deadline(self, deadline: Deadline, candidates: int = 1) -> Deadline:
-        """Return the deadline of a connection's setup, where so many brokers are left to be tried until `deadline`."""
-        share_ms = deadline.remaining_s * 1000 / candidates
-        return self.deadline(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS))
-
-    def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
-        return Connection(host, port, cluster=self.cluster, deadline=deadline)
+        if self._topology.learn_coordinator(route.kind, route.key, response):
+            self._connections.drop(response.node_id)
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -441,17 +347,6 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
             raise BadBootstrap(f"'{part.strip()}' in kafka.bootstrap.servers is not host:port")
         addresses.append((host.strip("[]"), int(port)))
     return addresses
-
-
-def for_one_request(deadline: Deadline) -> Deadline:
-    """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
-    timeout_ms = deadline.request_timeout_ms
-    return deadline if deadline.remaining_s * 1000 <= timeout_ms else Deadline(timeout_ms, timeout_ms)
-
-
-def _share(deadline: Deadline, candidates: int) -> Deadline:
-    """Return the deadline of one of `candidates` that are asked one after the other until `deadline`."""
-    return Deadline(deadline.remaining_s * 1000 / candidates, deadline.request_timeout_ms)
 
 
 def _worst(codes: Iterable[int], also_retry: frozenset[ErrorCode], never_retry: frozenset[ErrorCode]) -> int | None:

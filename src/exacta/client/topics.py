@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from exacta.client.deadline import Backoff, Deadline
+from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Controller, Leader, for_one_request
+from exacta.client.routing import Client, Controller, Leader
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

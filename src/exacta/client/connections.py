@@ -1,0 +1,118 @@
+"""The connections of one client: one to a bootstrap server, one to each broker, and further ones beside these.
+
+Owns them and which bootstrap server comes next; where the brokers are, `topology.py` says.
+
+A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
+brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exacta.client.connection import Connection
+from exacta.client.deadline import Deadline, for_one_request
+from exacta.client.errors import ConnectionLost
+from exacta.client.security import Cluster
+from exacta.client.topology import Topology
+from exacta.protocol.schema import Message
+
+#: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
+CONNECTION_SETUP_TIMEOUT_MS = 10_000
+
+
+class Connections:
+    """Connections to the brokers of `topology`, and to `seeds`, where nothing is known yet."""
+
+    def __init__(self, cluster: Cluster, seeds: list[tuple[str, int]], topology: Topology) -> None:
+        self._cluster = cluster
+        self._seeds = list(seeds)
+        self._topology = topology
+        self._seed: Connection | None = None
+        self._brokers: dict[int, Connection] = {}
+        self._lanes: dict[tuple[int, int], Connection] = {}
+
+    def close(self) -> None:
+        """Close all; they may be used again."""
+        for connection in (*self._brokers.values(), *self._lanes.values()):
+            connection.close()
+        self._brokers.clear()
+        self._lanes.clear()
+        if self._seed is not None:
+            self._seed.close()
+            self._seed = None
+
+    def drop(self, node_id: int) -> None:
+        """Close the connections to a broker that is elsewhere now."""
+        stale = [self._brokers.pop(node_id, None)]
+        stale += [self._lanes.pop(lane) for lane in list(self._lanes) if lane[0] == node_id]
+        for connection in stale:
+            if connection is not None:
+                connection.close()
+
+    def open(self, node_id: int, deadline: Deadline) -> Connection:
+        """Open a further connection to a broker, owned by the caller; raises `ConnectionLost`."""
+        if node_id not in self._topology.brokers:
+            raise ConnectionLost(f"broker {node_id} is not there now")
+        host, port = self._topology.brokers[node_id]
+        return self._connect(host, port, self._setup_deadline(deadline))
+
+    def broker(self, node_id: int, deadline: Deadline) -> Connection:
+        """Return the connection to a broker; raises `ConnectionLost` where it cannot be reached."""
+        connection = self._brokers.get(node_id)
+        if connection is None or connection.closed:
+            self._brokers[node_id] = connection = self.open(node_id, deadline)
+        return connection
+
+    def lane(self, node_id: int, index: int, deadline: Deadline) -> Connection:
+        """Return the further connection number `index` to a broker, kept for the next time."""
+        connection = self._lanes.get((node_id, index))
+        if connection is None or connection.closed:
+            connection = self._lanes[node_id, index] = self.open(node_id, deadline)
+        assert not connection.in_flight
+        return connection
+
+    def seed(self, deadline: Deadline) -> Connection:
+        """Return the connection to a bootstrap server; raises the last `ConnectionLost` where none can be reached."""
+        if self._seed is not None and not self._seed.closed:
+            return self._seed
+        last: ConnectionLost | None = None
+        for tried, (host, port) in enumerate(list(self._seeds)):
+            try:
+                self._seed = self._connect(host, port, self._setup_deadline(deadline, len(self._seeds) - tried))
+            except ConnectionLost as lost:
+                self._seeds.append(self._seeds.pop(0))
+                last = lost
+            else:
+                return self._seed
+        raise last or ConnectionLost("no bootstrap server")
+
+    def ask_anyone(self, request: Message, deadline: Deadline) -> Any:
+        """Ask the seed connection, then every other broker once; raise the last `ConnectionLost`."""
+        others = list(self._topology.brokers)
+        try:
+            share = _share(deadline, len(others) + 1)
+            return self.seed(share).call(request, for_one_request(share))
+        except ConnectionLost as lost:
+            self._seed = None
+            last = lost
+        for asked, node_id in enumerate(others):
+            try:
+                share = _share(deadline, len(others) - asked)
+                return self.broker(node_id, share).call(request, for_one_request(share))
+            except ConnectionLost as lost:
+                last = lost
+        raise last
+
+    def _setup_deadline(self, deadline: Deadline, candidates: int = 1) -> Deadline:
+        """Return the deadline of a connection's setup, where so many brokers are left to be tried until `deadline`."""
+        share_ms = deadline.remaining_s * 1000 / candidates
+        return Deadline(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS), self._cluster.request_timeout_ms)
+
+    def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
+        return Connection(host, port, cluster=self._cluster, deadline=deadline)
+
+
+def _share(deadline: Deadline, candidates: int) -> Deadline:
+    """Return the deadline of one of `candidates` that are asked one after the other until `deadline`."""
+    return Deadline(deadline.remaining_s * 1000 / candidates, deadline.request_timeout_ms)
