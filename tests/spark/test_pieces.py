@@ -210,6 +210,8 @@ def test_options_go_by_their_names_in_any_case():
         ({**SERVERS, "subscribe": "x", "kafka.group.id": "g"}, "name it in option 'commit.group.id'"),
         ({**SERVERS, "subscribe": "x", "groupIdPrefix": "g"}, "name it in option 'commit.group.id'"),
         ({**SERVERS, "subscribe": "x", "kafka.auto.offset.reset": "latest"}, "set option 'startingOffsets'"),
+        ({**SERVERS, "subscribe": "x", "checkpointlocation": "/c"}, "it is an option of the writer"),
+        ({**SERVERS, "subscribe": "x", "path": "y"}, "'path' ('y') has no effect: name topics in option 'subscribe'"),
         ({**SERVERS, "subscribe": "x", "startingOffset": "y"}, "did you mean 'startingOffsets'?"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": "first"}, "must be earliest, latest or JSON like"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": 3}'}, "must be earliest, latest or JSON"),
@@ -296,6 +298,22 @@ def test_times_as_spark_writes_them(text, ms):
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
         ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
+        ({**SERVERS, "path": "x"}, "option 'path' ('x') has no effect: name topics in option 'topic'"),
+        (
+            {**SERVERS, "transaction.scope": "batch", "Replay.Deterministic": "true"},
+            "option 'replay.deterministic' has no effect with option 'transaction.scope' batch",
+        ),
+        *(
+            ({**SERVERS, "delivery.guarantee": "at-least-once", name: value}, f"option '{name}' has no effect with")
+            for name, value in {
+                "transaction.scope": "task",
+                "transactional.id.prefix": "a",
+                "transaction.marker.topic": "a",
+                "kafka.transaction.timeout.ms": "5",
+                "replay.deterministic": "false",
+                "checkpoint.moved.from": "/c",
+            }.items()
+        ),
         (
             {**SERVERS, "kafka.transaction.timeout.ms": "9999999999"},
             "option 'kafka.transaction.timeout.ms' can be 2147483647 at most, not 9999999999",
@@ -311,6 +329,17 @@ def test_what_a_writer_refuses(options, sentence):
     with pytest.raises(OptionError) as refused:
         sink_options(options)
     assert sentence in str(refused.value)
+
+
+def test_what_spark_adds_by_itself_is_no_mistake():
+    by_spark = {"queryName": "q", "path": "file:/warehouse/orders"}
+    assert source_options({**SERVERS, "subscribe": "x", **by_spark}).topics == ("x",)
+    at_least_once = {
+        "delivery.guarantee": "at-least-once",
+        "checkpointLocation": "/c",
+        "kafka.delivery.timeout.ms": "5",
+    }
+    assert not sink_options({**SERVERS, "topic": "x", **by_spark, **at_least_once}).exactly_once
 
 
 @pytest.mark.parametrize(
