@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint, decision, java, planning
@@ -331,6 +332,11 @@ def test_what_a_writer_refuses(options, sentence):
     assert sentence in str(refused.value)
 
 
+def schema_of(columns):
+    types = {"string": StringType(), "binary": BinaryType(), "int": IntegerType()}
+    return StructType([StructField(name, types[kind]) for name, kind in columns.items()])
+
+
 def test_what_spark_adds_by_itself_is_no_mistake():
     by_spark = {"queryName": "q", "path": "file:/warehouse/orders"}
     assert source_options({**SERVERS, "subscribe": "x", **by_spark}).topics == ("x",)
@@ -349,13 +355,18 @@ def test_what_spark_adds_by_itself_is_no_mistake():
         ({"value": "string"}, None, "set option 'topic', or give every row one"),
         ({"value": "int"}, "t", "must be of type string or binary, not int"),
         ({"value": "string", "valeu": "string"}, "t", "column 'valeu' cannot be written"),
+        ({"value": "string", "Value": "string"}, "t", "there are two columns 'value'"),
         ({"value": "string", "headers": "string"}, "t", "column 'headers' must be of type array<struct<"),
     ],
 )
 def test_columns_that_cannot_be_written(columns, topic, sentence):
     with pytest.raises(OptionError) as refused:
-        check_write_columns(columns, topic)
+        check_write_columns(schema_of(columns), topic)
     assert sentence in str(refused.value)
+
+
+def test_columns_go_by_their_names_in_any_case():
+    check_write_columns(schema_of({"Value": "string", "KEY": "binary", "Topic": "string", "Partition": "int"}), None)
 
 
 # -- the checkpoint ---------------------------------------------------------------------------------------------------
