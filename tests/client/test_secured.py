@@ -209,7 +209,7 @@ def test_a_broker_that_makes_guessing_easy_is_not_trusted(script):
     with (
         ScriptedBroker(script, login=True) as broker,
         secured(broker, script) as client,
-        pytest.raises(AuthenticationFailed, match="it wants 4095 iterations, where at least 4096 are safe"),
+        pytest.raises(AuthenticationFailed, match="it wants 4095 iterations: fewer than 4096 are not safe"),
     ):
         client.nodes()
 

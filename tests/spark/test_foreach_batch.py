@@ -30,6 +30,10 @@ def test_the_options_of_write_are_a_writers_and_a_few_more():
         ({"driver.rows": "-1"}, "option 'driver.rows' must be a whole number, 0 or above, not '-1'"),
         ({"driver.bytes": "0"}, "option 'driver.bytes' must be a positive whole number"),
         ({"sink.name": " "}, "option 'sink.name' is empty"),
+        *(
+            ({"delivery.guarantee": "at-least-once", name: "5"}, f"option '{name}' has no effect with option 'delivery")
+            for name in ("sink.name", "driver.rows", "driver.bytes")
+        ),
         ({"sink.nam": "x"}, "does not know option 'sink.nam' for writing"),
     ],
 )

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from exacta.client.transactions import TopicPartition
 from exacta.spark import checkpoint, decision, java, planning
@@ -210,6 +211,8 @@ def test_options_go_by_their_names_in_any_case():
         ({**SERVERS, "subscribe": "x", "kafka.group.id": "g"}, "name it in option 'commit.group.id'"),
         ({**SERVERS, "subscribe": "x", "groupIdPrefix": "g"}, "name it in option 'commit.group.id'"),
         ({**SERVERS, "subscribe": "x", "kafka.auto.offset.reset": "latest"}, "set option 'startingOffsets'"),
+        ({**SERVERS, "subscribe": "x", "checkpointlocation": "/c"}, "it is an option of the writer"),
+        ({**SERVERS, "subscribe": "x", "path": "y"}, "'path' ('y') has no effect: name topics in option 'subscribe'"),
         ({**SERVERS, "subscribe": "x", "startingOffset": "y"}, "did you mean 'startingOffsets'?"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": "first"}, "must be earliest, latest or JSON like"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": 3}'}, "must be earliest, latest or JSON"),
@@ -296,6 +299,22 @@ def test_times_as_spark_writes_them(text, ms):
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
         ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
+        ({**SERVERS, "path": "x"}, "option 'path' ('x') has no effect: name topics in option 'topic'"),
+        (
+            {**SERVERS, "transaction.scope": "batch", "Replay.Deterministic": "true"},
+            "option 'replay.deterministic' has no effect with option 'transaction.scope' batch",
+        ),
+        *(
+            ({**SERVERS, "delivery.guarantee": "at-least-once", name: value}, f"option '{name}' has no effect with")
+            for name, value in {
+                "transaction.scope": "task",
+                "transactional.id.prefix": "a",
+                "transaction.marker.topic": "a",
+                "kafka.transaction.timeout.ms": "5",
+                "replay.deterministic": "false",
+                "checkpoint.moved.from": "/c",
+            }.items()
+        ),
         (
             {**SERVERS, "kafka.transaction.timeout.ms": "9999999999"},
             "option 'kafka.transaction.timeout.ms' can be 2147483647 at most, not 9999999999",
@@ -313,6 +332,22 @@ def test_what_a_writer_refuses(options, sentence):
     assert sentence in str(refused.value)
 
 
+def schema_of(columns):
+    types = {"string": StringType(), "binary": BinaryType(), "int": IntegerType()}
+    return StructType([StructField(name, types[kind]) for name, kind in columns.items()])
+
+
+def test_what_spark_adds_by_itself_is_no_mistake():
+    by_spark = {"queryName": "q", "path": "file:/warehouse/orders"}
+    assert source_options({**SERVERS, "subscribe": "x", **by_spark}).topics == ("x",)
+    at_least_once = {
+        "delivery.guarantee": "at-least-once",
+        "checkpointLocation": "/c",
+        "kafka.delivery.timeout.ms": "5",
+    }
+    assert not sink_options({**SERVERS, "topic": "x", **by_spark, **at_least_once}).exactly_once
+
+
 @pytest.mark.parametrize(
     ("columns", "topic", "sentence"),
     [
@@ -320,13 +355,18 @@ def test_what_a_writer_refuses(options, sentence):
         ({"value": "string"}, None, "set option 'topic', or give every row one"),
         ({"value": "int"}, "t", "must be of type string or binary, not int"),
         ({"value": "string", "valeu": "string"}, "t", "column 'valeu' cannot be written"),
+        ({"value": "string", "Value": "string"}, "t", "there are two columns 'value'"),
         ({"value": "string", "headers": "string"}, "t", "column 'headers' must be of type array<struct<"),
     ],
 )
 def test_columns_that_cannot_be_written(columns, topic, sentence):
     with pytest.raises(OptionError) as refused:
-        check_write_columns(columns, topic)
+        check_write_columns(schema_of(columns), topic)
     assert sentence in str(refused.value)
+
+
+def test_columns_go_by_their_names_in_any_case():
+    check_write_columns(schema_of({"Value": "string", "KEY": "binary", "Topic": "string", "Partition": "int"}), None)
 
 
 # -- the checkpoint ---------------------------------------------------------------------------------------------------

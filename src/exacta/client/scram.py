@@ -55,7 +55,10 @@ class Scram:
         if not salt or not iterations.isascii() or not iterations.isdigit():
             raise ScramError("its first message has no salt or no number of iterations")
         if not FEWEST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
-            raise ScramError(f"it wants {iterations} iterations, where at least {FEWEST_ITERATIONS} are safe")
+            raise ScramError(
+                f"it wants {iterations} iterations: fewer than {FEWEST_ITERATIONS} are not safe, and more than "
+                f"{MOST_ITERATIONS} would keep the client busy"
+            )
         salted = _salted(self._algorithm, self._password, salt, int(iterations))
         client_key = self._hmac(salted, b"Client Key")
         stored_key = hashlib.new(self._algorithm, client_key).digest()

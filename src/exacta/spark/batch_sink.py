@@ -27,6 +27,7 @@ from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
 from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.options.parsing import refuse_without_effect
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink import TaskMessage, marker_of, results_of
 from exacta.spark.sink_errors import SinkError
@@ -72,12 +73,7 @@ def check_batch_options(given: Mapping[str, str], *, overwrite: bool) -> None:
             'a topic cannot be overwritten: use mode("append"), or delete the topic\'s records first '
             "(kafka-delete-records) if you mean to replace them"
         )
-    named = {name.lower() for name in given}
-    for name in _OF_STREAMS:
-        if name.lower() in named:
-            raise OptionError(
-                f"option '{name}' has no effect on a batch, which has no checkpoint and is never replayed: leave it out"
-            )
+    refuse_without_effect(given, _OF_STREAMS, "on a batch, which has no checkpoint and is never replayed")
 
 
 def without_checkpoint(given: Mapping[str, str]) -> dict[str, str]:

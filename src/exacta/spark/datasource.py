@@ -41,7 +41,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
     def streamWriter(self, schema: Any, overwrite: bool) -> ExactaStreamWriter:
         """Return the writer of a streaming query. Complete mode appends each result, as Spark's Kafka sink does."""
         options = sink_options(self.options)
-        check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
+        check_write_columns(schema, options.topic)
         return ExactaStreamWriter(options)
 
     @in_short
@@ -57,6 +57,6 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         if job is None:
             check_batch_options(given, overwrite=overwrite)
         options = sink_options(given)
-        check_write_columns({field.name: field.dataType.simpleString() for field in schema.fields}, options.topic)
+        check_write_columns(schema, options.topic)
         check_marker_topic(options)
         return ExactaBatchWriter(options, job)

@@ -83,8 +83,7 @@ def write(
     `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
     """
     wanted, given = foreach_batch_options(_as_text({**(options or {}), **named}))
-    columns = {field.name: field.dataType.simpleString() for field in batch_df.schema.fields}
-    check_write_columns(columns, wanted.sink.topic)
+    check_write_columns(batch_df.schema, wanted.sink.topic)
     if not wanted.sink.exactly_once:
         from exacta.spark.batch_sink import without_checkpoint
 

@@ -26,8 +26,7 @@ def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = No
     `UnknownTopic`.
     """
     given = sink_options({**(options or {}), **named})
-    columns = {field.name.lower(): field.dataType.simpleString() for field in df.schema.fields}
-    check_write_columns(columns, given.topic)
+    check_write_columns(df.schema, given.topic)
     if given.topic is None:
         raise OptionError(
             "one_task_per_partition needs option 'topic'; where rows name their topics, give them a column 'partition' "

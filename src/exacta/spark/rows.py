@@ -50,8 +50,17 @@ def read_schema(*, include_headers: bool) -> Any:
     return schema.add("headers", ArrayType(header)) if include_headers else schema
 
 
-def check_write_columns(columns: dict[str, str], topic: str | None) -> None:
-    """Check the columns of a writer: name -> Spark's simple type; raises `OptionError` with one sentence."""
+def check_write_columns(schema: Any, topic: str | None) -> None:
+    """Check the columns of a writer's `StructType`; raises `OptionError` with one sentence.
+
+    Names go without regard to case, as in Spark and in `rows_of`.
+    """
+    columns: dict[str, str] = {}
+    for field in schema.fields:
+        name = field.name.lower()
+        if name in columns:
+            raise OptionError(f"there are two columns '{name}', of which only one can be written")
+        columns[name] = field.dataType.simpleString()
     if "value" not in columns:
         raise OptionError(
             f"writing needs a column 'value' (string or binary); there are: {', '.join(columns) or 'none'}"

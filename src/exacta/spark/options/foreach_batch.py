@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exacta.spark.options.parsing import Option, parse, positive_long, text, whole
-from exacta.spark.options.sink import SinkOptions, sink_options
+from exacta.spark.options.parsing import Option, parse, positive_long, refuse_without_effect, text, whole
+from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SinkOptions, sink_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,4 +51,7 @@ def foreach_batch_options(options: Mapping[str, str]) -> tuple[ForeachBatchOptio
     own = {name: value for name, value in options.items() if name.lower() in names}
     writers = {name: value for name, value in options.items() if name.lower() not in names}
     values = parse(own, FOREACH_BATCH, "writing")
-    return ForeachBatchOptions(sink=sink_options(writers), **values), writers
+    sink = sink_options(writers)
+    if not sink.exactly_once:
+        refuse_without_effect(own, [option.name for option in FOREACH_BATCH], AT_LEAST_ONCE_NEEDS_NONE)
+    return ForeachBatchOptions(sink=sink, **values), writers

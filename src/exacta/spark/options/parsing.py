@@ -7,10 +7,11 @@ or as written; they are compared without case.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn
 
 
 class OptionError(ValueError):
@@ -36,7 +37,9 @@ MOST_INT = 2**31 - 1
 MOST_LONG = 2**63 - 1
 
 #: What Spark adds or keeps for itself.
-_SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "path", "outputmode"})
+_SPARKS_OWN = frozenset({"queryname", "outputmode"})
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def parse(options: Mapping[str, str], table: Iterable[Option], doing: str) -> dict[str, Any]:
@@ -139,6 +142,36 @@ def check_partitions_named(name: str, by_topic: Mapping[str, Collection[Any]]) -
     for topic, partitions in by_topic.items():
         if not partitions:
             raise OptionError(f"option '{name}' names no partition of topic '{topic}'")
+
+
+def refused(why: str) -> Callable[[str, str], NoReturn]:
+    """Return the parser of an option that is known, so that the refusal can say what to set instead."""
+
+    def parse(name: str, value: str) -> NoReturn:
+        raise OptionError(f"option '{name}' {why}")
+
+    return parse
+
+
+def refuse_without_effect(options: Iterable[str], names: Iterable[str], why: str) -> None:
+    """Refuse those of `options` that are among `names`; raises `OptionError`."""
+    given = {name.lower() for name in options}
+    for name in names:
+        if name.lower() in given:
+            raise OptionError(f"option '{name}' has no effect {why}: leave it out")
+
+
+def path_instead_of(instead: str) -> Callable[[str, str], None]:
+    """Return the parser of `path`, which is what `load("orders")`, `save("orders")` and `start("orders")` set.
+
+    The location of a table in Spark's catalog, which Spark sets by itself, is a URI; no topic's name is.
+    """
+
+    def parse(name: str, value: str) -> None:
+        if not _URI.match(value):
+            raise OptionError(f"option '{name}' ('{value}') has no effect: name topics in option '{instead}'")
+
+    return parse
 
 
 def refuse_unless(*allowed: str) -> Callable[[str, str], None]:

@@ -7,14 +7,38 @@ from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
-from exacta.spark.options.parsing import Option, OptionError, flag, one_of, parse, positive, refuse_unless, text
+from exacta.spark.options.parsing import (
+    Option,
+    OptionError,
+    flag,
+    one_of,
+    parse,
+    path_instead_of,
+    positive,
+    refuse_unless,
+    refuse_without_effect,
+    text,
+)
 
 #: How much one transaction covers.
 TASK_SCOPE = "task"
 BATCH_SCOPE = "batch"
 
+#: What only transactions, or what is remembered of them, make use of.
+_OF_TRANSACTIONS = (
+    "transaction.scope",
+    "transactional.id.prefix",
+    "transaction.marker.topic",
+    "kafka.transaction.timeout.ms",
+    "replay.deterministic",
+    "checkpoint.moved.from",
+)
+
 _EXACTLY_ONCE = "exactly-once"
 _AT_LEAST_ONCE = "at-least-once"
+
+#: Why options of transactions have no effect.
+AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {_AT_LEAST_ONCE}, which writes without transactions"
 
 
 def _job_name(name: str, value: str) -> str:
@@ -152,10 +176,27 @@ SINK = (
         default="none",
         about="where this checkpoint was before it was moved here, which is how it is told from a copy",
     ),
+    Option(
+        name="path",
+        field=None,
+        parse=path_instead_of("topic"),
+        default="",
+        about='refused: `save("orders")` and `start("orders")` name no topic, `topic` does',
+    ),
 )
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Return the options of a writer; raises `OptionError`."""
     values = connection_values(parse(options, SINK, "writing"), "writing")
-    return SinkOptions(**values)
+    found = SinkOptions(**values)
+    if not found.exactly_once:
+        refuse_without_effect(options, _OF_TRANSACTIONS, AT_LEAST_ONCE_NEEDS_NONE)
+    elif found.transaction_scope == BATCH_SCOPE:
+        # What was committed in part under the scope of a task is to be finished under that one.
+        refuse_without_effect(
+            options,
+            ("replay.deterministic",),
+            f"with option 'transaction.scope' {BATCH_SCOPE}, where no part of a batch is committed without the others",
+        )
+    return found

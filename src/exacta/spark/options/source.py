@@ -7,9 +7,9 @@ would have no effect is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
 from exacta.spark.options.offsets import (
@@ -31,8 +31,10 @@ from exacta.spark.options.parsing import (
     json_object,
     one_of,
     parse,
+    path_instead_of,
     positive,
     positive_long,
+    refused,
     text,
     topics,
 )
@@ -76,13 +78,6 @@ def _assign(name: str, value: str) -> dict[str, tuple[int, ...]]:
 
 def _latest_where_none(name: str, value: str) -> bool:
     return one_of("error", "latest")(name, value) == "latest"
-
-
-def _refused(why: str) -> Callable[[str, str], NoReturn]:
-    def parser(name: str, value: str) -> NoReturn:
-        raise OptionError(f"option '{name}' {why}")
-
-    return parser
 
 
 _NO_MEMBER = (
@@ -242,14 +237,28 @@ SOURCE = (
         default="4194304",
         about="bytes of one fetch",
     ),
-    Option(name="kafka.group.id", field=None, parse=_refused(_NO_MEMBER), default="", about="refused: no member"),
-    Option(name="groupIdPrefix", field=None, parse=_refused(_NO_MEMBER), default="", about="refused: no member"),
+    Option(name="kafka.group.id", field=None, parse=refused(_NO_MEMBER), default="", about="refused: no member"),
+    Option(name="groupIdPrefix", field=None, parse=refused(_NO_MEMBER), default="", about="refused: no member"),
     Option(
         name="kafka.auto.offset.reset",
         field=None,
-        parse=_refused("is not for Spark, which keeps the offsets itself: set option 'startingOffsets'"),
+        parse=refused("is not for Spark, which keeps the offsets itself: set option 'startingOffsets'"),
         default="",
         about="refused: `startingOffsets` says it",
+    ),
+    Option(
+        name="checkpointLocation",
+        field=None,
+        parse=refused("has no effect when reading: it is an option of the writer"),
+        default="",
+        about="refused: it is the writer's",
+    ),
+    Option(
+        name="path",
+        field=None,
+        parse=path_instead_of("subscribe"),
+        default="",
+        about='refused: `load("orders")` names no topic, `subscribe` does',
     ),
 )
 
