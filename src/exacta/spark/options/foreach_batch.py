@@ -39,8 +39,8 @@ FOREACH_BATCH = (
         field="driver_bytes",
         parse=positive,
         default="16777216",
-        about="the same in bytes, by what the rows of the batches before came to (1 KiB while none was seen). A partition "
-        "may send the driver its share of it: if it has more, tasks write",
+        about="the same in bytes, by what the rows of the batches before came to (1 KiB while none was seen). A "
+        "partition may send the driver its share of it: if it has more, tasks write",
     ),
 )
 
