@@ -30,6 +30,7 @@ def test_the_options_of_write_are_a_writers_and_a_few_more():
         ({"driver.rows": "-1"}, "option 'driver.rows' must be a whole number, 0 or above, not '-1'"),
         ({"driver.bytes": "0"}, "option 'driver.bytes' must be a positive whole number"),
         ({"sink.name": " "}, "option 'sink.name' is empty"),
+        ({"sink.name": "x-manifest"}, "option 'sink.name' must not end in '-manifest'"),
         ({"sink.nam": "x"}, "does not know option 'sink.nam' for writing"),
     ],
 )

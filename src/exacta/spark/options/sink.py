@@ -17,7 +17,8 @@ _EXACTLY_ONCE = "exactly-once"
 _AT_LEAST_ONCE = "at-least-once"
 
 
-def _job_name(name: str, value: str) -> str:
+def name_on_cluster(name: str, value: str) -> str:
+    """Parse what transactional ids and groups shall begin with; raises `OptionError`."""
     found = text(name, value)
     if found.endswith("-manifest"):
         raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
@@ -76,7 +77,7 @@ SINK = (
     Option(
         name="transactional.id.prefix",
         field="name",
-        parse=_job_name,
+        parse=name_on_cluster,
         default="the query's id",
         about="names the job on the cluster, in transactional ids and groups. A new checkpoint is then refused where "
         "the job has written before from another one: it would write everything again",
