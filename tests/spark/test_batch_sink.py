@@ -1,13 +1,17 @@
 """Batch jobs against a real broker, with the calls that Spark makes, made by hand."""
 
+import logging
 import pickle
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
+from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
+from exacta.protocol.errors import ErrorCode
+from exacta.spark import cleaning
 from exacta.spark.batch_sink import ExactaBatchWriter
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
@@ -78,6 +82,31 @@ def test_nothing_is_visible_before_the_commit_and_everything_after_it(work):
     work.copy().commit(messages)
     assert work.rows() == [0, 1, 2]
     assert work.open() == []
+
+
+@pytest.mark.parametrize("scope", ["task", "batch"])
+@pytest.mark.parametrize("step", ["at_once", "one_by_one"])
+def test_a_job_that_is_committed_leaves_no_groups(bootstrap, monkeypatch, request, caplog, scope, step):
+    if step == "one_by_one":
+        request.getfixturevalue("one_by_one")
+    caplog.set_level(logging.INFO, "exacta.spark")
+    work = Work(bootstrap, monkeypatch, transaction_scope=scope)
+    name = work.names.name
+    assert f"exacta spark clean --query {name}" in caplog.text
+    messages = [work.task(0, [0])] if scope == "batch" else [work.task(task, [task]) for task in range(3)]
+    work.copy().commit(messages)
+    assert cleaning.find(work.client, name).groups == ()
+    assert work.rows() == list(range(len(messages)))
+    work.client.close()
+
+
+def test_a_user_who_may_not_delete_groups_still_commits(work, monkeypatch):
+    def refuse(*_):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "deleting group")
+
+    monkeypatch.setattr(cleaning, "delete_group", refuse)
+    work.copy().commit([work.task(0, [0])])
+    assert work.rows() == [0]
 
 
 def test_a_job_that_fails_leaves_nothing_behind(work):

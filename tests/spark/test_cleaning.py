@@ -109,7 +109,7 @@ def test_a_cleaning_that_was_cut_short_is_begun_again(query, monkeypatch):
     decide_and_die(query, 0)
     deleted = []
 
-    def delete_one(client, group):
+    def delete_one(client, group, deadline):
         if deleted:
             raise KeyboardInterrupt
         deleted.append(group)
@@ -195,6 +195,26 @@ def test_the_command_cleans_further_sinks_of_a_query_but_no_other_job(query):
     check_nothing_left(sink)
     assert sink.rows() == [0, 1]
     sink.client.close()
+
+
+def test_a_job_that_died_is_found_by_its_prefix(query):
+    """And only that: neither one that ended, nor a query whose name merely begins so."""
+    died, ended, other = Query(query.client.bootstrap), Query(query.client.bootstrap), Query(query.client.bootstrap)
+    died.names, ended.names = QueryNames(query.names.job()), QueryNames(query.names.job())
+    other.names = QueryNames(f"{query.names.name}-other")
+    decide_and_die(died, 0)
+    commit(ended, 0)
+    clean(ended.client, ended.names.name)
+    commit(other, 0)
+    assert cleaning.jobs(query.client, query.names.name) == [died.names.name]
+    done = run(query, "--prefix", query.names.name, "--yes")
+    assert done.exit_code == 0
+    assert f"query {died.names.name} is removed: batch 0 was the last" in done.stdout
+    assert (ended.names.name in done.stdout, other.names.name in done.stdout) == (False, False)
+    check_nothing_left(died)
+    assert not find(other.client, other.names.name).nothing
+    for each in (died, ended, other):
+        each.client.close()
 
 
 def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):

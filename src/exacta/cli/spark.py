@@ -29,7 +29,11 @@ def clean(
     ] = None,
     prefix: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What option 'transactional.id.prefix' was set to.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="What option 'transactional.id.prefix' was set to; 'job' for batch jobs that set none.",
+            show_default=False,
+        ),
     ] = None,
     command_config: Annotated[
         Path | None,
@@ -74,6 +78,11 @@ def clean(
                 typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
                 sinks = []
             found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
+            for job in [] if prefix is None else cleaning.jobs(client, name):
+                try:
+                    found.append(cleaning.watch(client, job, watch))
+                except cleaning.StillRunning:
+                    typer.echo(f"left alone: {job}, which is running")
             for each in found:
                 _show(each)
             if prefix is None and not any(each.groups or each.transactions for each in found):

@@ -8,12 +8,14 @@ Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's 
 
 So here, unlike in a stream, preparing belongs to the constructor, and what it found out reaches the commit. A *job*
 says whose batch it is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is
-its own one and only batch, under a name that nobody else has.
+its own one and only batch, under a name that nobody else has. Such a job is never replayed, so what the cluster
+remembers of it is deleted once it is committed: else every job left a few groups more. Its name is logged when it
+begins, for whoever has to clean up after one that died.
 """
 
 from __future__ import annotations
 
-import uuid
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,11 +23,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
-from exacta.spark.messages import Prepared
+from exacta.spark.messages import Prepared, TaskResult
+from exacta.spark.names import QueryNames
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.parsing import refuse_without_effect
 from exacta.spark.protocol import SinkDriver
@@ -34,6 +38,14 @@ from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+
+_log = logging.getLogger("exacta.spark")
+
+#: What a job without `transactional.id.prefix` is called.
+_NAMELESS = "job"
+
+#: A job that is committed does not wait longer than this for its groups to go.
+_FORGET_TIMEOUT_MS = 10_000
 
 #: Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's.
 JOB_OPTION = "exacta.job"
@@ -63,7 +75,7 @@ def job_of(options: Mapping[str, str]) -> Job | None:
 
 def name_of_job(options: SinkOptions) -> str:
     """Return a name for a job that no other job has: two of them must not fence each other."""
-    return f"{options.name or 'job'}-{uuid.uuid4()}"
+    return QueryNames(options.name or _NAMELESS).job()
 
 
 def check_batch_options(given: Mapping[str, str], *, overwrite: bool) -> None:
@@ -93,6 +105,9 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
     def _begin(self) -> Job:
         """Prepare a job that is its own batch."""
         name = name_of_job(self.options)
+        _log.info(
+            "batch job %s begins; should it die, `exacta spark clean --query %s` finishes or aborts it", name, name
+        )
         prepared = self._driver(name, name, "", marker_of(self._client(), self.options)).prepare()
         return Job(prepared=prepared, batch_id=0, location="", reads="")
 
@@ -125,6 +140,8 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         if len(done) < len(results):
             raise SinkError("Spark asked to commit a job some of whose tasks have sent nothing")
         self._driver_of(job).commit(done, job.batch_id, tasks=len(done), reads=job.reads)
+        if not job.location:
+            self._forget(job, done)
 
     @explaining
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -132,6 +149,17 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         job = self._job
         if job is not None:
             self._driver_of(job).abort(results_of(messages), job.batch_id, driver=job.prepared.driver)
+
+    def _forget(self, job: Job, results: list[TaskResult]) -> None:
+        """Delete what the cluster remembers of a job that is committed; where it may not, that expires."""
+        from exacta.spark.cleaning import forget
+
+        client, name = self._client(), job.prepared.name
+        tasks = [result.task for result in results if result.producer is not None and not result.shared]
+        try:
+            forget(client, name, tasks, client.deadline(_FORGET_TIMEOUT_MS))
+        except ClientError as error:
+            _log.info("the groups of batch job %s are left to expire: %s", name, error)
 
     def _client(self) -> Client:
         return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)

@@ -15,9 +15,10 @@ batch takes the driver's id over once more. So the query is watched for a while,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from exacta.client.deadline import Deadline
 from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import (
@@ -27,7 +28,7 @@ from exacta.client.transactions import (
     init_producer_id,
     list_transactions,
 )
-from exacta.spark.decision import origin_of
+from exacta.spark.decision import origin_of, pieces_of
 from exacta.spark.incarnations import Sweeper
 from exacta.spark.names import QueryNames
 from exacta.spark.protocol import SinkDriver
@@ -95,6 +96,13 @@ def further_sinks(client: Client, name: str) -> list[str]:
     return sorted({sink for each in found if (sink := names.sink_in(each)) is not None})
 
 
+def jobs(client: Client, prefix: str) -> list[str]:
+    """Return the names of batch jobs of a prefix that have something open or groups left."""
+    names = QueryNames(prefix)
+    found = [*list_transactions(client, names.prefix), *list_groups(client, names.prefix)]
+    return sorted({job for each in found if (job := names.job_in(each)) is not None})
+
+
 def watch(client: Client, name: str, seconds: float, pause: Callable[[float], None] = time.sleep) -> Leftovers:
     """Return what a query has left, after watching it for so long; raises `StillRunning` where something moves."""
     before = find(client, name)
@@ -137,9 +145,27 @@ def clean(client: Client, name: str) -> Cleaned:
         (group for group in list_groups(client, names.prefix) if names.is_group(group)),
         key=lambda group: (group != names.decision_group(0), not names.is_decision_group(group), group),
     )
+    deleted = _delete(client, groups)
+    return Cleaned(last_batch=None if last_batch < 0 else last_batch, torn=torn, groups=deleted)
+
+
+def forget(client: Client, name: str, tasks: Iterable[int], deadline: Deadline) -> None:
+    """Delete the groups of a batch job that is committed, and in which these tasks wrote transactions of their own.
+
+    Raises what the client raises, where the user may not delete groups, for one.
+    """
+    names = QueryNames(name)
+    heads = fetch_offsets(client, names.decision_group(0), stable=True, deadline=deadline)
+    pieces = max((pieces_of(head.metadata) for head in heads.values()), default=0)
+    groups = [names.decision_group(piece) for piece in range(max(1, pieces))]
+    _delete(client, [*groups, *(names.marker_group(task) for task in tasks)], deadline)
+
+
+def _delete(client: Client, groups: Iterable[str], deadline: Deadline | None = None) -> tuple[str, ...]:
     deleted = []
     for group in groups:
-        fetch_offsets(client, group, stable=True)  # Apache Kafka ends transactions in groups a moment later
-        if delete_group(client, group):
+        # Apache Kafka ends transactions in groups a moment later; a group that went before would come back.
+        fetch_offsets(client, group, stable=True, deadline=deadline)
+        if delete_group(client, group, deadline):
             deleted.append(group)
-    return Cleaned(last_batch=None if last_batch < 0 else last_batch, torn=torn, groups=tuple(deleted))
+    return tuple(deleted)

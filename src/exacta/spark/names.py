@@ -10,10 +10,13 @@ The name of one query may begin with the name of another (`a`, `a-1`), so what a
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Sequence
 
 #: A line of a log names so many transactional ids and counts the others.
 _MOST_SHOWN = 8
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class QueryNames:
@@ -22,6 +25,8 @@ class QueryNames:
     def __init__(self, name: str) -> None:
         self.name = name
         self._attempt = re.compile(rf"{re.escape(name)}-(\d+)-\d+")
+        # What `job` makes.
+        self._job = re.compile(rf"({re.escape(name)}-{_UUID})-(driver|\d+-\d+|\d+|manifest(-\d+)?)")
         self._group = re.compile(rf"{re.escape(name)}-(\d+|(manifest)(-\d+)?)")
 
     @property
@@ -63,6 +68,15 @@ class QueryNames:
         """Whether this is a group of this query's decision record."""
         found = self._group.fullmatch(group)
         return found is not None and found[2] is not None
+
+    def job(self) -> str:
+        """Return a name for a batch job that no other job has: two of them must not fence each other."""
+        return f"{self.name}-{uuid.uuid4()}"
+
+    def job_in(self, found: str) -> str | None:
+        """Return the name of a batch job of this prefix that a transactional id or group is of, or None."""
+        match = self._job.fullmatch(found)
+        return None if match is None else match[1]
 
     def sink_in(self, found: str) -> str | None:
         """Return the name of a further sink of this query that a transactional id or group tells of, or None.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exacta.spark.options.parsing import Option, parse, positive_long, refuse_without_effect, text, whole
-from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SinkOptions, sink_options
+from exacta.spark.options.parsing import Option, parse, positive_long, refuse_without_effect, whole
+from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SinkOptions, name_on_cluster, sink_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ FOREACH_BATCH = (
     Option(
         name="sink.name",
         field="sink_name",
-        parse=text,
+        parse=name_on_cluster,
         default="none",
         about="needed where a query writes to several sinks: each but one has a name of its own, which never changes",
     ),

@@ -41,7 +41,8 @@ _AT_LEAST_ONCE = "at-least-once"
 AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {_AT_LEAST_ONCE}, which writes without transactions"
 
 
-def _job_name(name: str, value: str) -> str:
+def name_on_cluster(name: str, value: str) -> str:
+    """Parse what transactional ids and groups shall begin with; raises `OptionError`."""
     found = text(name, value)
     if found.endswith("-manifest"):
         raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
@@ -100,7 +101,7 @@ SINK = (
     Option(
         name="transactional.id.prefix",
         field="name",
-        parse=_job_name,
+        parse=name_on_cluster,
         default="the query's id",
         about="names the job on the cluster, in transactional ids and groups. A new checkpoint is then refused where "
         "the job has written before from another one: it would write everything again",
