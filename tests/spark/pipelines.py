@@ -14,11 +14,10 @@ import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from exacta.demo.plain_sink import AtLeastOnceDataSource
 from tests.spark import faults
 
-#: Spark's own sink, and the demo's stand-in for it.
-AT_LEAST_ONCE = ("kafka", "at-least-once")
+#: Spark's own sink.
+SPARKS_OWN = "kafka"
 LOOK_EVERY_S = 0.05
 
 
@@ -58,7 +57,6 @@ def start_session(master, settings):
     }
     spark = session(master, quick_start=True, settings={**own, **settings})
     spark.dataSource.register(faults.FaultySource)
-    spark.dataSource.register(AtLeastOnceDataSource)
     return spark
 
 
@@ -69,7 +67,7 @@ def warm_up(spark):
 
 def start_query(spark, job):
     """Start the job's query."""
-    watched = {} if job.sink_format in AT_LEAST_ONCE else {"fault.directory": job.faults}
+    watched = {} if job.sink_format == SPARKS_OWN else {"fault.directory": job.faults}
     rows = (
         spark.readStream.format("faulty" if watched else "exacta")
         .options(**watched)
@@ -84,7 +82,7 @@ def start_query(spark, job):
     options = {"kafka.bootstrap.servers": job.bootstrap, **job.connection}
     options |= {"topic": job.sink, "checkpointLocation": job.checkpoint}
     if not watched:
-        # These sinks come to no point of the protocol; what comes before them in the same task does.
+        # It comes to no point of the protocol; what comes before it in the same task does.
         directory = job.faults
         rows = rows.mapInArrow(lambda batches: faults.halved(batches, directory), rows.schema)
     else:
