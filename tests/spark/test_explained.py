@@ -15,7 +15,7 @@ from exacta.client.routing import Client, UnknownTopic
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.spark.explained import ClusterError, explained, explaining, in_short, sentence_for
+from exacta.spark.explained import ClusterError, explained, explaining, sentence_for
 from exacta.spark.options import OptionError, SinkOptions, sink_options
 from exacta.spark.sink import marker_of
 from exacta.spark.sink_errors import NewerDriver
@@ -131,8 +131,16 @@ def test_a_method_that_spark_calls_knows_the_cluster_by_its_options():
 
 def test_what_the_data_source_refuses_is_shown_as_just_that():
     with pytest.raises(OptionError):
-        in_short(sink_options)({})
+        explained()(sink_options)({})
     assert os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+def test_what_belongs_to_no_cluster_that_is_known_stays_as_it_is():
+    error = UnknownTopic("orders", AT)
+    with pytest.raises(UnknownTopic) as raised, explained():
+        raise error
+    assert raised.value is error
+    assert not os.environ["SPARK_HIDE_TRACEBACK"]
 
 
 def test_brokers_that_cannot_be_reached():

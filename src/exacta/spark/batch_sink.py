@@ -25,7 +25,6 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
-from exacta.client.transactions import TopicPartition
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
 from exacta.spark.messages import Prepared, TaskResult
@@ -33,7 +32,7 @@ from exacta.spark.names import QueryNames
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.parsing import refuse_without_effect
 from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink import TaskMessage, marker_of, results_of
+from exacta.spark.sink import TaskMessage, driver_of, results_of
 from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         _log.info(
             "batch job %s begins; should it die, `exacta spark clean --query %s` finishes or aborts it", name, name
         )
-        prepared = self._driver(name, name, "", marker_of(self._client(), self.options)).prepare()
+        prepared = driver_of(self._client(), self.options, name, query_id=name, location="").prepare()
         return Job(prepared=prepared, batch_id=0, location="", reads="")
 
     @explaining
@@ -165,14 +164,12 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)
 
     def _driver_of(self, job: Job) -> SinkDriver:
-        return self._driver(job.prepared.name, job.prepared.query_id, job.location, job.prepared.marker)
-
-    def _driver(self, name: str, query_id: str, location: str, marker: TopicPartition) -> SinkDriver:
-        return SinkDriver(
+        prepared = job.prepared
+        return driver_of(
             self._client(),
-            name,
-            query_id=query_id,
-            location=location,
-            marker=marker,
-            transaction_timeout_ms=self.options.transaction_timeout_ms,
+            self.options,
+            prepared.name,
+            query_id=prepared.query_id,
+            location=job.location,
+            marker=prepared.marker,
         )

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource
 
 from exacta.spark.batch import ExactaBatchReader
 from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
-from exacta.spark.explained import in_short
+from exacta.spark.explained import explained
 from exacta.spark.options import includes_headers, sink_options, source_options
 from exacta.spark.rows import check_write_columns, read_schema
 from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
@@ -27,29 +27,29 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         """Return the name for `format(...)`."""
         return "exacta"
 
-    @in_short
+    @explained()
     def schema(self) -> Any:
         """Return the columns of a reader: those of Spark's Kafka connector."""
         return read_schema(include_headers=includes_headers(self.options))
 
-    @in_short
+    @explained()
     def streamReader(self, schema: Any) -> ExactaStreamReader:
         """Return the reader of a streaming query."""
         return ExactaStreamReader(source_options(self.options), schema)
 
-    @in_short
+    @explained()
     def streamWriter(self, schema: Any, overwrite: bool) -> ExactaStreamWriter:
         """Return the writer of a streaming query. Complete mode appends each result, as Spark's Kafka sink does."""
         options = sink_options(self.options)
         check_write_columns(schema, options.topic)
         return ExactaStreamWriter(options)
 
-    @in_short
+    @explained()
     def reader(self, schema: Any) -> ExactaBatchReader:
         """Return the reader of a batch."""
         return ExactaBatchReader(source_options(self.options, batch=True), schema)
 
-    @in_short
+    @explained()
     def writer(self, schema: Any, overwrite: bool) -> ExactaBatchWriter:
         """Return the writer of a job that is no stream."""
         job = job_of(self.options)

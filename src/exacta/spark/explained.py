@@ -51,20 +51,6 @@ def only_the_sentence() -> None:
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
-def in_short(method: _Method) -> _Method:
-    """Decorate a method that Spark calls and that may refuse: what is a sentence already is shown as just that."""
-
-    @wraps(method)
-    def told(*arguments: Any, **named: Any) -> Any:
-        try:
-            return method(*arguments, **named)
-        except _SENTENCES:
-            only_the_sentence()
-            raise
-
-    return cast(_Method, told)
-
-
 def explaining(method: _Method) -> _Method:
     """Decorate a method that Spark calls, of something with `options`, so that its errors are explained."""
 
@@ -77,9 +63,10 @@ def explaining(method: _Method) -> _Method:
 
 
 @contextmanager
-def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
-    """Raise what the block raises as one sentence; in a worker of Spark's, have it shown without a traceback.
+def explained(bootstrap: str | None = None, *, in_worker: bool = True) -> Iterator[None]:
+    """Raise what the block, or the function decorated, raises as one sentence; in a worker, without a traceback.
 
+    `bootstrap`: of the cluster that the block talks to. Without it only what is a sentence already is shown as one.
     `in_worker`: Spark calls the block and the worker ends with its error. Not so where the user's own code calls it.
     """
     try:
@@ -90,6 +77,8 @@ def explained(bootstrap: str, *, in_worker: bool = True) -> Iterator[None]:
             only_the_sentence()
         raise error from None  # what led to it is in the log
     except ClientError as error:
+        if bootstrap is None:
+            raise
         _log.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()

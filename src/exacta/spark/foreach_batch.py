@@ -115,11 +115,14 @@ class _Call:
         self._batch_df = batch_df
         self._batch_id = batch_id
         self._wanted = wanted
-        self._sink = replace(sink, name=self.name)
+        self._sink = sink
         self._given = given
         self._client: Client = client_of(sink.cluster, call_timeout_ms=sink.delivery_timeout_ms)
         self._reads = checkpoint.digest_of_batch(sink.checkpoint_location, batch_id)
-        self._driver: SinkDriver = driver_of(self._client, self._sink)
+        self._location = checkpoint.canonical_location(sink.checkpoint_location)
+        self._driver: SinkDriver = driver_of(
+            self._client, self._sink, self.name, query_id=self.query_id, location=self._location
+        )
 
     def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""
@@ -157,13 +160,7 @@ class _Call:
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> WrittenBatch:
         from exacta.spark.batch_sink import JOB_OPTION, Job
 
-        assert self._sink.checkpoint_location is not None
-        job = Job(
-            prepared=prepared,
-            batch_id=self._batch_id,
-            location=checkpoint.canonical_location(self._sink.checkpoint_location),
-            reads=self._reads,
-        )
+        job = Job(prepared=prepared, batch_id=self._batch_id, location=self._location, reads=self._reads)
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
         decision = self._driver.records.decision()
         if decision is None or decision.batch_id != self._batch_id:

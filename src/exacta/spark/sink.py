@@ -148,21 +148,36 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def driver(self) -> SinkDriver:
         """Return the driver's half of the protocol for this query."""
-        return driver_of(self.client(), self.options)
+        query_id = checkpoint.query_id(self._location)
+        return driver_of(
+            self.client(),
+            self.options,
+            self.options.name or query_id,
+            query_id=query_id,
+            location=checkpoint.canonical_location(self._location),
+        )
 
 
-def driver_of(client: Client, options: SinkOptions) -> SinkDriver:
-    """Return the driver's half of the protocol for the query whose checkpoint the options name."""
-    location = options.checkpoint_location
-    assert location is not None
+def driver_of(
+    client: Client,
+    options: SinkOptions,
+    name: str,
+    *,
+    query_id: str,
+    location: str,
+    marker: TopicPartition | None = None,
+) -> SinkDriver:
+    """Return the driver's half of the protocol.
+
+    `location` is a checkpoint's in its comparable form, "" for a job without one; `marker` is looked up unless given.
+    """
     moved_from = options.checkpoint_moved_from
-    query_id = checkpoint.query_id(location)
     return SinkDriver(
         client,
-        options.name or query_id,
+        name,
         query_id=query_id,
-        location=checkpoint.canonical_location(location),
-        marker=marker_of(client, options),
+        location=location,
+        marker=marker or marker_of(client, options),
         transaction_timeout_ms=options.transaction_timeout_ms,
         replay_deterministic=options.replay_deterministic,
         moved_from=None if moved_from is None else checkpoint.canonical_location(moved_from),
