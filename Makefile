@@ -22,13 +22,13 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
 	$(BIN)/exacta demo $(ARGS)
 
-test: $(VENV)/.installed-test  ## all tests but those in real Spark (three minutes)
+test: $(VENV)/.installed-test  ## all tests but those in real Spark (five minutes)
 	$(BIN)/python -m pytest -n 2 -m 'not spark' $(ARGS)
 
 # How many processes a campaign kills with signal 9.
 KILLS ?= 104
 
-test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, KILLS=104 times kill -9 (twenty minutes)
+test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, KILLS=104 times kill -9 (half an hour)
 	EXACTA_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest -m spark $(ARGS)
 
 # Its PySpark must be of the connector's version, so it has an environment of its own.
