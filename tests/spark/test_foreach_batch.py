@@ -125,6 +125,16 @@ def test_one_huge_row_is_forgotten():
     assert memory.most_rows(5_000, 16 * MIB) == 5_000
 
 
+def test_batches_that_lie_in_few_partitions_are_not_asked_for_each_time():
+    memory = SinkMemory("q", None)
+    asked = 0
+    for _ in range(100):
+        most = memory.most_rows(5_000, 16 * MIB)
+        asked += most > 0
+        memory.wrote_by_tasks(10, asked=most)
+    assert asked == 5
+
+
 def test_small_rows_are_not_taken_for_smaller_with_time():
     memory = SinkMemory("q", None)
     memory.saw(10, 10 * 100, 1)

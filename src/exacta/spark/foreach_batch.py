@@ -140,7 +140,7 @@ class _Call:
             collected = _rows_up_to(self._batch_df, memory.most_of_each(most_rows, self._wanted.driver_bytes))
             if collected is None:
                 memory.was_too_much()
-                return self._by_tasks(prepared, memory)
+                return self._by_tasks(prepared, memory, asked=most_rows)
             table = collected.table
             memory.saw(table.num_rows, table.nbytes, collected.partitions)
             if not collected.cut and table.num_rows <= most_rows:
@@ -155,18 +155,19 @@ class _Call:
                 )
                 memory.wrote_alone(rows)
                 return WrittenBatch(rows, tasks=0)
+            return self._by_tasks(prepared, memory, asked=most_rows)
         return self._by_tasks(prepared, memory)
 
-    def _by_tasks(self, prepared: Prepared, memory: SinkMemory) -> WrittenBatch:
+    def _by_tasks(self, prepared: Prepared, memory: SinkMemory, asked: int = 0) -> WrittenBatch:
         from exacta.spark.batch_sink import JOB_OPTION, Job
 
         job = Job(prepared=prepared, batch_id=self._batch_id, location=self._location, reads=self._reads)
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
         decision = self._driver.records.decision()
         if decision is None or decision.batch_id != self._batch_id:
-            memory.wrote_by_tasks(0)
+            memory.wrote_by_tasks(0, asked)
             return WrittenBatch(0, tasks=1)  # no rows, so nothing was decided
-        memory.wrote_by_tasks(decision.rows)
+        memory.wrote_by_tasks(decision.rows, asked)
         return WrittenBatch(decision.rows, tasks=decision.tasks)
 
     def _decided_rows(self) -> int | None:

@@ -36,6 +36,7 @@ class SinkMemory:
         self._bytes_per_row = _ASSUMED_BYTES_PER_ROW
         self._last_rows = 0
         self._unseen = 0  # batches since rows were seen, or taken to be smaller
+        self._resting = 0  # for so many batches the driver does not ask
         self._partitions: int | None = None
 
     @contextmanager
@@ -57,7 +58,7 @@ class SinkMemory:
     def most_rows(self, driver_rows: int, driver_bytes: int) -> int:
         """Return how many rows the driver should ask for, to write them alone; 0: none, the last batch was large."""
         most = min(driver_rows, int(driver_bytes / self._bytes_per_row))
-        return most if self._last_rows <= most else 0
+        return most if self._last_rows <= most and not self._resting else 0
 
     def most_of_each(self, most_rows: int, driver_bytes: int) -> int:
         """Return how many of those rows one partition may send, so that all together come to about `driver_bytes`."""
@@ -80,9 +81,13 @@ class SinkMemory:
         """Note a batch that the driver wrote alone."""
         self._last_rows = rows
 
-    def wrote_by_tasks(self, rows: int) -> None:
-        """Note a batch that tasks wrote."""
+    def wrote_by_tasks(self, rows: int, asked: int = 0) -> None:
+        """Note a batch that tasks wrote, after the driver had asked for at most so many rows in vain.
+
+        Where there were no more, they lie in few of its partitions, and most likely will again.
+        """
         self._last_rows = rows
+        self._resting = _AGED_AFTER if asked and rows <= asked else max(0, self._resting - 1)
         self._unseen += 1
         if self._unseen > _AGED_AFTER:
             self._unseen = 0
