@@ -71,7 +71,12 @@ def exceeded(cause):
         ),
         (
             KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "looking up topic 'a/b'"),
-            "broker:9092 refused looking up topic 'a/b': INVALID_TOPIC_EXCEPTION",
+            "broker:9092 refused looking up topic 'a/b': INVALID_TOPIC_EXCEPTION: a topic's name has at most 249 "
+            "characters, which are letters and digits of ASCII, '.', '_' and '-'",
+        ),
+        (
+            KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "looking at group 'a'"),
+            "broker:9092 refused looking at group 'a': GROUP_ID_NOT_FOUND",
         ),
         (UnsupportedByBroker("broker:9092 is too old"), "broker:9092 is too old"),
         (

@@ -297,6 +297,7 @@ def test_times_as_spark_writes_them(text, ms):
     ("options", "sentence"),
     [
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS, "transactional.id.prefix": "a" * 250}, "must not be longer than 249 characters, not 250"),
         ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),
         ({**SERVERS, "path": "x"}, "option 'path' ('x') has no effect: name topics in option 'topic'"),

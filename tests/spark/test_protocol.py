@@ -105,8 +105,8 @@ class Query:
         self.names = QueryNames(str(uuid.uuid4()))
         self.settings = settings
 
-    def driver(self, **settings):
-        arguments = {
+    def arguments(self, **settings):
+        return {
             "query_id": "Q",
             "location": "file:/a",
             "marker": TopicPartition(self.topic, 0),
@@ -114,7 +114,9 @@ class Query:
             **self.settings,
             **settings,
         }
-        return SinkDriver(self.client, self.names.name, **arguments)
+
+    def driver(self, **settings):
+        return SinkDriver(self.client, self.names.name, **self.arguments(**settings))
 
     def task(self, prepared, batch_id, task, rows, attempt=0, partition=None, **settings):
         options = SinkOptions(
@@ -350,6 +352,18 @@ def test_a_named_job_with_another_checkpoint_is_refused_and_the_running_one_not_
         query.driver(query_id="R", location="file:/b").prepare()
     query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1, reads="those")
     assert query.rows() == [0, 1]
+
+
+def test_a_query_that_gets_another_name_in_mid_life_is_refused(query):
+    """Under the new one nobody knows what it has committed."""
+    arguments = query.arguments(query_id=query.names.name)
+    driver = SinkDriver(query.client, query.names.name, **arguments)
+    driver.commit([query.task(driver.prepare(), 0, 0, [0])], 0, tasks=1, reads="these")
+    renamed = SinkDriver(query.client, f"job-{query.topic}", **arguments)
+    with pytest.raises(SinkError, match=r"has committed under its own id, .* Leave option 'transactional\.id\.prefix'"):
+        renamed.prepare()
+    # A further sink of the same query has a name that begins with the query's.
+    assert SinkDriver(query.client, f"{query.names.name}.b", **arguments).prepare().decided_batch == -1
 
 
 def test_a_query_that_begins_anew_says_so(query, caplog):

@@ -10,6 +10,7 @@ from exacta.client.routing import Client
 from exacta.client.transactions import end_transaction, init_producer_id
 from exacta.spark.options import SinkOptions
 from exacta.spark.row_writer import RowWriter
+from exacta.spark.sink_errors import SinkError
 from tests.spark.clusters import new_topic, read_committed
 
 ROWS = 3_000
@@ -69,3 +70,10 @@ def test_rows_that_name_their_partition_keep_their_order(write):
     for partition, rows in found.items():
         named = [row for row in rows if row % 4]
         assert named == [row for row in range(ROWS) if row % 4 and row % PARTITIONS == partition]
+
+
+@pytest.mark.parametrize("headers", [[None], [{"key": None, "value": b"x"}]])
+def test_a_header_without_a_key_is_refused_in_a_sentence(write, headers):
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    with pytest.raises(SinkError, match="a row has a header without a key"):
+        write({"headers": pa.array([headers] * ROWS, kind)})

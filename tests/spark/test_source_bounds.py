@@ -9,6 +9,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from exacta.client.routing import Client
 from exacta.spark import source as source_module
 from exacta.spark import subscription
+from exacta.spark.datasource import ExactaDataSource
 from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
@@ -244,3 +245,21 @@ def test_nobody_there_is_said_in_a_sentence(monkeypatch):
     ) as said:
         reader_of("127.0.0.1:1", subscribe="t").initialOffset()
     assert said.value.__suppress_context__
+
+
+def test_a_batch_of_no_partition_has_no_rows(bootstrap):
+    """Spark runs one task then, which it gives no partition."""
+    reader = batch_of(bootstrap, subscribe=new_topic(bootstrap, 1))
+    assert reader.partitions() == []
+    assert list(reader.read(None)) == []
+
+
+def test_what_a_stream_refuses_is_said_when_spark_first_asks(bootstrap):
+    """What `streamReader` itself raises, Spark hides behind an error of its own."""
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": "t", "endingOffsets": "latest"}
+    reader = ExactaDataSource(options).streamReader(None)
+    for asked in (reader.initialOffset, lambda: reader.latestOffset({}, ReadAllAvailable())):
+        with pytest.raises(OptionError, match="'endingOffsets' is for batches"):
+            asked()
+    with pytest.raises(OptionError, match="'endingOffsets' is for batches"):
+        reader.partitions({}, {})

@@ -157,6 +157,17 @@ def test_at_least_once_asks_for_nothing(spark, query):
     assert len(read_committed(query.bootstrap, query.topic)) == 10
 
 
+def test_a_finished_batch_is_refused_before_anything_is_taken_over(spark, query):
+    """As from a notebook, with the checkpoint of a query that runs."""
+    plan(query, 0, 10)
+    (query.checkpoint / "commits").mkdir(exist_ok=True)
+    (query.checkpoint / "commits" / "0").write_text("v1")
+    frame = Frame(range(10))
+    with pytest.raises(SinkError, match=r"batch 0 of the query at .* is finished"):
+        write(frame, 0, query.options)
+    assert frame.computed == []
+
+
 def test_a_copied_checkpoint_is_refused(spark, query, tmp_path_factory, monkeypatch):
     plan(query, 0, 10)
     write(Frame(range(10)), 0, query.options)

@@ -47,8 +47,10 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         )
         return [RangePartition(part) for part in parts]
 
-    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """Yield the visible rows of a range as Arrow batches."""
+    def read(self, partition: InputPartition | None) -> Iterator[RecordBatch]:
+        """Yield the visible rows of a range as Arrow batches; none where Spark found no partition, and has one task."""
+        if partition is None:
+            return
         assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_range
 

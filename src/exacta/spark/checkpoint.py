@@ -44,6 +44,15 @@ def digest_of_batch(location: str, batch_id: int) -> str:
     return sha256("\n".join(covered).encode()).hexdigest()[:32]
 
 
+def is_finished(location: str, batch_id: int) -> bool:
+    """Return whether Spark has noted that a micro-batch is done."""
+    try:
+        _read(location, f"commits/{batch_id}")
+    except OSError:
+        return False
+    return True
+
+
 def canonical_location(location: str) -> str:
     """Return a location in the form in which two of them are compared."""
     path = _local_path(location)

@@ -13,10 +13,10 @@ from pyspark.sql.datasource import DataSource
 from exacta.spark.batch import ExactaBatchReader
 from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
 from exacta.spark.explained import explained
-from exacta.spark.options import includes_headers, sink_options, source_options
+from exacta.spark.options import OptionError, includes_headers, sink_options, source_options
 from exacta.spark.rows import check_write_columns, read_schema
 from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
-from exacta.spark.source import ExactaStreamReader
+from exacta.spark.source import ExactaStreamReader, RefusedStreamReader
 
 
 class ExactaDataSource(DataSource):  # type: ignore[misc]
@@ -33,9 +33,13 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         return read_schema(include_headers=includes_headers(self.options))
 
     @explained()
-    def streamReader(self, schema: Any) -> ExactaStreamReader:
+    def streamReader(self, schema: Any) -> ExactaStreamReader | RefusedStreamReader:
         """Return the reader of a streaming query."""
-        return ExactaStreamReader(source_options(self.options), schema)
+        try:
+            return ExactaStreamReader(source_options(self.options), schema)
+        except OptionError as error:
+            # Raised here, Spark (4.3) shows that it had no reader to stop, and not why.
+            return RefusedStreamReader(error)
 
     @explained()
     def streamWriter(self, schema: Any, overwrite: bool) -> ExactaStreamWriter:

@@ -42,6 +42,20 @@ _PREFIXED = {
 }
 _NOT_PERMITTED = frozenset({*_PREFIXED, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
+_REMEDIES = {
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        "a row, or a record batch (option 'kafka.batch.size'), is above the topic's 'max.message.bytes': lower the "
+        "option, compress (option 'kafka.compression.type'), or raise the topic's limit"
+    ),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        "a topic's name has at most 249 characters, which are letters and digits of ASCII, '.', '_' and '-'"
+    ),
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: (
+        "another task wrote to the same partition in the same transaction; with option 'transaction.scope' batch only "
+        "one may, see exacta.spark.one_task_per_partition(df, ...)"
+    ),
+}
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -93,6 +107,8 @@ def sentence_for(error: ClientError, bootstrap: str) -> str:
     if isinstance(cause, KafkaError):
         if cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{cause.what} found none on {bootstrap}, and the cluster creates none on demand: create it first"
+        if cause.code in _REMEDIES:
+            return f"{bootstrap} refused {cause}: {_REMEDIES[ErrorCode(cause.code)]}"
         if cause.code in _NOT_PERMITTED:
             lacking = cause.detail or "a permission is missing"
             return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"

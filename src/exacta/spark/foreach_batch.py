@@ -35,6 +35,7 @@ from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batc
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
 from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
+from exacta.spark.sink_errors import SinkError
 from exacta.spark.sink_memory import SinkMemory, memory_of
 
 if TYPE_CHECKING:
@@ -112,6 +113,12 @@ class _Call:
         if wanted.sink_name is not None:
             # A dot, not a hyphen: so it is no task's name.
             self.name = f"{self.name}.{wanted.sink_name}"
+        if checkpoint.is_finished(sink.checkpoint_location, batch_id):
+            # Before anything is taken over: the query may be running elsewhere.
+            raise SinkError(
+                f"batch {batch_id} of the query at '{sink.checkpoint_location}' is finished: write is for a function of "
+                "foreachBatch, called with the number that Spark gives to it"
+            )
         self._batch_df = batch_df
         self._batch_id = batch_id
         self._wanted = wanted

@@ -164,6 +164,14 @@ class SinkDriver:
                 f"'{self._marker.topic}': set option 'transaction.marker.topic' to '{elsewhere[0]}', wherever its rows "
                 "go now, or start it with a new checkpoint"
             )
+        # (The name of a further sink of a query begins with the query's.)
+        renamed = not heads and not self._names.name.startswith(self._query_id)
+        if renamed and QueryRecords(self._client, QueryNames(self._query_id), self._marker).heads():
+            raise SinkError(
+                f"query {self._query_id} has committed under its own id, and as '{self._names.name}' nobody knows "
+                "what: it would write its last batch once more. Leave option 'transactional.id.prefix' out for this "
+                "checkpoint; a new one may have it"
+            )
         head = heads.get(self._marker)
         if head is not None:
             self._check_origin(*record.origin_of(head.metadata), head.offset)

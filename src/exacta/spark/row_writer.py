@@ -169,4 +169,10 @@ def _grouped(partitions: Any) -> Iterator[tuple[int, list[int]]]:
 
 
 def _headers(row: list[dict[str, Any]] | None) -> list[Header]:
-    return [(header["key"], header["value"]) for header in row] if row else NO_HEADERS
+    if not row:
+        return NO_HEADERS
+    if any(header is None or header["key"] is None for header in row):
+        raise SinkError(
+            "a row has a header without a key: neither an entry of column 'headers' nor its key may be null"
+        )
+    return [(header["key"], header["value"]) for header in row]

@@ -34,9 +34,9 @@ from exacta.spark import planning
 from exacta.spark.bell import Bell
 from exacta.spark.bounds import isolation_level, starting_positions
 from exacta.spark.connect import client_of
-from exacta.spark.explained import explaining
+from exacta.spark.explained import explained, explaining
 from exacta.spark.group import GroupOffsets
-from exacta.spark.options import SourceOptions
+from exacta.spark.options import OptionError, SourceOptions
 from exacta.spark.planning import Positions, Range
 from exacta.spark.subscription import Subscription
 
@@ -272,3 +272,28 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._bell.close()
             self._bell = None
             return True
+
+
+class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc]
+    """Stands for a reader whose options are wrong, and says so when Spark first asks it for something."""
+
+    def __init__(self, error: OptionError) -> None:
+        self._error = error
+
+    @explained()
+    def initialOffset(self) -> Stored:
+        """Raise what is wrong."""
+        raise self._error
+
+    @explained()
+    def latestOffset(self, start: Stored, limit: ReadLimit) -> Stored:
+        """Raise what is wrong."""
+        raise self._error
+
+    def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
+        """Raise what is wrong: a query that goes on may ask for this first."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        """Raise what is wrong."""
+        raise self._error

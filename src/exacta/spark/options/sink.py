@@ -41,11 +41,17 @@ _AT_LEAST_ONCE = "at-least-once"
 AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {_AT_LEAST_ONCE}, which writes without transactions"
 
 
+#: As long as the name of a topic may be; transactional ids and groups may be longer.
+_LONGEST_NAME = 249
+
+
 def name_on_cluster(name: str, value: str) -> str:
     """Parse what transactional ids and groups shall begin with; raises `OptionError`."""
     found = text(name, value)
     if found.endswith("-manifest"):
         raise OptionError(f"option '{name}' must not end in '-manifest': so do names that the sink itself makes")
+    if len(found) > _LONGEST_NAME:
+        raise OptionError(f"option '{name}' must not be longer than {_LONGEST_NAME} characters, not {len(found)}")
     return found
 
 
