@@ -116,8 +116,8 @@ class _Call:
         if checkpoint.is_finished(sink.checkpoint_location, batch_id):
             # Before anything is taken over: the query may be running elsewhere.
             raise SinkError(
-                f"batch {batch_id} of the query at '{sink.checkpoint_location}' is finished: write is for a function of "
-                "foreachBatch, called with the number that Spark gives to it"
+                f"batch {batch_id} of the query at '{sink.checkpoint_location}' is finished: write is for a function "
+                "of foreachBatch, called with the number that Spark gives to it"
             )
         self._batch_df = batch_df
         self._batch_id = batch_id
