@@ -5,6 +5,7 @@ One rendering serves both ends: Markdown tables whose columns are padded read we
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from benchmarks.figures import COST, RESULT, FigureKey, Results, Summary, summarise
 from benchmarks.requirements import REQUIREMENTS, Verdict, judge, ratio
@@ -14,8 +15,11 @@ NOT_MEASURED = "–"
 BUSIEST_THREAD = "busiest client thread, cores"
 
 
+ScaleType = TypeVar("ScaleType")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Circumstances:
+class Circumstances(Generic[ScaleType]):
     """What a reader must know besides the figures."""
 
     date: str
@@ -23,7 +27,7 @@ class Circumstances:
     versions: Sequence[str]
     machine: Sequence[str]
     rounds: int
-    scale: Scale
+    scale: ScaleType
 
 
 def number(value: float) -> str:
@@ -114,7 +118,7 @@ def failure_lines(results: Results) -> list[str]:
     ]
 
 
-def markdown(results: Results, circumstances: Circumstances) -> str:
+def markdown(results: Results, circumstances: Circumstances[Scale]) -> str:
     """Return the whole report."""
     rounds = f"{circumstances.rounds} round" + ("" if circumstances.rounds == 1 else "s")
     scale = circumstances.scale

@@ -18,7 +18,7 @@ from benchmarks.__main__ import RESULTS
 from benchmarks.brokers import KafkaLauncher
 from benchmarks.kafka.distribution import CACHE, KafkaUnavailableError, fetch
 from benchmarks.machine import facts
-from benchmarks.report import failure_lines, unmet
+from benchmarks.report import Circumstances, failure_lines, unmet
 from benchmarks.spark import report
 from benchmarks.spark.turns import CASES, Scale, Turns
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    circumstances = report.Circumstances(
+    circumstances = Circumstances(
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         command=" ".join(["python -m benchmarks.spark", *given]),
         versions=[

@@ -6,29 +6,15 @@ Owns what is said around the tables; the tables and their verdicts are those of 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarks.figures import Results, summarise
-from benchmarks.report import cost_table, failure_lines, result_table, spread, table
+from benchmarks.report import Circumstances, cost_table, failure_lines, result_table, spread, table
 from benchmarks.spark.job import DRIVER_MEMORY, MASTER
 from benchmarks.spark.turns import BULK_PARTITIONS, SMALL_PARTITIONS, SMALL_ROWS, Scale
 from exacta.spark.session import SETTINGS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Circumstances:
-    """What a reader must know besides the figures."""
-
-    date: str
-    command: str
-    versions: Sequence[str]
-    machine: Sequence[str]
-    rounds: int
-    scale: Scale
-
-
-def markdown(results: Results, circumstances: Circumstances) -> str:
+def markdown(results: Results, circumstances: Circumstances[Scale]) -> str:
     """Return the whole report."""
     scale = circumstances.scale
     disk = f"fdatasync of a 4 KB append, p50 before each turn: {spread(summarise(results.sync_latencies_ms))} ms"

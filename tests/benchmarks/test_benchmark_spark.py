@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.figures import COST, Figure
+from benchmarks.report import Circumstances
 from benchmarks.requirements import SPARK_REQUIREMENTS
 from benchmarks.spark import report
 from benchmarks.spark.job import BULK_TITLES, SMALL_TITLES
@@ -56,7 +57,7 @@ def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both(tmp_path)
 @pytest.mark.parametrize("broken", [None, "small-driver"])
 def test_the_report_has_verdicts_settings_and_what_failed(tmp_path, broken):
     results = PretendedTurns(tmp_path, broken).run(list(CASES.values()), rounds=1)
-    circumstances = report.Circumstances(
+    circumstances = Circumstances(
         date="2026-11-21", command="c", versions=["v"], machine=["m"], rounds=1, scale=Scale()
     )
     text = report.markdown(results, circumstances)

@@ -1,18 +1,9 @@
 """Groups as an administrator sees them, against a real broker."""
 
-import pytest
-
 from exacta.client.group_administration import delete_group, list_groups
-from exacta.client.routing import Client
 from exacta.client.transactions import CommittedOffset, TopicPartition, commit_offset, end_transaction, fetch_offsets
 from tests.client.test_transactions import taken
 from tests.spark.clusters import new_topic
-
-
-@pytest.fixture
-def client(bootstrap):
-    with Client(bootstrap) as client:
-        yield client
 
 
 def test_groups_are_listed_and_deleted(client):

@@ -8,20 +8,9 @@ from exacta.client.transaction_set import can_end_at_once, end_transactions_at_o
 from exacta.client.transactions import Producer, TopicPartition, end_transaction, init_producer_id
 from exacta.protocol.errors import ErrorCode
 from tests.client.test_transactions import taken, written
-from tests.spark.clusters import ELSEWHERE, held_back, new_topic, read_committed
+from tests.spark.clusters import ELSEWHERE, held_back, read_committed
 
 only_here = pytest.mark.skipif(bool(ELSEWHERE), reason="Exacta's own API")
-
-
-@pytest.fixture
-def client(bootstrap):
-    with Client(bootstrap) as client:
-        yield client
-
-
-@pytest.fixture
-def topic(bootstrap):
-    return new_topic(bootstrap, 2)
 
 
 def three(client: Client, topic: str) -> list[Producer]:

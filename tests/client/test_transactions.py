@@ -27,17 +27,6 @@ from tests.client.appending import append
 from tests.spark.clusters import ELSEWHERE, new_topic, read_committed
 
 
-@pytest.fixture
-def client(bootstrap):
-    with Client(bootstrap) as client:
-        yield client
-
-
-@pytest.fixture
-def topic(bootstrap):
-    return new_topic(bootstrap, 2)
-
-
 def taken(client: Client, name: str, timeout_ms: int = 60_000) -> Producer:
     return init_producer_id(client, name, transaction_timeout_ms=timeout_ms)
 

@@ -1,19 +1,10 @@
 """Idempotence: order, repeats, gaps, wrap, epochs."""
 
-import pytest
-
 from exacta.core.commands import AppendBatch
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from tests.core.world import World
-
-
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.topic()
-    return world
 
 
 def at(offset: int, *, repeated: bool = False) -> Appended:

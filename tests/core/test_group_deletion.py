@@ -10,13 +10,6 @@ from exacta.core.views import fetch_offsets
 from tests.core.world import World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.topic()
-    return world
-
-
 def delete(world: World, group_id: str = "g") -> object:
     return world.send(DeleteGroup(group_id=group_id))
 

@@ -13,13 +13,6 @@ from tests.core.world import Producer, World
 INVALID = Rejection.INVALID_TRANSACTION_STATE
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.topic()
-    return world
-
-
 def in_phase(world: World, phase: Phase) -> Producer:
     producer = world.producer()
     if phase is not Phase.EMPTY:

@@ -14,13 +14,6 @@ EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_
 INVALID = Rejection.INVALID_TRANSACTION_STATE
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.topic()
-    return world
-
-
 def in_phase(world: World, phase: Phase, name: str, partition: int = 0) -> Producer:
     """A producer that has written a record and an offset, and stands in `phase`."""
     producer = world.producer(name)

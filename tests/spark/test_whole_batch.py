@@ -13,7 +13,7 @@ from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.task import write_task
-from exacta.spark.whole_batch import in_part, is_committed, write_alone
+from exacta.spark.whole_batch import is_committed, write_alone
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import Campaign, Crash
 
@@ -173,7 +173,7 @@ def test_what_timed_out_in_part_is_not_for_the_driver_alone(bootstrap, monkeypat
         driver.commit(results, 0, tasks=2, reads="these")
     init_producer_id(query.client, query.names.attempt(1, 0), transaction_timeout_ms=60_000)  # as a time-out would
     prepared = query.driver().prepare()
-    assert in_part(prepared, 0)
+    assert prepared.is_committed_in_part(0)
     assert not query.committed(prepared, 0)
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
     query.driver().commit(results, 0, tasks=2, reads="these")

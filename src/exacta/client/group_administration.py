@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
-from exacta.client.routing import GROUP, BrokerGone, Client, Coordinator, Node
+from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
@@ -12,20 +12,8 @@ from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 
 def list_groups(client: Client, prefix: str, deadline: Deadline | None = None) -> list[str]:
     """Return the groups whose name begins with `prefix`, from all brokers."""
-    deadline = deadline or client.deadline()
-    found: set[str] = set()
-    for node_id in client.nodes(deadline):
-        try:
-            response = client.call(
-                Node(node_id),
-                ListGroupsRequest(),
-                what="listing groups",
-                codes=lambda reply: (reply.error_code,),
-                deadline=deadline,
-            )
-        except BrokerGone:  # what it coordinated is another's now, or will be
-            continue
-        found.update(group.group_id for group in response.groups if group.group_id.startswith(prefix))
+    replies = client.ask_every_broker(ListGroupsRequest(), what="listing groups", deadline=deadline)
+    found = {group.group_id for reply in replies for group in reply.groups if group.group_id.startswith(prefix)}
     return sorted(found)
 
 

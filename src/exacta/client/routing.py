@@ -14,7 +14,7 @@ Not safe for use by several threads: each takes a client of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from exacta.client.connection import Connection
@@ -164,6 +164,21 @@ class Client:
                 backoff.wait(deadline, lost)
                 continue
             return connection.serves(request)
+
+    def ask_every_broker(self, request: Message, *, what: str, deadline: Deadline | None = None) -> Iterator[Any]:
+        """Yield each broker's reply to `request`, which has one error code; raises what `call` raises.
+
+        Where a broker leaves meanwhile, all that are left are asked again: what it coordinated may be with one by now
+        that was asked before.
+        """
+        deadline = deadline or self.deadline()
+        unasked = self.nodes(deadline)
+        while unasked:
+            node = Node(unasked.pop())
+            try:
+                yield self.call(node, request, what=what, codes=lambda reply: (reply.error_code,), deadline=deadline)
+            except BrokerGone:
+                unasked = self.nodes(deadline)
 
     def connection(self, route: Route, deadline: Deadline) -> Connection:
         """Return an open connection to the broker that `route` leads to, looking it up where unknown.

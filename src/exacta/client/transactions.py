@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
-from exacta.client.routing import GROUP, TRANSACTION, Anyone, BrokerGone, Client, Coordinator, Node, Route
+from exacta.client.routing import GROUP, TRANSACTION, Anyone, Client, Coordinator, Route
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
@@ -32,6 +32,7 @@ from exacta.protocol.schema import Message
 
 #: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"
+EMPTY = "Empty"
 
 
 class Producer(NamedTuple):
@@ -272,32 +273,15 @@ def list_transactions(
 ) -> list[str]:
     """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 
-    Where a broker leaves meanwhile, all that are left are asked again. The pattern is for brokers that know KIP-1152;
-    to others it is not sent, and they list all. Hence the filter here.
+    The pattern is for brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
     """
-    deadline = deadline or client.deadline()
     request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
-    found: set[str] = set()
-    unasked = client.nodes(deadline)
-    while unasked:
-        node_id = unasked.pop()
-        try:
-            response = client.call(
-                Node(node_id),
-                request,
-                what="listing open transactions",
-                codes=lambda reply: (reply.error_code,),
-                deadline=deadline,
-            )
-        except BrokerGone:
-            # What it coordinated may be with one by now that was asked before.
-            unasked = client.nodes(deadline)
-            continue
-        found.update(
-            entry.transactional_id
-            for entry in response.transaction_states
-            if entry.transactional_id.startswith(prefix) and (not states or entry.transaction_state in states)
-        )
+    found = {
+        entry.transactional_id
+        for reply in client.ask_every_broker(request, what="listing open transactions", deadline=deadline)
+        for entry in reply.transaction_states
+        if entry.transactional_id.startswith(prefix) and (not states or entry.transaction_state in states)
+    }
     return sorted(found)
 
 

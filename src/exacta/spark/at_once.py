@@ -20,7 +20,7 @@ from exacta.client.transaction_set import can_end_at_once, end_transactions_at_o
 from exacta.client.transactions import Producer, describe_transaction
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.decision import Decision
-from exacta.spark.incarnations import incarnation_of
+from exacta.spark.incarnations import holds
 from exacta.spark.messages import Written
 from exacta.spark.query_records import QueryRecords
 
@@ -51,6 +51,4 @@ def decide_and_end(
 
 def _has_committed(client: Client, driver: Producer) -> bool:
     found = describe_transaction(client, driver.transactional_id)
-    if found is None or incarnation_of(driver.transactional_id, found) != driver:
-        return False
-    return found.state == "CompleteCommit"
+    return found is not None and holds(driver, found) and found.state == "CompleteCommit"

@@ -17,8 +17,7 @@ from exacta.spark.bounds import ending_positions, starting_positions
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
 from exacta.spark.options import SourceOptions
-from exacta.spark.planning import Range
-from exacta.spark.source import RangePartition
+from exacta.spark.source import RangePartition, range_partitions
 from exacta.spark.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -40,12 +39,7 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         partitions = subscription.partitions(client, known=())
         start = starting_positions(client, self.options, partitions)
         end = ending_positions(client, self.options, partitions)
-        parts: list[Range] = planning.sliced(
-            planning.ranges(start, end, {}, subscription.topic_ids),
-            at_least=self.options.min_partitions,
-            at_most_offsets=self.options.max_records_per_partition,
-        )
-        return [RangePartition(part) for part in parts]
+        return range_partitions(self.options, planning.ranges(start, end, {}, subscription.topic_ids))
 
     def read(self, partition: InputPartition | None) -> Iterator[RecordBatch]:
         """Yield the visible rows of a range as Arrow batches; none where Spark found no partition, and has one task."""

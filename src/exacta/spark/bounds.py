@@ -43,7 +43,7 @@ def starting_positions(client: Client, options: SourceOptions, partitions: Colle
             )
         return found
     assert not isinstance(wanted, str)
-    return _named_offsets(client, options, partitions, "startingOffsets", wanted)
+    return _named_offsets(client, options, partitions, "startingOffsets", wanted)[0]
 
 
 def ending_positions(client: Client, options: SourceOptions, partitions: Collection[TopicPartition]) -> Positions:
@@ -53,9 +53,8 @@ def ending_positions(client: Client, options: SourceOptions, partitions: Collect
         return _at_time(client, options, partitions, wanted)[0]
     if isinstance(wanted, str):
         return _latest(client, options, partitions)
-    named = _named_offsets(client, options, partitions, "endingOffsets", wanted)
+    named, stable = _named_offsets(client, options, partitions, "endingOffsets", wanted)
     # What is there but undecided cannot be read yet.
-    stable = _latest(client, options, partitions)
     return {partition: min(at, stable[partition]) for partition, at in named.items()}
 
 
@@ -80,7 +79,8 @@ def _named_offsets(
     partitions: Collection[TopicPartition],
     name: str,
     wanted: Mapping[str, Mapping[int, int]],
-) -> Positions:
+) -> tuple[Positions, Positions]:
+    """Return the offsets that are named, and the latest ones that can be read."""
     named = _of_exactly(name, wanted, partitions)
     earliest = list_offsets(client, partitions, AT_EARLIEST)
     latest = _latest(client, options, partitions)
@@ -101,7 +101,7 @@ def _named_offsets(
                 )
             at = min(max(at, first), end)
         found[partition] = at
-    return found
+    return found, latest
 
 
 def _of_exactly(

@@ -133,7 +133,7 @@ class _Call:
 
     def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""
-        from exacta.spark.whole_batch import in_part, is_committed, write_alone
+        from exacta.spark.whole_batch import is_committed, write_alone
 
         prepared = self._driver.prepare()
         batch_id = self._batch_id
@@ -142,7 +142,7 @@ class _Call:
             _drain(self._batch_df)
             return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
         most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
-        if most_rows and not in_part(prepared, batch_id):
+        if most_rows and not prepared.is_committed_in_part(batch_id):
             memory.expect(lambda: partitions_of(self._batch_df))
             collected = _rows_up_to(self._batch_df, memory.most_of_each(most_rows, self._wanted.driver_bytes))
             if collected is None:

@@ -18,6 +18,8 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
+    EMPTY,
+    ONGOING,
     Producer,
     TransactionDescription,
     describe_transaction,
@@ -55,10 +57,14 @@ def incarnation_of(transactional_id: str, state: TransactionDescription) -> Prod
     return Producer(transactional_id, state.producer_id, state.producer_epoch)
 
 
+def holds(producer: Producer, state: TransactionDescription | None) -> bool:
+    """Return whether an incarnation is the one that a description of its transactional id tells of."""
+    return state is not None and incarnation_of(producer.transactional_id, state) == producer
+
+
 def is_current(client: Client, producer: Producer, deadline: Deadline | None = None) -> bool:
     """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
-    found = describe_transaction(client, producer.transactional_id, deadline)
-    return found is not None and incarnation_of(producer.transactional_id, found) == producer
+    return holds(producer, describe_transaction(client, producer.transactional_id, deadline))
 
 
 def supersede(
@@ -103,7 +109,7 @@ def first_not_open(client: Client, written: Written) -> Producer | None:
         if (
             state is None
             or not state.is_open
-            or incarnation_of(producer.transactional_id, state) != producer
+            or not holds(producer, state)
             or not state.partitions.issuperset(partitions)
         ):
             return producer
@@ -126,7 +132,7 @@ class Sweeper:
         So are those that have taken their id and may yet open one, and the attempts of `silent` tasks in any state.
         Nothing is done where `driver` is not the last any more.
         """
-        listed = list_transactions(self._client, self._names.prefix, states=("Ongoing", "Empty"))
+        listed = list_transactions(self._client, self._names.prefix, states=(ONGOING, EMPTY))
         found = set(self._holders([each for each in listed if self._names.is_attempt(each)]))
         found.difference_update(_fenced.values())
         for task in silent:

@@ -19,6 +19,10 @@ class Prepared:
     decided_batch: int  # -1: none yet
     committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
 
+    def is_committed_in_part(self, batch_id: int) -> bool:
+        """Whether some of a batch's tasks are committed and some are not: then only tasks can write the rest."""
+        return batch_id == self.decided_batch and self.committed_tasks is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResult:

@@ -60,6 +60,12 @@ class RangePartition(InputPartition):  # type: ignore[misc]
         self.part = part
 
 
+def range_partitions(options: SourceOptions, ranges: list[Range]) -> list[InputPartition]:
+    """Return the tasks that read `ranges`, sliced as the options ask."""
+    parts = planning.sliced(ranges, at_least=options.min_partitions, at_most_offsets=options.max_records_per_partition)
+    return [RangePartition(part) for part in parts]
+
+
 class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Reads topics as a stream."""
 
@@ -152,12 +158,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
-        parts = planning.sliced(
-            planning.ranges(begin, finish, first, ids),
-            at_least=self.options.min_partitions,
-            at_most_offsets=self.options.max_records_per_partition,
-        )
-        return [RangePartition(part) for part in parts]
+        return range_partitions(self.options, planning.ranges(begin, finish, first, ids))
 
     def commit(self, end: Stored) -> None:
         """Tell the group of option `commit.group.id`; the query itself relies on its checkpoint."""

@@ -24,7 +24,7 @@ from exacta.client.transactions import (
     end_transaction,
     new_producer,
 )
-from exacta.spark.incarnations import incarnation_of, is_current, supersede, take_over
+from exacta.spark.incarnations import holds, is_current, supersede, take_over
 from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.names import QueryNames
 from exacta.spark.options import TASK_SCOPE, SinkOptions
@@ -60,7 +60,7 @@ def write_task(
         TaskResult,
         task=task,
         driver=prepared.driver,
-        partly=batch_id == prepared.decided_batch and prepared.committed_tasks is not None,
+        partly=prepared.is_committed_in_part(batch_id),
     )
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
@@ -140,12 +140,12 @@ def _share(
             "exacta.spark.one_task_per_partition(df, ...)"
         )
     found = describe_transaction(client, prepared.driver.transactional_id)
-    if found is None or incarnation_of(prepared.driver.transactional_id, found) != prepared.driver:
+    if found is None or not holds(prepared.driver, found):
         raise SinkError(
             f"the transaction of batch {batch_id} was ended before its task {task} began, because another task failed "
             "or a newer run of the query has begun: the batch is given up; start the query again"
         )
-    return prepared.driver, found.partitions if found.state == "Ongoing" else frozenset()
+    return prepared.driver, found.partitions if found.is_open else frozenset()
 
 
 def _take(
@@ -166,10 +166,10 @@ def _take(
     for number in range(attempt, _MOST_ATTEMPTS, _FURTHER_ON):
         transactional_id = names.attempt(task, number)
         found = describe_transactions(client, [prepared.driver.transactional_id, transactional_id])
-        driver, state = found[prepared.driver.transactional_id], found[transactional_id]
-        if driver is None or incarnation_of(prepared.driver.transactional_id, driver) != prepared.driver:
+        if not holds(prepared.driver, found[prepared.driver.transactional_id]):
             raise NewerDriver(prepared.name)
-        if state is not None and state.state == "Ongoing":
+        state = found[transactional_id]
+        if state is not None and state.is_open:
             continue
         producer = take_over(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
         if not is_current(client, prepared.driver):

@@ -20,11 +20,6 @@ from exacta.spark.protocol import SinkDriver
 from exacta.spark.task import write_task
 
 
-def in_part(prepared: Prepared, batch_id: int) -> bool:
-    """Return whether some of the batch's tasks are committed and some are not: then only tasks can write the rest."""
-    return batch_id == prepared.decided_batch and prepared.committed_tasks is not None
-
-
 def is_committed(
     client: Client, options: SinkOptions, driver: SinkDriver, prepared: Prepared, *, batch_id: int, reads: str
 ) -> bool:
@@ -32,7 +27,7 @@ def is_committed(
 
     Raises `SinkError` where the checkpoint is older than the output, or the batch covers something else now.
     """
-    if in_part(prepared, batch_id):
+    if prepared.is_committed_in_part(batch_id):
         return False
     # A task without rows: it finds out, and `commit` compares what the batch covers.
     result = _as_one_task(client, options, prepared, (), batch_id)
@@ -56,7 +51,7 @@ def write_alone(
     Raises what a task and `SinkDriver.commit` raise; after an error the batch is not visible, unless it was just being
     committed: the next `prepare` finds out.
     """
-    assert not in_part(prepared, batch_id)
+    assert not prepared.is_committed_in_part(batch_id)
     result = _as_one_task(client, options, prepared, batches, batch_id)
     try:
         driver.commit([result], batch_id, tasks=1, reads=reads)
