@@ -4,6 +4,7 @@ import pytest
 
 from tests.conformance.brokers import ON_KAFKA
 from tests.spark import faults
+from tests.spark.by_hand import Query
 from tests.spark.clusters import ELSEWHERE, a_cluster
 
 
@@ -19,6 +20,14 @@ def way(request):
     if request.param == "one by one":
         request.getfixturevalue("one_by_one")
     return request.param
+
+
+@pytest.fixture
+def query(bootstrap):
+    """A query by hand, without Spark."""
+    made = Query(bootstrap)
+    yield made
+    made.client.close()
 
 
 @pytest.fixture

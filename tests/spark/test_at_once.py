@@ -17,19 +17,11 @@ from exacta.spark.options import SinkOptions
 from exacta.spark.sink_errors import EndedBeforeItsTime, NewerDriver
 from exacta.spark.task import write_task
 from tests.spark.clusters import ELSEWHERE, held_back, new_topic
-from tests.spark.test_protocol import Query
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="Exacta's own API")
 
 PARTITIONS = 12
 TASKS = 4
-
-
-@pytest.fixture
-def query(bootstrap):
-    made = Query(bootstrap)
-    yield made
-    made.client.close()
 
 
 # -- what readers see -------------------------------------------------------------------------------------------------

@@ -11,15 +11,8 @@ from exacta.spark.cleaning import Cleaned, StillRunning, clean, find, watch
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.names import QueryNames
 from exacta.spark.sink_errors import NewerDriver
+from tests.spark.by_hand import Query
 from tests.spark.clusters import held_back
-from tests.spark.test_protocol import Query
-
-
-@pytest.fixture
-def query(bootstrap):
-    made = Query(bootstrap)
-    yield made
-    made.client.close()
 
 
 def commit(query, batch_id):

@@ -3,17 +3,14 @@
 import itertools
 import random
 import threading
-import uuid
 from collections import Counter
 from operator import attrgetter
 
 import pyarrow as pa
 import pytest
 
-from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, commit_offset, end_transaction, init_producer_id
 from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.row_writer import RowWriter
@@ -96,59 +93,6 @@ def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
 # -- single steps -----------------------------------------------------------------------------------------------------
 
 
-class Query:
-    """One query by hand, step by step."""
-
-    def __init__(self, bootstrap, **settings):
-        self.client = Client(bootstrap)
-        self.topic = new_topic(bootstrap, 3)
-        self.names = QueryNames(str(uuid.uuid4()))
-        self.settings = settings
-
-    def arguments(self, **settings):
-        return {
-            "query_id": "Q",
-            "location": "file:/a",
-            "marker": TopicPartition(self.topic, 0),
-            "transaction_timeout_ms": 60_000,
-            **self.settings,
-            **settings,
-        }
-
-    def driver(self, **settings):
-        return SinkDriver(self.client, self.names.name, **self.arguments(**settings))
-
-    def task(self, prepared, batch_id, task, rows, attempt=0, partition=None, **settings):
-        options = SinkOptions(
-            bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000, **settings
-        )
-        columns = {"value": pa.array([b"%d" % row for row in rows])}
-        if partition is not None:
-            columns["partition"] = pa.array([partition] * len(rows), pa.int32())
-        batches = [pa.RecordBatch.from_pydict(columns)]
-        return write_task(self.client, options, prepared, iter(batches), batch_id=batch_id, task=task, attempt=attempt)
-
-    def decide_and_time_out(self, batch_id, timed_out):
-        """Leave behind a decided batch of three tasks, some of whose transactions the broker aborted since."""
-        driver = self.driver()
-        prepared = driver.prepare()
-        results = [self.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(3)]
-        entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(prepared.driver, Decision(batch_id, 3, "Q", "file:/a", "these", tuple(entries)))
-        for task in timed_out:  # what the broker does to a transaction whose time is up
-            init_producer_id(self.client, self.names.attempt(task, 0), transaction_timeout_ms=60_000)
-
-    def rows(self):
-        return sorted(int(value) for _, _, value in read_committed(self.client.bootstrap, self.topic))
-
-
-@pytest.fixture
-def query(bootstrap):
-    made = Query(bootstrap)
-    yield made
-    made.client.close()
-
-
 def test_a_decided_batch_that_timed_out_whole_is_run_again(query):
     query.decide_and_time_out(0, timed_out=[0, 1, 2])
     prepared = query.driver().prepare()
@@ -181,93 +125,6 @@ def test_or_only_the_rest_of_it_is_run_again_where_the_slicing_is_the_same(query
         query.driver().commit(results, 1, tasks=4, reads="these")
     query.driver().commit(results, 1, tasks=3, reads="these")
     assert query.rows() == [0, 1, 2, 10, 11, 12]
-
-
-def shared(query, prepared, batch_id, task, rows, partition=None, **settings):
-    """Run a task that writes to its own partition, in the driver's transaction."""
-    partition = task if partition is None else partition
-    return query.task(prepared, batch_id, task, rows, partition=partition, transaction_scope="batch", **settings)
-
-
-@pytest.mark.usefixtures("way")
-def test_a_batch_in_one_transaction(query):
-    prepared = query.driver().prepare()
-    results = [shared(query, prepared, 0, task, [task]) for task in range(3)]
-    assert {result.producer for result in results} == {prepared.driver}
-    query.driver().commit([*results, query.task(prepared, 0, 3, [])], 0, tasks=4, reads="these")
-    assert query.rows() == [0, 1, 2]
-    # Whichever way a replay goes, it only drains its input.
-    prepared = query.driver().prepare()
-    again = [shared(query, prepared, 0, 0, [0]), query.task(prepared, 0, 1, [1])]
-    assert [result.replayed for result in again] == [True, True]
-    query.driver().commit(again, 0, tasks=2, reads="these")
-    assert query.rows() == [0, 1, 2]
-
-
-@pytest.mark.usefixtures("way")
-def test_one_transaction_before_its_decision_is_nothing(query):
-    prepared, driver = query.driver().prepare(), query.driver()
-    results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
-    driver.records.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
-    prepared = query.driver().prepare()
-    assert prepared.decided_batch == -1
-    with pytest.raises(NewerDriver):
-        driver.commit(results, 0, tasks=2, reads="these")
-    driver.abort(results, 0)
-    results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
-    query.driver().commit(results, 0, tasks=2, reads="these")
-    assert query.rows() == [0, 1]
-
-
-def test_two_writers_of_one_partition_in_one_transaction_are_refused(query, monkeypatch):
-    """The broker took the second one's records for repeats of the first one's."""
-    prepared = query.driver().prepare()
-    # Two that begin in the same instant do not see each other.
-    monkeypatch.setattr("exacta.spark.task._share", lambda *_: (prepared.driver, frozenset()))
-    results = [shared(query, prepared, 0, task, [task], partition=1) for task in range(2)]
-    with pytest.raises(SinkError, match=r"several tasks wrote to partition 1 .* exacta\.spark\.one_task_per_partition"):
-        query.driver().commit(results, 0, tasks=2, reads="these")
-    query.driver().abort(results, 0)
-    assert query.rows() == []
-
-
-def test_no_task_is_repeated_within_one_transaction(query):
-    prepared = query.driver().prepare()
-    result = shared(query, prepared, 0, 0, [0])
-    with pytest.raises(SinkError, match="no task can be repeated: the batch is given up"):
-        shared(query, prepared, 0, 1, [1], attempt=1)
-    query.driver().abort([result, None], 0)
-    with pytest.raises(SinkError, match="was ended before its task 2 began"):
-        shared(query, prepared, 0, 2, [2])
-    assert held_back(query.client.bootstrap, query.topic) == {}
-    assert query.rows() == []
-
-
-@pytest.mark.usefixtures("way")
-def test_a_stage_that_is_run_again_writes_nothing_into_a_transaction_that_all_share(query, monkeypatch):
-    """Spark counts its attempts anew, and a broker would take its records for repeats of the first ones."""
-    prepared = query.driver().prepare()
-    shared(query, prepared, 0, 0, [0, 1, 2])  # its worker is killed, and nobody hears of it
-    with pytest.raises(SinkError, match=r"partition 0 of topic .* is already written to in this batch's transaction"):
-        shared(query, prepared, 0, 0, [2, 1, 0])
-    # What fails by itself has given up the transaction, and its epoch.
-    prepared = query.driver().prepare()
-    with monkeypatch.context() as patch:
-        patch.setattr("exacta.spark.task.RowWriter", failing_at_the_end)
-        with pytest.raises(pytest.fail.Exception):
-            shared(query, prepared, 0, 0, [0, 1, 2])
-    with pytest.raises(SinkError, match="was ended before its task 0 began"):
-        shared(query, prepared, 0, 0, [2, 1, 0])
-    assert held_back(query.client.bootstrap, query.topic) == {}
-    assert query.rows() == []
-
-
-def failing_at_the_end(*arguments, **named):
-    """Make a writer that sends what it is given, and fails."""
-    writer = RowWriter(*arguments, **named)
-    flush = writer.flush
-    writer.flush = lambda: [flush(), pytest.fail("fails here")]
-    return writer
 
 
 @pytest.mark.usefixtures("way")
@@ -314,32 +171,6 @@ def test_a_losing_attempt_that_writes_only_after_the_commit_is_fenced(query, mon
         query.task(prepared, 0, 0, [0], attempt=1)
     assert held_back(query.client.bootstrap, query.topic) == {}
     assert query.rows() == [0]
-
-
-def test_one_transaction_that_was_ended_from_outside_is_not_decided_about(query):
-    """The decision record alone would begin another one with the same epoch."""
-    prepared = query.driver().prepare()
-    result = shared(query, prepared, 0, 0, [0])
-    end_transaction(query.client, prepared.driver, commit=False)
-    with pytest.raises(SinkError, match="was ended before its batch was decided"):
-        query.driver().commit([result], 0, tasks=1, reads="these")
-    query.driver().abort([result], 0)
-    prepared = query.driver().prepare()
-    assert prepared.decided_batch == -1
-    query.driver().commit([shared(query, prepared, 0, 0, [0])], 0, tasks=1, reads="these")
-    assert query.rows() == [0]
-
-
-@pytest.mark.usefixtures("way")
-def test_what_timed_out_in_part_is_repeated_in_one_transaction(query):
-    query.settings["replay_deterministic"] = True
-    query.decide_and_time_out(0, timed_out=[0, 2])
-    for _ in range(2):
-        prepared = query.driver().prepare()
-        results = [shared(query, prepared, 0, task, [task]) for task in range(3)]
-        query.driver().commit(results, 0, tasks=3, reads="these")
-        assert query.rows() == [0, 1, 2]
-    assert query.driver().prepare().committed_tasks is None
 
 
 def test_a_named_job_with_another_checkpoint_is_refused_and_the_running_one_not_harmed(query):

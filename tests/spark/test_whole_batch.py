@@ -1,19 +1,14 @@
 """Micro-batches that the driver writes alone, and their replays by either way, with a stand-in for Spark."""
 
-import uuid
 from collections import Counter
 
 import pyarrow as pa
 import pytest
 
-from exacta.client.routing import Client
-from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id
-from exacta.spark.names import QueryNames
-from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import SinkDriver
+from exacta.client.transactions import end_transaction, init_producer_id
 from exacta.spark.sink_errors import SinkError
-from exacta.spark.task import write_task
 from exacta.spark.whole_batch import is_committed, write_alone
+from tests.spark.by_hand import Query
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import Campaign, Crash
 
@@ -92,47 +87,21 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
 # -- single steps -----------------------------------------------------------------------------------------------------
 
 
-class Query:
+class EitherWayQuery(Query):
     """One query by hand, whose batches are written either way."""
-
-    def __init__(self, bootstrap, **settings):
-        self.client = Client(bootstrap)
-        self.topic = new_topic(bootstrap, 3)
-        self.options = SinkOptions(bootstrap=bootstrap, topic=self.topic, transaction_timeout_ms=60_000)
-        self.names = QueryNames(str(uuid.uuid4()))
-        self.settings = settings
-
-    def driver(self):
-        return SinkDriver(
-            self.client,
-            self.names.name,
-            query_id="Q",
-            location="file:/a",
-            marker=TopicPartition(self.topic, 0),
-            transaction_timeout_ms=60_000,
-            **self.settings,
-        )
 
     def alone(self, prepared, batch_id, rows, reads="these"):
         return write_alone(
-            self.client, self.options, self.driver(), prepared, [table(rows)], batch_id=batch_id, reads=reads
+            self.client, self.options(), self.driver(), prepared, [table(rows)], batch_id=batch_id, reads=reads
         )
 
     def committed(self, prepared, batch_id, reads="these"):
-        return is_committed(self.client, self.options, self.driver(), prepared, batch_id=batch_id, reads=reads)
-
-    def task(self, prepared, batch_id, task, rows):
-        return write_task(
-            self.client, self.options, prepared, iter([table(rows)]), batch_id=batch_id, task=task, attempt=0
-        )
-
-    def rows(self):
-        return sorted(int(value) for _, _, value in read_committed(self.client.bootstrap, self.topic))
+        return is_committed(self.client, self.options(), self.driver(), prepared, batch_id=batch_id, reads=reads)
 
 
 @pytest.fixture
 def query(bootstrap):
-    made = Query(bootstrap)
+    made = EitherWayQuery(bootstrap)
     yield made
     made.client.close()
 
@@ -164,7 +133,7 @@ def test_decided_by_tasks_and_half_ended_then_replayed_alone(query, monkeypatch)
 
 @pytest.mark.usefixtures("one_by_one")
 def test_what_timed_out_in_part_is_not_for_the_driver_alone(bootstrap, monkeypatch):
-    query = Query(bootstrap, replay_deterministic=True)
+    query = EitherWayQuery(bootstrap, replay_deterministic=True)
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
     monkeypatch.setattr(driver, "decide_and_end", lambda *_: False)
@@ -220,7 +189,7 @@ def test_rows_that_were_aborted_from_outside_are_not_decided_about(query, monkey
 
     monkeypatch.setattr(driver.records, "put_decision", abort_first)
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
-        write_alone(query.client, query.options, driver, prepared, [table([0])], batch_id=0, reads="these")
+        write_alone(query.client, query.options(), driver, prepared, [table([0])], batch_id=0, reads="these")
     assert held_back(query.client.bootstrap, query.topic) == {}
     prepared = query.driver().prepare()
     assert not query.committed(prepared, 0)
@@ -232,6 +201,6 @@ def test_an_error_after_the_commit_point_leaves_the_batch_committed(query, monke
     prepared, driver = query.driver().prepare(), query.driver()
     monkeypatch.setattr(driver, "sweep", lambda *_, **__: pytest.fail("in the middle of commit"))
     with pytest.raises(pytest.fail.Exception):
-        write_alone(query.client, query.options, driver, prepared, [table([0])], batch_id=0, reads="these")
+        write_alone(query.client, query.options(), driver, prepared, [table([0])], batch_id=0, reads="these")
     assert query.committed(query.driver().prepare(), 0)
     assert query.rows() == [0]
