@@ -41,7 +41,7 @@ def test_a_lane_that_owes_a_reply_is_not_handed_out(bootstrap):
 def test_a_call_that_is_interrupted_leaves_no_reply_to_the_next_one(bootstrap, monkeypatch):
     with Client(bootstrap) as client:
         node_id, deadline = client.nodes()[0], Deadline(10_000)
-        connection: Connection = client.open(node_id, deadline)
+        connection: Connection = client.lease(node_id, deadline)
 
         def interrupted(*_):
             raise KeyboardInterrupt
@@ -55,7 +55,7 @@ def test_a_call_that_is_interrupted_leaves_no_reply_to_the_next_one(bootstrap, m
 def test_a_closed_connection_says_so(bootstrap):
     with Client(bootstrap) as client:
         node_id, deadline = client.nodes()[0], Deadline(10_000)
-        connection: Connection = client.open(node_id, deadline)
+        connection: Connection = client.lease(node_id, deadline)
         connection.send(ListTransactionsRequest(), deadline)
         connection.close()
         for use in (lambda: connection.receive(deadline), lambda: connection.call(ListTransactionsRequest(), deadline)):

@@ -79,11 +79,20 @@ def test_after_a_large_batch_the_driver_does_not_ask_for_rows_until_a_small_one_
     assert memory.most_rows(100, 100 * 1024) == 0
     memory.wrote_by_tasks(100)
     assert memory.most_rows(100, 100 * 1024) == 100
-    memory.saw(50, 50 * 2048, 1)  # bytes
-    memory.wrote_alone(50)
-    assert memory.most_rows(100, 100 * 1024) == 50
-    memory.wrote_by_tasks(51)
+    memory.saw(30, 30 * 2048, 1)  # bytes
+    memory.wrote_alone(30)
+    assert memory.most_rows(100, 100 * 1024) == 32  # a power of two, of the 50 that there is room for
+    memory.wrote_by_tasks(33)
     assert memory.most_rows(100, 100 * 1024) == 0
+
+
+def test_rows_come_without_their_numbers_where_few_are_expected():
+    memory = SinkMemory("q", None)
+    assert not memory.expects_less_than(100)  # of the first batch nothing is known
+    memory.wrote_alone(25)
+    assert memory.expects_less_than(100)
+    memory.wrote_alone(26)
+    assert not memory.expects_less_than(100)
 
 
 def test_it_asks_for_less_after_spark_refused_to_send_what_it_asked_for():
@@ -140,7 +149,7 @@ def test_small_rows_are_not_taken_for_smaller_with_time():
     memory.saw(10, 10 * 100, 1)
     for _ in range(100):
         memory.wrote_by_tasks(1)
-    assert memory.most_rows(5_000, 10_000) == 100
+    assert memory.most_rows(5_000, 10_000) == 64
 
 
 @pytest.mark.parametrize(

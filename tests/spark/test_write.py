@@ -13,6 +13,7 @@ import exacta.spark
 from exacta.client.routing import Client
 from exacta.client.topics import create_topic
 from exacta.spark import session
+from exacta.spark.foreach_batch import _rows_up_to
 from exacta.spark.running_query import partitions_of
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
@@ -59,6 +60,17 @@ def run(rows, options, function, mode="append"):
 
 def values(bootstrap, topic):
     return Counter(value.decode() for _, _, value in read_committed(bootstrap, topic))
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_what_the_driver_asks_for_has_a_bound(spark, few):
+    rows = spark.range(0, 40, numPartitions=4).selectExpr("cast(id as string) as value").filter("value != '0'")
+    cut = _rows_up_to(rows, 2, few=few)
+    assert cut.cut
+    assert cut.table.num_rows == 4 * 3  # one more of each: so it shows
+    whole = _rows_up_to(rows, 64, few=few)
+    assert not whole.cut
+    assert sorted(map(int, whole.table["value"].to_pylist())) == list(range(1, 40))
 
 
 def test_update_mode_to_two_sinks_by_the_driver_and_by_tasks(spark, bootstrap, options):

@@ -39,10 +39,13 @@ class Spark:
         monkeypatch.setattr(foreach_batch, "_save", self.save)
         monkeypatch.setattr(foreach_batch, "_drain", lambda frame: frame.computed.append("nobody"))
 
-    def collect(self, frame, most_of_each):
+    def collect(self, frame, most_of_each, *, few):
         frame.computed.append("driver")
         self.dies("collecting")
         rows = frame.rows[: most_of_each + 1]
+        if few:
+            table = pa.table({"value": [str(row) for row in rows]})
+            return foreach_batch.Collected(table, cut=len(rows) > most_of_each, partitions=0)
         table = pa.table({"value": [str(row) for row in rows], "number": range(len(rows))})
         return foreach_batch._told(table, most_of_each)
 
@@ -189,7 +192,7 @@ def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):
     with pytest.raises(OptionError, match="set option 'checkpointLocation' to the query's"):
         write(Frame(range(10)), 0, options)
     query_id = (query.checkpoint / "metadata").read_text().split('"')[3]
-    running = RunningQuery(query_id, 0, f"file:{query.checkpoint}")
+    running = RunningQuery(query_id, 0, f"file:{query.checkpoint}", "run")
     monkeypatch.setattr(foreach_batch, "running_query", lambda _: running)
     with pytest.raises(OptionError, match="write was called for batch 1 while Spark runs batch 0"):
         write(Frame(range(10)), 1, options)

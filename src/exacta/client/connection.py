@@ -17,6 +17,7 @@ finds nothing in flight; whoever keeps requests in flight all the time must let 
 from __future__ import annotations
 
 import random
+import selectors
 import socket
 import ssl
 import time
@@ -97,6 +98,15 @@ class Connection:
     def in_flight(self) -> int:
         """How many requests wait for their reply."""
         return len(self._in_flight)
+
+    def is_idle(self) -> bool:
+        """Return whether nothing is in flight, and the broker has not hung up in the meantime."""
+        if self._socket is None or self._in_flight:
+            return False
+        # Nothing is expected: what can be read is the end of the stream.
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return not selector.select(0)
 
     @property
     def wants_rest(self) -> bool:

@@ -31,31 +31,50 @@ class Connections:
         self._seed: Connection | None = None
         self._brokers: dict[int, Connection] = {}
         self._lanes: dict[tuple[int, int], Connection] = {}
+        self._spare: dict[int, Connection] = {}
 
     def close(self) -> None:
         """Close all; they may be used again."""
-        for connection in (*self._brokers.values(), *self._lanes.values()):
+        for connection in (*self._brokers.values(), *self._lanes.values(), *self._spare.values()):
             connection.close()
         self._brokers.clear()
         self._lanes.clear()
+        self._spare.clear()
         if self._seed is not None:
             self._seed.close()
             self._seed = None
 
     def drop(self, node_id: int) -> None:
         """Close the connections to a broker that is elsewhere now."""
-        stale = [self._brokers.pop(node_id, None)]
+        stale = [self._brokers.pop(node_id, None), self._spare.pop(node_id, None)]
         stale += [self._lanes.pop(lane) for lane in list(self._lanes) if lane[0] == node_id]
         for connection in stale:
             if connection is not None:
                 connection.close()
 
     def open(self, node_id: int, deadline: Deadline) -> Connection:
-        """Open a further connection to a broker, owned by the caller; raises `ConnectionLost`."""
+        """Open a connection to a broker; raises `ConnectionLost`."""
         if node_id not in self._topology.brokers:
             raise ConnectionLost(f"broker {node_id} is not there now")
         host, port = self._topology.brokers[node_id]
         return self._connect(host, port, self._setup_deadline(deadline))
+
+    def lease(self, node_id: int, deadline: Deadline) -> Connection:
+        """Return a further connection to a broker, the caller's until `release`; raises `ConnectionLost`."""
+        spare = self._spare.pop(node_id, None)
+        if spare is not None:
+            if spare.is_idle():
+                return spare
+            spare.close()
+        return self.open(node_id, deadline)
+
+    def release(self, node_id: int, connection: Connection) -> None:
+        """Take a leased connection back: keep one for the next `lease`, unless an answer is still to come on it."""
+        here = "{}:{}".format(*self._topology.brokers.get(node_id, ("", 0)))
+        if node_id in self._spare or connection.address != here or not connection.is_idle():
+            connection.close()
+        else:
+            self._spare[node_id] = connection
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; raises `ConnectionLost` where it cannot be reached."""

@@ -178,13 +178,14 @@ class _Reader:
         self._topic_id = topic_id
         self._looked_up = False
         self._connection: Connection | None = None
+        self._leader = -1  # whose connection that is
 
     def prefetch(self, position: int, deadline: Deadline) -> None:
         if self._connection is None or self._connection.closed:
             leader = self._client.resolve(Leader(*self._partition), deadline)
             assert leader is not None
             self._check_topic()
-            self._connection = self._client.open(leader, deadline)
+            self._connection, self._leader = self._client.lease(leader, deadline), leader
         request = fetch_request(
             {self._partition: position},
             isolation_level=self._isolation_level,
@@ -216,7 +217,7 @@ class _Reader:
 
     def close(self) -> None:
         if self._connection is not None:
-            self._connection.close()
+            self._client.release(self._leader, self._connection)
             self._connection = None
 
 

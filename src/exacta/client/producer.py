@@ -169,9 +169,9 @@ class IdempotentProducer:
         self._pump(most_held_bytes=0)
 
     def close(self) -> None:
-        """Close the connections; what is not acknowledged is given up."""
-        for connection in self._connections.values():
-            connection.close()
+        """Give the connections back; what is not acknowledged is given up."""
+        for leader, connection in self._connections.items():
+            self._client.release(leader, connection)
         self._connections.clear()
         self._sent.clear()
 
@@ -363,7 +363,7 @@ class IdempotentProducer:
     def _connection(self, leader: int) -> Connection:
         connection = self._connections.get(leader)
         if connection is None or connection.closed:
-            connection = self._client.open(leader, self._request_deadline())
+            connection = self._client.lease(leader, self._request_deadline())
             self._connections[leader] = connection
             self._sent[connection] = deque()
         return connection

@@ -190,10 +190,14 @@ class Client:
             return self._connections.seed(deadline)
         return self.broker(node_id, deadline)
 
-    def open(self, node_id: int, deadline: Deadline) -> Connection:
-        """Open a further connection to a broker, owned by the caller: for requests that stay in flight."""
+    def lease(self, node_id: int, deadline: Deadline) -> Connection:
+        """Return a further connection to a broker, the caller's until `release`: for requests that stay in flight."""
         self._look_for(node_id, deadline)
-        return self._connections.open(node_id, deadline)
+        return self._connections.lease(node_id, deadline)
+
+    def release(self, node_id: int, connection: Connection) -> None:
+        """Take a leased connection back, in whatever state it is."""
+        self._connections.release(node_id, connection)
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; raises `ConnectionLost` where it cannot be reached or has left."""

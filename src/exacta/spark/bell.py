@@ -43,7 +43,7 @@ class Bell:
         for leader, part in by_leader.items():
             connection = self._connections.get(leader)
             if connection is None or connection.closed:
-                connection = self._connections[leader] = self._client.open(leader, deadline)
+                connection = self._connections[leader] = self._client.lease(leader, deadline)
             if not connection.in_flight:
                 request = fetch_request(
                     part, isolation_level=self._isolation_level, max_wait_ms=self._wait_ms, max_bytes=1
@@ -58,7 +58,7 @@ class Bell:
 
     def close(self) -> None:
         """Close the connections, and with them what is in flight."""
-        for connection in self._connections.values():
-            connection.close()
+        for leader, connection in self._connections.items():
+            self._client.release(leader, connection)
         self._connections.clear()
         self._positions = {}

@@ -59,9 +59,14 @@ _REMEDIES = {
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
+def in_worker() -> bool:
+    """Return whether this process is one of Spark's Python workers: not the user's own."""
+    return any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ)
+
+
 def only_the_sentence() -> None:
     """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
-    if any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ):
+    if in_worker():
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 

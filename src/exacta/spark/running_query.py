@@ -19,6 +19,12 @@ class RunningQuery(NamedTuple):
     query_id: str
     batch_id: int
     checkpoint_location: str | None
+    run_id: str | None  # of this start of the query
+
+
+#: The last run that was found, as (query id, run id) -> the location of its checkpoint. Asking Spark's driver takes
+#: a dozen round trips between Python and Java, in every batch.
+_found: dict[tuple[str, str], str] = {}
 
 
 def running_query(batch_df: DataFrame) -> RunningQuery | None:
@@ -30,9 +36,17 @@ def running_query(batch_df: DataFrame) -> RunningQuery | None:
     batch_id = context.getLocalProperty("streaming.sql.batchId")
     if query_id is None or batch_id is None:
         return None
-    execution = _execution(batch_df, query_id)
-    location = None if execution is None else str(execution.resolvedCheckpointRoot())
-    return RunningQuery(query_id, int(batch_id), location)
+    # A query's jobs are a group of the name of its run, unless the user has named them otherwise.
+    run_id = context.getLocalProperty("spark.jobGroup.id")
+    location = _found.get((query_id, run_id))
+    if location is None:
+        execution = _execution(batch_df, query_id)
+        if execution is None:
+            return RunningQuery(query_id, int(batch_id), None, None)
+        run_id, location = str(execution.runId().toString()), str(execution.resolvedCheckpointRoot())
+        _found.clear()
+        _found[query_id, run_id] = location
+    return RunningQuery(query_id, int(batch_id), location, run_id)
 
 
 def run_id(batch_df: DataFrame, query_id: str) -> str | None:

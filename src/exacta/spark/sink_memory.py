@@ -25,6 +25,9 @@ _SMALLER = 4
 #: By how much larger rows are taken to be when Spark refuses to send them.
 _LARGER = 16
 
+#: A batch is expected to have less than so many times the rows of the last one.
+_GROWTH = 4
+
 
 class SinkMemory:
     """One sink of one run of a query."""
@@ -57,13 +60,17 @@ class SinkMemory:
 
     def most_rows(self, driver_rows: int, driver_bytes: int) -> int:
         """Return how many rows the driver should ask for, to write them alone; 0: none, the last batch was large."""
-        most = min(driver_rows, int(driver_bytes / self._bytes_per_row))
+        most = _at_most(driver_rows, driver_bytes / self._bytes_per_row)
         return most if self._last_rows <= most and not self._resting else 0
 
     def most_of_each(self, most_rows: int, driver_bytes: int) -> int:
         """Return how many of those rows one partition may send, so that all together come to about `driver_bytes`."""
         share = driver_bytes / (self._partitions or 1)
-        return max(1, min(most_rows, int(share / self._bytes_per_row)))
+        return max(1, _at_most(most_rows, share / self._bytes_per_row))
+
+    def expects_less_than(self, rows: int) -> bool:
+        """Return whether the next batch will most likely have fewer rows than so many, by the last one."""
+        return 0 < self._last_rows * _GROWTH <= rows
 
     def expect(self, partitions: Callable[[], int]) -> None:
         """Ask how many partitions a batch has, unless that is known."""
@@ -99,6 +106,14 @@ class SinkMemory:
         """Note that Spark refused to send the driver what it had asked for: it asks for much less."""
         self._bytes_per_row = _LARGER * max(self._bytes_per_row, _ASSUMED_BYTES_PER_ROW)
         self._unseen = 0
+
+
+def _at_most(wanted: int, rows: float) -> int:
+    """Return so many rows as are wanted, or the power of two below what may be had.
+
+    It stands in code that Spark compiles, and would compile for every batch anew if it followed the size of its rows.
+    """
+    return wanted if rows >= wanted else 1 << (int(rows).bit_length() - 1) if rows >= 1 else 0
 
 
 _memories: dict[str, SinkMemory] = {}
