@@ -35,16 +35,28 @@ class Usage:
 
 
 def usage(process: psutil.Process) -> Usage | None:
-    """Read what the process tree has used, or None if it is gone or may not be looked at."""
-    cpu_s, resident_bytes = 0.0, 0
+    """Read what the process tree has used, or None if it is gone or may not be looked at.
+
+    A child that has ended counts with its parent, once that has waited for it.
+    """
+    used = Usage(cpu_s=0.0, resident_bytes=0)
     try:
-        for member in [process, *process.children(recursive=True)]:
-            times = member.cpu_times()
-            cpu_s += times.user + times.system
-            resident_bytes += member.memory_info().rss
+        children = process.children(recursive=True)
+        used = _with(used, process)
     except psutil.Error:
         return None
-    return Usage(cpu_s=cpu_s, resident_bytes=resident_bytes)
+    for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used = _with(used, child)
+    return used
+
+
+def _with(used: Usage, process: psutil.Process) -> Usage:
+    times = process.cpu_times()
+    return Usage(
+        cpu_s=used.cpu_s + times.user + times.system + times.children_user + times.children_system,
+        resident_bytes=used.resident_bytes + process.memory_info().rss,
+    )
 
 
 def machine_cpu_s() -> float:

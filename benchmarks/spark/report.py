@@ -9,7 +9,7 @@ import re
 
 from benchmarks.figures import Results, summarise
 from benchmarks.report import Circumstances, cost_table, failure_lines, result_table, spread, table
-from benchmarks.spark.job import DRIVER_MEMORY, MASTER
+from benchmarks.spark.job import DRIVER_MEMORY, MASTER, WARM_UPS
 from benchmarks.spark.turns import BULK_PARTITIONS, SMALL_PARTITIONS, SMALL_ROWS, Scale
 from exacta.spark.session import SETTINGS
 
@@ -27,12 +27,13 @@ def markdown(results: Results, circumstances: Circumstances[Scale]) -> str:
         f"- *topic to topic*: {scale.rows:,} rows without keys from {BULK_PARTITIONS} partitions through `upper` to "
         f"{BULK_PARTITIONS} partitions, `Trigger.AvailableNow`, batches of {scale.rows_per_batch:,}; rows/s is all "
         "rows by the sum of Spark's times of the batches (`triggerExecution`)\n"
-        "- *source alone*: the same into `noop`\n"
+        "- *source alone*: the rows with all their columns, as they come, into `noop`\n"
         f"- *small batch*: {SMALL_ROWS} rows of 100 B in {SMALL_PARTITIONS} partitions, `processingTime=0`, "
         f"{scale.small_batches} batches; *by the driver* is `exacta.spark.write` in `foreachBatch`, held against the "
         "same turns of Spark's own\n"
-        f"- before what counts, the same query runs in the same process over {scale.warm_up_rows:,} rows "
-        f"({scale.warm_up_small_batches} small batches); afterwards a reader counts the rows of the output topic",
+        f"- before what counts, the same query runs in the same process over {scale.warm_up_rows:,} rows {WARM_UPS} "
+        f"times ({scale.warm_up_small_batches} small batches): until then the virtual machine compiles, which takes a "
+        "third of the processors; afterwards a reader counts the rows of the output topic",
         "\n".join(f"- {line}" for line in [*circumstances.versions, *circumstances.machine, disk]),
         "## Results",
         result_table(results),

@@ -22,7 +22,7 @@ from benchmarks import clients
 from benchmarks.brokers import Broker, KafkaLauncher
 from benchmarks.figures import COST, CaseFailure, Figure, Results
 from benchmarks.machine import sync_latency
-from benchmarks.spark.job import SMALL_TITLES, Turn
+from benchmarks.spark.job import SMALL_TITLES, WARM_UPS, Turn
 from benchmarks.spark.topics import filled_topic, new_topic
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -46,13 +46,13 @@ class Scale:
 
     @property
     def warm_up_rows(self) -> int:
-        """Rows before those that count: two batches."""
-        return 2 * self.rows_per_batch
+        """Rows before those that count, to be read several times: as many again."""
+        return self.rows
 
     @property
     def warm_up_small_batches(self) -> int:
         """Small batches before those that count."""
-        return max(1, self.small_batches * 2 // 3)
+        return self.small_batches * 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ class Turns:
             turn = self._prepare(case, side, broker, Path(folder))
             self._spark(turn, Path(folder))
             scale = self._scale
-            rows = scale.rows + scale.warm_up_rows
+            rows = scale.rows + WARM_UPS * scale.warm_up_rows
             if not case.size:
                 rows = (scale.small_batches + scale.warm_up_small_batches) * SMALL_ROWS
             partitions = BULK_PARTITIONS if case.size else SMALL_PARTITIONS

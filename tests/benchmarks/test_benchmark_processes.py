@@ -94,3 +94,13 @@ def test_sync_latency_is_measured(tmp_path):
     latency = machine.sync_latency(tmp_path, syncs=5)
     assert 0 < latency.p50_ms <= latency.p99_ms
     assert list(tmp_path.iterdir()) == []
+
+
+def test_usage_counts_children_that_have_ended():
+    busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}]); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        used = usage(psutil.Process(process.pid))
+        process.communicate(b"\n")
+    assert used.cpu_s >= 0.3
