@@ -32,15 +32,20 @@ PROGRESS_KEPT = 1_000
 BULK_TITLES = ("topic to topic", "source alone")
 WARM_UPS = 2
 """Times that a bulk query runs before it is timed."""
-SMALL_TITLES = {False: "small batch, by tasks", True: "small batch, by the driver"}
-"""Whether the driver writes alone -> the case's name in the report."""
+BY_TASKS, BY_DRIVER, BY_NOBODY = "tasks", "driver", "nobody"
+SMALL_TITLES = {
+    BY_TASKS: "small batch, by tasks",
+    BY_DRIVER: "small batch, by the driver",
+    BY_NOBODY: "small batch, read only",
+}
+"""Who writes -> the case's name in the report."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What the parent asks for. Topics: `warm_up` and `input` hold rows, `output` is empty."""
 
     side: str
-    alone: bool = False  # small batches are written by the driver, in one transaction
+    writer: str = BY_TASKS  # who writes small batches
     bootstrap: str
     broker_pid: int | None
     jars: list[str]
@@ -109,8 +114,9 @@ class Queries:
 
     def small(self) -> list[Figure]:
         """Read and write small batches, one after the other."""
-        case = SMALL_TITLES[self._turn.alone]
-        write = self._by_driver if self._turn.alone else self._to_topic
+        case = SMALL_TITLES[self._turn.writer]
+        writers = {BY_TASKS: self._to_topic, BY_DRIVER: self._by_driver, BY_NOBODY: self._to_nothing}
+        write = writers[self._turn.writer]
         self._run(self._turn.warm_up, write)
         progress = self._run(self._turn.input, write)
         milliseconds = sorted(float(each["durationMs"]["triggerExecution"]) for each in progress)

@@ -22,7 +22,7 @@ from benchmarks import clients
 from benchmarks.brokers import Broker, KafkaLauncher
 from benchmarks.figures import COST, CaseFailure, Figure, Results
 from benchmarks.machine import sync_latency
-from benchmarks.spark.job import SMALL_TITLES, WARM_UPS, Turn
+from benchmarks.spark.job import BY_DRIVER, BY_NOBODY, BY_TASKS, SMALL_TITLES, WARM_UPS, Turn
 from benchmarks.spark.topics import filled_topic, new_topic
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,12 @@ class Case:
 
     name: str
     size: str = ""
-    alone: bool = False
+    writer: str = BY_TASKS
+
+    @property
+    def title(self) -> str:
+        """The name of a case of small batches in the report."""
+        return SMALL_TITLES[self.writer]
 
 
 CASES = {
@@ -70,7 +75,8 @@ CASES = {
         Case(name="bulk-100B", size="100 B"),
         Case(name="bulk-1KB", size="1 KB"),
         Case(name="small-tasks"),
-        Case(name="small-driver", alone=True),
+        Case(name="small-driver", writer=BY_DRIVER),
+        Case(name="small-read", writer=BY_NOBODY),
     )
 }
 
@@ -95,12 +101,14 @@ class Turns:
     def run(self, cases: Sequence[Case], rounds: int) -> Results:
         """Run the cases so many times; whatever fails is noted."""
         # Spark's own connector has one way to write a small batch, and both of ours are held against it.
-        small = [case for case in cases if not case.size]
+        written = [case for case in cases if not case.size and case.writer != BY_NOBODY]
         for round_number in range(1, rounds + 1):
             for case in cases:
                 self._take(case, "Exacta", round_number, stands_for=[case])
-                if case.size or case is small[0]:
-                    self._take(case, "Spark's own", round_number, stands_for=[case] if case.size else small)
+                if case not in written:
+                    self._take(case, "Spark's own", round_number, stands_for=[case])
+                elif case is written[0]:
+                    self._take(case, "Spark's own", round_number, stands_for=written)
         return self.results
 
     def _take(self, case: Case, side: str, round_number: int, stands_for: Sequence[Case]) -> None:
@@ -119,7 +127,7 @@ class Turns:
             if figure.kind != COST:
                 self._progress(f"round {round_number}: {side}: {figure.case}: {figure.value:,.6g} {figure.name}")
             for each in stands_for:
-                self.results.add(side, figure if each.size else replace(figure, case=SMALL_TITLES[each.alone]))
+                self.results.add(side, figure if each.size else replace(figure, case=each.title))
 
     def _figures(self, case: Case, side: str) -> list[Figure]:
         with (
@@ -133,6 +141,8 @@ class Turns:
             rows = scale.rows + WARM_UPS * scale.warm_up_rows
             if not case.size:
                 rows = (scale.small_batches + scale.warm_up_small_batches) * SMALL_ROWS
+            if case.writer == BY_NOBODY:
+                rows = 0
             partitions = BULK_PARTITIONS if case.size else SMALL_PARTITIONS
             found = clients.count_committed(broker.bootstrap, turn.output, partitions, expected=rows)
             if found != rows:
@@ -149,7 +159,7 @@ class Turns:
             rows, warm_up_rows = scale.small_batches * SMALL_ROWS, scale.warm_up_small_batches * SMALL_ROWS
         return Turn(
             side=SIDES[side],
-            alone=case.alone,
+            writer=case.writer,
             bootstrap=bootstrap,
             broker_pid=broker.process.pid if broker.process is not None else None,
             jars=self._jars if side != "Exacta" else [],

@@ -7,7 +7,7 @@ from benchmarks.figures import COST, Figure
 from benchmarks.report import Circumstances
 from benchmarks.requirements import SPARK_REQUIREMENTS
 from benchmarks.spark import report
-from benchmarks.spark.job import BULK_TITLES, SMALL_TITLES
+from benchmarks.spark.job import BULK_TITLES, BY_DRIVER, BY_TASKS, SMALL_TITLES
 from benchmarks.spark.turns import CASES, SIDES, SIZES, Scale, Turns
 
 
@@ -24,9 +24,8 @@ class PretendedTurns(Turns):
         if case.name == self._broken:
             raise RuntimeError("broken")
         if not case.size:
-            title = SMALL_TITLES[case.alone]
-            milliseconds = {"Spark's own": 80.0}.get(side, 60.0 if case.alone else 240.0)
-            return [Figure(case=title, name="p50 ms", value=milliseconds)]
+            milliseconds = {"Spark's own": 80.0}.get(side, 240.0 if case.writer == BY_TASKS else 60.0)
+            return [Figure(case=case.title, name="p50 ms", value=milliseconds)]
         rate = 100_000.0 if side == "Spark's own" else 150_000.0
         return [
             Figure(case=f"{BULK_TITLES[0]}, {case.size}", name="rows/s", value=rate),
@@ -36,16 +35,18 @@ class PretendedTurns(Turns):
 
 def test_every_requirement_belongs_to_a_case():
     bulk = {f"{title}, {size}" for title in BULK_TITLES for size in SIZES}
-    assert {case for case, _ in SPARK_REQUIREMENTS} == bulk | set(SMALL_TITLES.values())
+    small = {SMALL_TITLES[BY_TASKS], SMALL_TITLES[BY_DRIVER]}
+    assert {case for case, _ in SPARK_REQUIREMENTS} == bulk | small
 
 
-def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both(tmp_path):
+def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both_ways_to_write(tmp_path):
     turns = PretendedTurns(tmp_path)
     results = turns.run(list(CASES.values()), rounds=2)
     ours, theirs = SIDES
     once = [
         *[("bulk-100B", ours), ("bulk-100B", theirs), ("bulk-1KB", ours), ("bulk-1KB", theirs)],
         *[("small-tasks", ours), ("small-tasks", theirs), ("small-driver", ours)],
+        *[("small-read", ours), ("small-read", theirs)],
     ]
     assert turns.taken == once * 2
     for title in SMALL_TITLES.values():

@@ -1,6 +1,9 @@
 """Readers, called as Spark calls them but without a virtual machine."""
 
+from collections.abc import Collection
+
 from confluent_kafka import Producer
+from pyspark.sql.types import StructType
 
 from exacta.spark.batch import ExactaBatchReader
 from exacta.spark.options import source_options
@@ -27,10 +30,12 @@ def rows_between(reader, start, end):
     return rows
 
 
-def batch_of(bootstrap: str, **options: str) -> ExactaBatchReader:
+def batch_of(bootstrap: str, *, columns: Collection[str] | None = None, **options: str) -> ExactaBatchReader:
+    """`columns`: those that the user has chosen; all without."""
     given = {"kafka.bootstrap.servers": bootstrap, **options}
     parsed = source_options({name.replace("__", "."): value for name, value in given.items()}, batch=True)
-    return ExactaBatchReader(parsed, read_schema(include_headers=parsed.include_headers))
+    schema = read_schema(include_headers=parsed.include_headers or columns is not None)
+    return ExactaBatchReader(parsed, schema if columns is None else StructType([schema[name] for name in columns]))
 
 
 def rows_of(reader) -> list:

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 
 from exacta.client.errors import (
     AuthenticationFailed,
@@ -15,10 +16,10 @@ from exacta.client.routing import Client, UnknownTopic
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.spark.explained import ClusterError, explained, explaining, sentence_for
+from exacta.spark.explained import ClusterError, explained, explaining, refused_while_pickling, sentence_for
 from exacta.spark.options import OptionError, SinkOptions, sink_options
 from exacta.spark.sink import marker_of
-from exacta.spark.sink_errors import NewerDriver
+from exacta.spark.sink_errors import NewerDriver, SinkError
 
 AT = "broker:9092"
 NOBODY = Client(AT)
@@ -157,3 +158,13 @@ def test_brokers_that_cannot_be_reached():
         explained(options.bootstrap),
     ):
         marker_of(client, options)
+
+
+def test_what_is_refused_while_spark_pickles_is_shown_as_it_is():
+    class Writer:
+        def __getstate__(self):
+            with refused_while_pickling(), explained("here:1"):
+                raise NewerDriver("q")
+
+    with pytest.raises(SinkError, match=r"^query q was taken over"):
+        CloudPickleSerializer().dumps(Writer())

@@ -17,7 +17,7 @@ from exacta.spark.one_task_per_partition import placed
 from exacta.spark.options import AtTime, OptionError, sink_options, source_options
 from exacta.spark.partitioner import murmur2, partitions_of_keys
 from exacta.spark.planning import DataLost, Range
-from exacta.spark.rows import check_write_columns
+from exacta.spark.rows import check_read_columns, check_write_columns, read_schema
 
 # -- the hash ---------------------------------------------------------------------------------------------------------
 
@@ -368,6 +368,28 @@ def test_columns_that_cannot_be_written(columns, topic, sentence):
 
 def test_columns_go_by_their_names_in_any_case():
     check_write_columns(schema_of({"Value": "string", "KEY": "binary", "Topic": "string", "Partition": "int"}), None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "include_headers", "sentence"),
+    [
+        ({"value": "binary", "size": "int"}, False, "there is no column 'size' to read; the columns are: key, value"),
+        ({"value": "string"}, False, "column 'value' is binary, not string: read it as it is, and cast it"),
+        ({"value": "binary", "VALUE": "binary"}, False, "column 'value' is in the schema twice"),
+        ({}, False, "the schema has no columns"),
+        ({"value": "binary"}, True, "adds column 'headers', which the schema leaves out"),
+    ],
+)
+def test_columns_that_cannot_be_read(columns, include_headers, sentence):
+    with pytest.raises(OptionError) as refused:
+        check_read_columns(schema_of(columns), include_headers=include_headers)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("include_headers", [False, True])
+def test_columns_that_can_be_read(include_headers):
+    check_read_columns(read_schema(include_headers=include_headers), include_headers=include_headers)
+    check_read_columns(schema_of({"Partition": "int", "value": "binary"}), include_headers=False)
 
 
 # -- the checkpoint ---------------------------------------------------------------------------------------------------

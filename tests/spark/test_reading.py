@@ -5,6 +5,7 @@ import logging
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import AnalysisException
 
 from exacta.spark import session, watch_offsets
 from tests.spark.clusters import new_topic
@@ -60,6 +61,11 @@ def test_a_batch(spark, bootstrap):
     ends = {"startingOffsets": json.dumps({topic: {0: 50, 1: -2}}), "endingOffsets": json.dumps({topic: {0: -1, 1: 5}})}
     assert optioned(spark.read, bootstrap, {"subscribe": topic, **ends}).count() == 15
     assert optioned(spark.read, bootstrap, {"subscribe": topic}).where("partition = 1").count() == 40
+    chosen = optioned(spark.read.schema("offset long, value binary"), bootstrap, {"subscribe": topic})
+    assert chosen.columns == ["offset", "value"]
+    assert {int(row.value) for row in chosen.collect()} == set(range(100))
+    with pytest.raises(AnalysisException, match="column 'value' is binary, not string: read it as it is, and cast it"):
+        optioned(spark.read.schema("value string"), bootstrap, {"subscribe": topic}).collect()
 
 
 def test_available_now_keeps_the_limit_and_tells_the_group_of_its_last_batch(spark, bootstrap, tmp_path):

@@ -13,7 +13,7 @@ from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
 from tests.spark.clusters import held_back, new_topic
-from tests.spark.readers import offsets_of, produced, reader_of, rows_between
+from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
 
 def transactional(bootstrap: str, name: str) -> Producer:
@@ -45,6 +45,19 @@ def test_the_columns_of_sparks_kafka_connector(bootstrap):
     assert first["timestampType"] == 0
     assert first["headers"] == [{"key": "h", "value": b"x"}, {"key": "n", "value": None}]
     assert (second["key"], second["value"], second["offset"], second["headers"]) == (None, None, 1, None)
+
+
+@pytest.mark.parametrize("columns", [["value"], ["offset", "key"], ["headers", "topic"], ["timestamp", "partition"]])
+def test_columns_that_the_user_has_chosen(bootstrap, columns):
+    topic = new_topic(bootstrap, 1)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for row in range(3):
+        producer.produce(topic, key=b"k%d" % row, value=b"v", timestamp=1_700_000_000_000 + row, headers=[("h", b"x")])
+    producer.flush()
+    whole = rows_of(batch_of(bootstrap, subscribe=topic, includeHeaders="true"))
+    chosen = rows_of(batch_of(bootstrap, subscribe=topic, columns=columns))
+    assert [list(row) for row in chosen] == [columns] * 3
+    assert chosen == [{name: row[name] for name in columns} for row in whole]
 
 
 def test_reads_what_is_committed_only_and_plans_no_further(bootstrap):

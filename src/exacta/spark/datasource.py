@@ -13,8 +13,8 @@ from pyspark.sql.datasource import DataSource
 from exacta.spark.batch import ExactaBatchReader
 from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
 from exacta.spark.explained import explained
-from exacta.spark.options import OptionError, includes_headers, sink_options, source_options
-from exacta.spark.rows import check_write_columns, read_schema
+from exacta.spark.options import OptionError, SourceOptions, includes_headers, sink_options, source_options
+from exacta.spark.rows import check_read_columns, check_write_columns, read_schema
 from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
 from exacta.spark.source import ExactaStreamReader, RefusedStreamReader
 
@@ -29,14 +29,14 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
 
     @explained()
     def schema(self) -> Any:
-        """Return the columns of a reader: those of Spark's Kafka connector."""
+        """Return the columns of a reader, unless the user chooses some: those of Spark's Kafka connector."""
         return read_schema(include_headers=includes_headers(self.options))
 
     @explained()
     def streamReader(self, schema: Any) -> ExactaStreamReader | RefusedStreamReader:
         """Return the reader of a streaming query."""
         try:
-            return ExactaStreamReader(source_options(self.options), schema)
+            return ExactaStreamReader(*self._reading(schema))
         except OptionError as error:
             # Raised here, Spark (4.3) shows that it had no reader to stop, and not why.
             return RefusedStreamReader(error)
@@ -51,7 +51,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
     @explained()
     def reader(self, schema: Any) -> ExactaBatchReader:
         """Return the reader of a batch."""
-        return ExactaBatchReader(source_options(self.options, batch=True), schema)
+        return ExactaBatchReader(*self._reading(schema, batch=True))
 
     @explained()
     def writer(self, schema: Any, overwrite: bool) -> ExactaBatchWriter:
@@ -64,3 +64,8 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         check_write_columns(schema, options.topic)
         check_marker_topic(options)
         return ExactaBatchWriter(options, job)
+
+    def _reading(self, schema: Any, *, batch: bool = False) -> tuple[SourceOptions, Any]:
+        options = source_options(self.options, batch=batch)
+        check_read_columns(schema, include_headers=options.include_headers)
+        return options, schema

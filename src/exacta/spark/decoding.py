@@ -15,7 +15,7 @@ itself, whose odd elements are what lies between two values, is asked for its ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
 import crc32c
@@ -52,14 +52,14 @@ class CorruptRecords(ClientError):
 
 
 class Columns(NamedTuple):
-    """Decoded records, one element each; in the order of their batches."""
+    """Decoded records, one element each; in the order of their batches. Keys, values and headers only if wanted."""
 
     keys: Any  # pyarrow binary
     values: Any  # pyarrow binary
     offsets: Positions
     timestamps_ms: Positions
     timestamp_types: NDArray[np.int32]  # 0: the producer's time, 1: the broker's
-    headers: Any  # pyarrow list of struct of key (string) and value (binary), null without any; None if not asked for
+    headers: Any  # pyarrow list of struct of key (string) and value (binary), null without any
 
 
 class Sheet:
@@ -105,8 +105,8 @@ class Sheet:
         self.rows += header.record_count
         return True
 
-    def decode(self, *, include_headers: bool) -> Columns:
-        """Return the records; raises `CorruptRecords`."""
+    def decode(self, wanted: Collection[str]) -> Columns:
+        """Return the records, with those of `key`, `value` and `headers` that are wanted; raises `CorruptRecords`."""
         buffer = self._buffer if self._buffer is not None else _joined(self._decompressed)
         data = np.frombuffer(buffer, np.uint8)
         counts = np.array([header.record_count for header, _, _ in self._batches], np.int64)
@@ -118,11 +118,13 @@ class Sheet:
                 if reached != end:
                     raise self._corrupt(header, f"holds {end - reached} bytes more or less than its records")
                 row += header.record_count
-            return self._columns(buffer, data, counts, starts, include_headers=include_headers)
+            return self._columns(buffer, data, counts, starts, wanted)
         except IndexError as error:
             raise self._corrupt(self._batches[0][0], f"or one after it holds {error}") from error
 
-    def _columns(self, buffer: Any, data: Bytes, counts: Positions, at: Positions, *, include_headers: bool) -> Columns:
+    def _columns(
+        self, buffer: Any, data: Bytes, counts: Positions, at: Positions, wanted: Collection[str]
+    ) -> Columns:
         lengths, at = _varints(data, at)
         ends = at + lengths
         deltas_ms, at = _varints(data, at + 1)  # behind the attributes, which say nothing
@@ -141,12 +143,12 @@ class Sheet:
             latest_ms = np.array([header.max_timestamp for header in headers], np.int64)
             timestamps = np.where(np.repeat(broker_time, counts), np.repeat(latest_ms, counts), timestamps)
         return Columns(
-            keys=_binary(buffer, key_at, key_lengths),
-            values=_binary(buffer, value_at, value_lengths),
+            keys=_binary(buffer, key_at, key_lengths) if "key" in wanted else None,
+            values=_binary(buffer, value_at, value_lengths) if "value" in wanted else None,
             offsets=np.repeat(bases, counts) + deltas,
             timestamps_ms=timestamps,
             timestamp_types=np.repeat(broker_time.astype(np.int32), counts),
-            headers=_headers(buffer, data, behind, ends) if include_headers else None,
+            headers=_headers(buffer, data, behind, ends) if "headers" in wanted else None,
         )
 
     def _decompress(self, header: BatchHeader, records: memoryview) -> Any:

@@ -24,7 +24,7 @@ from exacta.spark.checkpoint import CheckpointUnreadable
 from exacta.spark.decision import UnreadableDecision
 from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
-from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink_errors import RefusedWhilePickling, SinkError
 
 _log = logging.getLogger("exacta.spark")
 
@@ -68,6 +68,15 @@ def only_the_sentence() -> None:
     """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
     if in_worker():
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+
+
+@contextmanager
+def refused_while_pickling() -> Iterator[None]:
+    """Raise what `explained` raises as Spark's serializer lets it through, without a "could not serialize" before."""
+    try:
+        yield
+    except (*_SENTENCES, ClusterError) as error:
+        raise RefusedWhilePickling(str(error)) from None
 
 
 def explaining(method: _Method) -> _Method:

@@ -5,7 +5,7 @@ Owns what becomes of a range of which a part is gone. `decoding.py` owns the dec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from exacta.client.committed import next_offset, visible_batches
@@ -32,24 +32,25 @@ def read_range(client: Client, options: SourceOptions, schema: Any, part: Range)
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     partition = TopicPartition(part.topic, part.partition)
+    wanted = {name.lower() for name in arrow_schema.names}
     with explained(options.bootstrap):
         for fetched in _fetched(client, options, part):
-            for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}"):
+            for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}", wanted):
                 batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
                 if batch.num_rows:
                     yield batch
 
 
-def _decoded(fetched: Fetched, options: SourceOptions, name: str) -> Iterator[Columns]:
+def _decoded(fetched: Fetched, options: SourceOptions, name: str, wanted: Collection[str]) -> Iterator[Columns]:
     """Yield the visible records of a fetch, in as few pieces as they can be decoded in."""
     sheet = Sheet(name)
     for header, raw in visible_batches(fetched.records, fetched.aborted, committed_only=options.committed_only):
         if not sheet.add(fetched.records, header, raw):
-            yield sheet.decode(include_headers=options.include_headers)
+            yield sheet.decode(wanted)
             sheet = Sheet(name)
             sheet.add(fetched.records, header, raw)
     if sheet.rows:
-        yield sheet.decode(include_headers=options.include_headers)
+        yield sheet.decode(wanted)
 
 
 def _fetched(client: Client, options: SourceOptions, part: Range) -> Iterator[Fetched]:

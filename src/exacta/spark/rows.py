@@ -6,6 +6,7 @@ sentences. Does not talk to a broker.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.transactions import TopicPartition
@@ -48,6 +49,31 @@ def read_schema(*, include_headers: bool) -> Any:
     )
     header = StructType().add("key", StringType()).add("value", BinaryType())
     return schema.add("headers", ArrayType(header)) if include_headers else schema
+
+
+def check_read_columns(schema: Any, *, include_headers: bool) -> None:
+    """Check the columns that a user has chosen by `.schema(...)`, a `StructType`; raises `OptionError`.
+
+    Spark does not tell a source in Python which columns a query needs; so a user may, where their cost counts.
+    """
+    known = {field.name.lower(): field.dataType for field in read_schema(include_headers=True).fields}
+    seen: set[str] = set()
+    for field in schema.fields:
+        name = field.name.lower()
+        if name not in known:
+            raise OptionError(f"there is no column '{field.name}' to read; the columns are: {', '.join(known)}")
+        if name in seen:
+            raise OptionError(f"column '{name}' is in the schema twice")
+        seen.add(name)
+        if field.dataType != known[name]:
+            raise OptionError(
+                f"column '{name}' is {known[name].simpleString()}, not {field.dataType.simpleString()}: read it as it "
+                "is, and cast it"
+            )
+    if not seen:
+        raise OptionError("the schema has no columns: name at least one that is to be read")
+    if include_headers and "headers" not in seen:
+        raise OptionError("option 'includeHeaders' adds column 'headers', which the schema leaves out")
 
 
 def check_write_columns(schema: Any, topic: str | None) -> None:
@@ -120,23 +146,22 @@ def rows_of(batch: Any) -> Rows:
 def to_arrow(schema: Any, partition: TopicPartition, columns: Columns, start: int, end: int) -> Any:
     """Return decoded records as a pyarrow record batch of a reader's schema, without those outside [start, end).
 
-    `schema` is the pyarrow schema that Spark expects, to the letter; the headers are left out where it has none.
+    `schema` is the pyarrow schema that Spark expects, to the letter; it may leave columns out.
     """
     import pyarrow as pa
 
     count = len(columns.offsets)
-    arrays = [
-        columns.keys,
-        columns.values,
-        pa.repeat(pa.scalar(partition.topic, pa.string()), count),
-        pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
-        pa.array(columns.offsets),
-        pa.array(columns.timestamps_ms * 1000).view(schema.field("timestamp").type),
-        pa.array(columns.timestamp_types),
-    ]
-    if columns.headers is not None:
-        arrays.append(columns.headers.cast(schema.field("headers").type))
-    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    made: dict[str, Callable[[Any], Any]] = {
+        "key": lambda _: columns.keys,
+        "value": lambda _: columns.values,
+        "topic": lambda _: pa.repeat(pa.scalar(partition.topic, pa.string()), count),
+        "partition": lambda _: pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
+        "offset": lambda _: pa.array(columns.offsets),
+        "timestamp": lambda kind: pa.array(columns.timestamps_ms * 1000).view(kind),
+        "timestamptype": lambda _: pa.array(columns.timestamp_types),
+        "headers": lambda kind: columns.headers.cast(kind),
+    }
+    batch = pa.RecordBatch.from_arrays([made[field.name.lower()](field.type) for field in schema], schema=schema)
     # Offsets ascend.
     first, behind = columns.offsets.searchsorted((start, end))
     return batch if first == 0 and behind == count else batch.slice(first, behind - first)

@@ -25,7 +25,7 @@ from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
-from exacta.spark.explained import explaining
+from exacta.spark.explained import explained, explaining, refused_while_pickling
 from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.protocol import SinkDriver
@@ -77,11 +77,11 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     # -- the planner --------------------------------------------------------------------------------------------------
 
-    @explaining
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
         if self._prepared is None and self.options.exactly_once:
-            self._prepared = self.driver().prepare()
+            with refused_while_pickling(), explained(self.options.bootstrap):
+                self._prepared = self.driver().prepare()
         return dict(self.__dict__)
 
     # -- the tasks ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 
 class SinkError(RuntimeError):
     """The sink cannot go on; the message is one sentence for the user."""
@@ -38,3 +40,7 @@ class ForeignRecords(SinkError):
 
 class HalfCommitted(SinkError):
     """Some transactions of a decided batch timed out and some did not."""
+
+
+class RefusedWhilePickling(SinkError, pickle.PickleError):
+    """What a writer refuses when Spark pickles it: of all errors there, Spark hands on only these as they are."""
