@@ -122,9 +122,7 @@ class Sheet:
         except IndexError as error:
             raise self._corrupt(self._batches[0][0], f"or one after it holds {error}") from error
 
-    def _columns(
-        self, buffer: Any, data: Bytes, counts: Positions, at: Positions, wanted: Collection[str]
-    ) -> Columns:
+    def _columns(self, buffer: Any, data: Bytes, counts: Positions, at: Positions, wanted: Collection[str]) -> Columns:
         lengths, at = _varints(data, at)
         ends = at + lengths
         deltas_ms, at = _varints(data, at + 1)  # behind the attributes, which say nothing
