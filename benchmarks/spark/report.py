@@ -27,7 +27,8 @@ def markdown(results: Results, circumstances: Circumstances[Scale]) -> str:
         f"- *topic to topic*: {scale.rows:,} rows without keys from {BULK_PARTITIONS} partitions through `upper` to "
         f"{BULK_PARTITIONS} partitions, `Trigger.AvailableNow`, batches of {scale.rows_per_batch:,}; rows/s is all "
         "rows by the sum of Spark's times of the batches (`triggerExecution`)\n"
-        "- *source alone*: the rows with all their columns, as they come, into `noop`\n"
+        "- *source alone*: keys and values as they come, into `noop`; here as everywhere Exacta is told by "
+        '`.schema("key binary, value binary")` that no other columns are needed\n'
         f"- *small batch*: {SMALL_ROWS} rows of 100 B in {SMALL_PARTITIONS} partitions, `processingTime=0`, "
         f"{scale.small_batches} batches; *by the driver* is `exacta.spark.write` in `foreachBatch`, held against the "
         "same turns of Spark's own; *read only*: into `noop`\n"
