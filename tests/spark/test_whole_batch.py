@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from exacta.client.transactions import end_transaction, init_producer_id
+from exacta.spark import protocol
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.whole_batch import is_committed, write_alone
 from tests.spark.by_hand import Query
@@ -199,7 +200,7 @@ def test_rows_that_were_aborted_from_outside_are_not_decided_about(query, monkey
 
 def test_an_error_after_the_commit_point_leaves_the_batch_committed(query, monkeypatch):
     prepared, driver = query.driver().prepare(), query.driver()
-    monkeypatch.setattr(driver, "sweep", lambda *_, **__: pytest.fail("in the middle of commit"))
+    monkeypatch.setattr(protocol, "shown_ids", lambda _: pytest.fail("right behind the decision"))
     with pytest.raises(pytest.fail.Exception):
         write_alone(query.client, query.options(), driver, prepared, [table([0])], batch_id=0, reads="these")
     assert query.committed(query.driver().prepare(), 0)

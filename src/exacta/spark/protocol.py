@@ -237,8 +237,9 @@ class SinkDriver:
                 self._end_decided(driver, live.values(), batch_id)
             ids = [producer.transactional_id for producer in live] or [self._names.driver]
             _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
-        if results:
-            # The batch is committed; what cannot be swept now will be before the next one.
+        if not all(result.shared for result in results):
+            # The batch is committed; what cannot be swept now will be before the next one. (Tasks that share the
+            # driver's transaction have none of their own to leave open.)
             with suppress(ClientError):
                 self.sweep(results[0].driver)
 
