@@ -60,6 +60,16 @@ def test_columns_that_the_user_has_chosen(bootstrap, columns):
     assert chosen == [{name: row[name] for name in columns} for row in whole]
 
 
+def test_rows_stay_what_they_are_when_the_next_are_fetched(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    produced(bootstrap, topic, 40)
+    reader = batch_of(bootstrap, subscribe=topic, includeHeaders="true", kafka__max__partition__fetch__bytes="200")
+    (part,) = reader.partitions()
+    batches = list(reader.read(part))
+    assert len(batches) > 5
+    assert [int(row["value"]) for batch in batches for row in batch.to_pylist()] == list(range(40))
+
+
 def test_reads_what_is_committed_only_and_plans_no_further(bootstrap):
     topic = new_topic(bootstrap, 1)
     writer, aborter, keeper = (transactional(bootstrap, f"{topic}-{name}") for name in ("writer", "aborter", "keeper"))

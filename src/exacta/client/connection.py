@@ -22,7 +22,7 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from exacta.client import diagnosis, tls
@@ -44,6 +44,10 @@ _MOST_BUFFERS = 512
 
 #: When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once.
 _RENEWAL = (0.85, 0.95)
+
+
+def _new_memory(size: int) -> memoryview:
+    return memoryview(bytearray(size))
 
 
 class Connection:
@@ -135,10 +139,10 @@ class Connection:
         self._write(frame, deadline)
         self._in_flight.append((self._correlation_id, call_of(request).response, version))
 
-    def receive(self, deadline: Deadline) -> Any:
-        """Read the reply to the oldest request in flight."""
+    def receive(self, deadline: Deadline, memory: Callable[[int], memoryview] = _new_memory) -> Any:
+        """Read the reply to the oldest request in flight, into `memory` of its size."""
         try:
-            response = self._receive(deadline)
+            response = self._receive(deadline, memory)
             self._proven = True
             return response
         except BaseException:
@@ -146,13 +150,13 @@ class Connection:
             self.close()
             raise
 
-    def _receive(self, deadline: Deadline) -> Any:
+    def _receive(self, deadline: Deadline, memory: Callable[[int], memoryview] = _new_memory) -> Any:
         self._open()
         correlation_id, response_type, version = self._in_flight[0]
         size = int.from_bytes(self._read(4, deadline), "big", signed=True)
         if not 4 <= size <= LARGEST_REPLY_BYTES:
             raise self._broken(f"announced a reply of {size} bytes")
-        frame = self._read(size, deadline)
+        frame = self._read(size, deadline, memory)
         try:
             answered_id, response = codec.decode_response(response_type, version, frame)
         except codec.DecodeError as error:
@@ -260,9 +264,9 @@ class Connection:
         except OSError as error:
             raise self._failed("took no request", error) from error
 
-    def _read(self, count: int, deadline: Deadline) -> memoryview:
+    def _read(self, count: int, deadline: Deadline, memory: Callable[[int], memoryview] = _new_memory) -> memoryview:
         stream = self._open()
-        view = memoryview(bytearray(count))
+        view = memory(count)
         at = 0
         try:
             while at < count:

@@ -25,7 +25,10 @@ _OUTDATED_FOR_MS = 2_000.0
 
 
 class Fetched(NamedTuple):
-    """One reply: whole record batches in offset order, and the aborted transactions that overlap them."""
+    """One reply: whole record batches in offset order, and the aborted transactions that overlap them.
+
+    The records are overwritten by those of the next one.
+    """
 
     records: memoryview
     aborted: list[tuple[int, int]]  # (producer id, first offset)
@@ -160,6 +163,18 @@ def fetch_range(
         reader.close()
 
 
+class _Memory:
+    """Memory for one reply at a time: new memory for megabytes costs more than to fill it."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def __call__(self, size: int) -> memoryview:
+        if size > len(self._bytes):
+            self._bytes = bytearray(size + size // 8)  # replies differ a little
+        return memoryview(self._bytes)[:size]
+
+
 class _Reader:
     """One connection to the partition's leader, with at most one fetch in flight."""
 
@@ -179,6 +194,7 @@ class _Reader:
         self._looked_up = False
         self._connection: Connection | None = None
         self._leader = -1  # whose connection that is
+        self._memory = _Memory()
 
     def prefetch(self, position: int, deadline: Deadline) -> None:
         if self._connection is None or self._connection.closed:
@@ -205,7 +221,7 @@ class _Reader:
         if self._connection is None or self._connection.closed or not self._connection.in_flight:
             self.prefetch(position, deadline)
         assert self._connection is not None
-        reply = self._connection.receive(for_one_request(deadline))
+        reply = self._connection.receive(for_one_request(deadline), self._memory)
         if reply.error_code != ErrorCode.NONE:
             raise _error(self._client, reply.error_code, self._partition)
         return reply.responses[0].partitions[0]
