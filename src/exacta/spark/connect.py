@@ -24,20 +24,20 @@ def client_of(cluster: Cluster, *, call_timeout_ms: float = 120_000) -> Client:
     client = _clients.get(key)
     if client is None:
         client = _clients[key] = Client(cluster)
-    elif in_worker():
-        _settle_heap(key[0])
+    elif key[0] not in _settled:
+        _settled.add(key[0])
+        if in_worker():
+            _settle_heap()
     client.call_timeout_ms = call_timeout_ms
     return client
 
 
-def _settle_heap(process: int) -> None:
-    """Take what is alive in this worker, imported modules mostly, out of the garbage collector's sight, once.
+def _settle_heap() -> None:
+    """Take what is alive in this worker, imported modules mostly, out of the garbage collector's sight.
 
     Spark's daemon has a worker collect garbage after every task, and looking through pandas and pyarrow again each time
     takes some 40 ms of processor time: several times what a small task does. It is done when a client is asked for
     again: by then all that a task needs is imported.
     """
-    if process not in _settled:
-        _settled.add(process)
-        gc.collect()
-        gc.freeze()
+    gc.collect()
+    gc.freeze()

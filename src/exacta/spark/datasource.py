@@ -36,7 +36,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
     def streamReader(self, schema: Any) -> ExactaStreamReader | RefusedStreamReader:
         """Return the reader of a streaming query."""
         try:
-            return ExactaStreamReader(*self._reading(schema))
+            return ExactaStreamReader(self._source_options(schema), schema)
         except OptionError as error:
             # Raised here, Spark (4.3) shows that it had no reader to stop, and not why.
             return RefusedStreamReader(error)
@@ -51,7 +51,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
     @explained()
     def reader(self, schema: Any) -> ExactaBatchReader:
         """Return the reader of a batch."""
-        return ExactaBatchReader(*self._reading(schema, batch=True))
+        return ExactaBatchReader(self._source_options(schema, batch=True), schema)
 
     @explained()
     def writer(self, schema: Any, overwrite: bool) -> ExactaBatchWriter:
@@ -65,7 +65,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         check_marker_topic(options)
         return ExactaBatchWriter(options, job)
 
-    def _reading(self, schema: Any, *, batch: bool = False) -> tuple[SourceOptions, Any]:
+    def _source_options(self, schema: Any, *, batch: bool = False) -> SourceOptions:
         options = source_options(self.options, batch=batch)
         check_read_columns(schema, include_headers=options.include_headers)
-        return options, schema
+        return options

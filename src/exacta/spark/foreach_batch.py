@@ -15,7 +15,8 @@ computed twice, so after a large batch the first attempt is left out until a sma
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
 that stops in the middle of its input leaves its state store uncommitted. Each partition may send its share of
 `driver.bytes`, by the size of a row as far as it is known: the driver's memory has a bound, also where there are many
-partitions. The numbers come along, so that it shows where a partition was cut; then tasks write.
+partitions. The numbers come along, so that it shows where a partition was cut; then tasks write. (Not where the last
+batch was small beside what one partition may send: there the number of rows shows it.)
 """
 
 from __future__ import annotations
