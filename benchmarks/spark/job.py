@@ -29,6 +29,9 @@ MASTER = "local[2]"
 DRIVER_MEMORY = "2g"
 PROGRESS_KEPT = 1_000
 
+DRIVER_ROWS = 1_000
+"""Exacta's option for small batches: up to so many rows are read by the driver."""
+
 BULK_TITLES = ("topic to topic", "source alone")
 WARM_UPS = 2
 """Times that a bulk query runs before it is timed."""
@@ -143,6 +146,8 @@ class Queries:
         if self._turn.side == "exacta":
             # Spark tells its own sources which columns a query needs, and none in Python.
             reader = reader.schema("key binary, value binary")
+            if not self._turn.suffix:
+                reader = reader.option("driver.rows", DRIVER_ROWS)
         rows = (
             reader.option("kafka.bootstrap.servers", self._turn.bootstrap)
             .option("subscribe", topic)

@@ -42,8 +42,8 @@ def rows_of(reader) -> list:
     return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
 
 
-def produced(bootstrap: str, topic: str, count: int) -> None:
+def produced(bootstrap: str, topic: str, count: int, *, partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for row in range(count):
-        producer.produce(topic, value=b"%d" % row, partition=0)
+        producer.produce(topic, value=b"%d" % row, partition=partition)
         producer.flush()  # a batch for each, so that a range can begin anywhere

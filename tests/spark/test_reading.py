@@ -118,6 +118,54 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
 
 
+def forget_rows_at_hand(spark):
+    """Take from Spark's driver the rows that came along with plans; return how many batches had some."""
+    storage, scheduler = spark._jvm.org.apache.spark.storage, spark._jsc.sc().dagScheduler()
+    # By way of a field: `SparkEnv`, which has it too, names classes that PySpark leaves out.
+    field = scheduler.getClass().getDeclaredField("blockManagerMaster")
+    field.setAccessible(True)
+    master = field.get(scheduler)
+    blocks = [storage.PythonStreamBlockId(stream, block) for stream in range(20) for block in range(5)]
+    found = [block for block in blocks if master.getLocations(block).nonEmpty()]
+    for block in found:
+        master.removeBlock(block)
+    return len(found)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_small_batches_read_by_the_driver(spark, bootstrap, tmp_path, lost):
+    topic = new_topic(bootstrap, 2)
+    fill(bootstrap, topic, 0, range(30))
+    fill(bootstrap, topic, 1, range(30, 60))
+    options = {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": 20,
+        "driver.rows": 20,
+        "includeHeaders": "true",
+    }
+    rows = optioned(spark.readStream, bootstrap, options)
+    seen, tasks, forgotten = [], [], []
+
+    def note(batch, _):
+        forgotten.append(forget_rows_at_hand(spark) if lost else 0)
+        tasks.append(batch.rdd.getNumPartitions())
+        found = batch.selectExpr("int(string(value)) value", "headers[0].value = value same").collect()
+        assert all(row.same for row in found)
+        seen.append(sorted(row.value for row in found))
+
+    query = rows.writeStream.option("checkpointLocation", str(tmp_path / "c")).foreachBatch(note)
+    query = query.trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert seen == [[*range(at, at + 10), *range(30 + at, 40 + at)] for at in (0, 10, 20)]
+    assert tasks == [1, 1, 1]
+    assert sum(forgotten) == (3 if lost else 0)
+    # The progress report says how far the topics reach, as of any other reader.
+    (source,) = query.lastProgress["sources"]
+    assert json.loads(source["latestOffset"])[topic] == {"0": 30, "1": 30}
+    assert forget_rows_at_hand(spark) == 0, "they are kept until the next batch, and no longer than the query"
+
+
 def test_a_batch_is_held_back_until_enough_is_there(spark, bootstrap, tmp_path):
     topic = new_topic(bootstrap, 1)
     fill(bootstrap, topic, 0, range(3))

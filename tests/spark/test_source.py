@@ -5,6 +5,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
+from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from exacta.client.errors import ClientError
@@ -14,6 +15,11 @@ from exacta.spark.options import OptionError
 from exacta.spark.planning import DataLost
 from tests.spark.clusters import held_back, new_topic
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
+
+
+@pytest.fixture
+def few_bytes(monkeypatch):
+    monkeypatch.setattr("exacta.spark.rows_at_hand._MOST_BYTES", 100)
 
 
 def transactional(bootstrap: str, name: str) -> Producer:
@@ -254,7 +260,7 @@ def test_a_topic_that_is_deleted_under_way(bootstrap, monkeypatch):
     assert offsets_of(tolerant.latestOffset(start, ReadAllAvailable())) == {gone: {"0": 1}, kept: {"0": 3}}
     # Where it was planned before it was deleted:
     with pytest.raises(DataLost, match=f"topic '{gone}' is gone, of which offsets 1 to 2 were still to be read"):
-        list(strict.read(planned[0] if planned[0].part.topic == gone else planned[1]))
+        list(strict.read(planned[0] if planned[0].parts[0].topic == gone else planned[1]))
     assert [row["value"] for part in planned for batch in tolerant.read(part) for row in batch.to_pylist()] == [
         b"1",
         b"2",
@@ -288,3 +294,42 @@ def test_a_cluster_that_cannot_be_reached():
 
     with pytest.raises(ClientError, match=r"cannot connect to 127\.0\.0\.1:1"):
         Client("127.0.0.1:1", call_timeout_ms=50).nodes()
+
+
+def planned(reader, start, end):
+    """Return what Spark's runner takes from a plan: the tasks, and the rows that come along, if any."""
+    tasks = reader.partitions(start, end)
+    came_along = reader.getCache(start, end) if isinstance(reader, _SimpleStreamReaderWrapper) else None
+    assert not isinstance(reader, _SimpleStreamReaderWrapper)
+    return tasks, came_along
+
+
+def values(batches):
+    return [int(row["value"]) for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_small_batch_comes_along_with_its_plan(bootstrap):
+    topic = new_topic(bootstrap, 2)
+    produced(bootstrap, topic, 5, partition=0)
+    produced(bootstrap, topic, 5, partition=1)
+    reader = reader_of(bootstrap, subscribe=topic, **{"driver.rows": "10"})
+    start, end = reader.initialOffset(), {topic: {"0": 5, "1": 5}}
+    (task,), rows = planned(reader, start, end)
+    assert sorted(values(rows)) == sorted([*range(5)] * 2)
+    # Where Spark has lost them, the task finds the same.
+    assert sorted(values(reader.read(task))) == sorted([*range(5)] * 2)
+    # A reader goes on as what it was; also behind a batch with nothing to read in it.
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
+    assert planned(reader, end, end) == ([], None)
+    produced(bootstrap, topic, 1, partition=1)
+    tasks, rows = planned(reader, start, {topic: {"0": 5, "1": 6}})
+    assert (len(tasks), rows) == (2, None), "eleven are not small"
+
+
+def test_few_rows_that_are_large_are_left_to_tasks(bootstrap, few_bytes):
+    topic = new_topic(bootstrap, 1)
+    produced(bootstrap, topic, 100)
+    reader = reader_of(bootstrap, subscribe=topic, **{"driver.rows": "100"})
+    tasks, rows = planned(reader, reader.initialOffset(), {topic: {"0": 100}})
+    assert (len(tasks), rows) == (1, None)
+    assert values(reader.read(tasks[0])) == [*range(100)]

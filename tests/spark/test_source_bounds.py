@@ -156,7 +156,7 @@ def test_more_tasks_than_partitions(bootstrap):
     reader = reader_of(bootstrap, subscribe=topic, minPartitions="4", maxRecordsPerPartition="50")
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadAllAvailable())
-    parts = [part.part for part in reader.partitions(start, end)]
+    parts = [part for each in reader.partitions(start, end) for part in each.parts]
     assert [(part.start, part.end) for part in parts] == [(0, 22), (22, 45), (45, 67), (67, 90)]
     assert [int(row["value"]) for row in rows_between(reader, start, end)] == list(range(90))
     batch = batch_of(bootstrap, subscribe=topic, maxRecordsPerPartition="30")

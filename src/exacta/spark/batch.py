@@ -46,6 +46,6 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         if partition is None:
             return
         assert isinstance(partition, RangePartition)
-        from exacta.spark.reading import read_range
+        from exacta.spark.reading import read_ranges
 
-        yield from read_range(client_of(self.options.cluster), self.options, self._schema, partition.part)
+        yield from read_ranges(client_of(self.options.cluster), self.options, self._schema, partition.parts)

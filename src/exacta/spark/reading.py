@@ -1,11 +1,11 @@
-"""A range of a partition as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
+"""Ranges of partitions as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
 
 Owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from exacta.client.committed import next_offset, visible_batches
@@ -26,19 +26,20 @@ _GONE_AFTER_MS = 10_000.0
 _STUCK_AFTER_MS = 120_000.0
 
 
-def read_range(client: Client, options: SourceOptions, schema: Any, part: Range) -> Iterator[Any]:
-    """Yield the visible records of `part` as pyarrow record batches of Spark's `schema`."""
+def read_ranges(client: Client, options: SourceOptions, schema: Any, parts: Sequence[Range]) -> Iterator[Any]:
+    """Yield the visible records of `parts` as pyarrow record batches of Spark's `schema`."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
-    partition = TopicPartition(part.topic, part.partition)
     wanted = {name.lower() for name in arrow_schema.names}
     with explained(options.bootstrap):
-        for fetched in _fetched(client, options, part):
-            for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}", wanted):
-                batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
-                if batch.num_rows:
-                    yield batch
+        for part in parts:
+            partition = TopicPartition(part.topic, part.partition)
+            for fetched in _fetched(client, options, part):
+                for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}", wanted):
+                    batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
+                    if batch.num_rows:
+                        yield batch
 
 
 def _decoded(fetched: Fetched, options: SourceOptions, name: str, wanted: Collection[str]) -> Iterator[Columns]:

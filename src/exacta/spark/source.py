@@ -14,10 +14,11 @@ as long.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -30,7 +31,7 @@ from exacta.client.errors import ClientError, DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.topics import EARLIEST, LATEST, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
-from exacta.spark import planning
+from exacta.spark import planning, rows_at_hand
 from exacta.spark.bell import Bell
 from exacta.spark.bounds import isolation_level, starting_positions
 from exacta.spark.connect import client_of
@@ -53,17 +54,17 @@ Stored = dict[str, dict[str, int]]
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """One task's range."""
+    """What one task reads: a range; of a small batch all ranges."""
 
-    def __init__(self, part: Range) -> None:
-        super().__init__(tuple(part))
-        self.part = part
+    def __init__(self, parts: Sequence[Range]) -> None:
+        super().__init__([tuple(part) for part in parts])
+        self.parts = parts
 
 
 def range_partitions(options: SourceOptions, ranges: list[Range]) -> list[InputPartition]:
     """Return the tasks that read `ranges`, sliced as the options ask."""
     parts = planning.sliced(ranges, at_least=options.min_partitions, at_most_offsets=options.max_records_per_partition)
-    return [RangePartition(part) for part in parts]
+    return [RangePartition([part]) for part in parts]
 
 
 class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -78,6 +79,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._target: Positions | None = None
         self._target_unchecked = False
         self._seen: Positions | None = None
+        self._rows: list[RecordBatch] = []
         self._bell: Bell | None = None
         self._asked_in_vain_at_s = float("-inf")
         self._triggered_at_s = float("-inf")
@@ -158,7 +160,14 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
-        return range_partitions(self.options, planning.ranges(begin, finish, first, ids))
+        ranges = planning.ranges(begin, finish, first, ids)
+        if rows_at_hand.is_small(self.options, ranges):
+            rows = rows_at_hand.rows_of(self._client(), self.options, self._schema, ranges)
+            if rows is not None:
+                self._rows = rows
+                self.__class__ = _ReaderWithRows
+                return [RangePartition(ranges)]
+        return range_partitions(self.options, ranges)
 
     def commit(self, end: Stored) -> None:
         """Tell the group of option `commit.group.id`; the query itself relies on its checkpoint."""
@@ -178,9 +187,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Yield the visible rows of a range as Arrow batches."""
         assert isinstance(partition, RangePartition)
-        from exacta.spark.reading import read_range
+        from exacta.spark.reading import read_ranges
 
-        yield from read_range(self._client(), self.options, self._schema, partition.part)
+        yield from read_ranges(self._client(), self.options, self._schema, partition.parts)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -273,6 +282,16 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._bell.close()
             self._bell = None
             return True
+
+
+class _ReaderWithRows(ExactaStreamReader, _SimpleStreamReaderWrapper):  # type: ignore[misc]
+    """What a reader is from the plan of a small batch until Spark has its rows (`rows_at_hand.py`)."""
+
+    def getCache(self, start: Stored, end: Stored) -> Iterator[RecordBatch]:
+        """Return the rows of the batch that has just been planned."""
+        self.__class__ = ExactaStreamReader
+        rows, self._rows = self._rows, []
+        return iter(rows)
 
 
 class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc]

@@ -37,6 +37,7 @@ from exacta.spark.options.parsing import (
     refused,
     text,
     topics,
+    whole,
 )
 
 
@@ -55,6 +56,7 @@ class SourceOptions(ConnectionOptions):
     max_trigger_delay_ms: int = 15 * 60_000
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    driver_rows: int = 0
     fail_on_data_loss: bool = True
     check_topic_ids: bool = True
     include_headers: bool = False
@@ -193,6 +195,15 @@ SOURCE = (
         about="at most so many offsets for a task: larger partitions are read by several",
     ),
     Option(
+        name="driver.rows",
+        field="driver_rows",
+        parse=whole,
+        default="0: never",
+        about="streams only: a micro-batch of at most so many offsets (and 1 MiB) is read by the driver, which hands "
+        "its rows to Spark as one partition: no task in Python reads, which saves time where batches are small. Set it "
+        "where a row is cheap to compute: several tasks at once no longer do it",
+    ),
+    Option(
         name="failOnDataLoss",
         field="fail_on_data_loss",
         parse=flag,
@@ -263,7 +274,14 @@ SOURCE = (
 )
 
 _BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
-_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commit.group.id", "check.topic.ids")
+_STREAM_ONLY = (
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "commit.group.id",
+    "check.topic.ids",
+    "driver.rows",
+)
 
 
 def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:
