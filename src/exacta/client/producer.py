@@ -23,16 +23,12 @@ ended behind our back, adding would begin another one without the rows that were
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any
-
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, classify
-from exacta.client.producer_settings import COMPRESSION
+from exacta.client.record_batch import BatchBuilder, Records
 from exacta.client.routing import Client, Leader
 from exacta.client.transactions import Producer, TopicPartition, add_partitions
 from exacta.protocol.errors import ErrorCode
@@ -47,14 +43,6 @@ MOST_IN_FLIGHT = 5
 MOST_REQUEST_BYTES = 4 * 1024 * 1024
 
 _SEQUENCE_MODULUS = 2**31
-
-Header = tuple[str, bytes | None]
-
-#: Shared and never written to: most records have none.
-NO_HEADERS: list[Header] = []
-
-#: Key, value, headers.
-Record = tuple[bytes | None, bytes | None, list[Header]]
 
 
 class _Batch:
@@ -75,7 +63,6 @@ class _Partition:
         "batches",
         "builder",
         "builder_bytes",
-        "count",
         "in_flight",
         "name",
         "opened",
@@ -85,9 +72,8 @@ class _Partition:
 
     def __init__(self, name: TopicPartition) -> None:
         self.name = name
-        self.builder: Any = None
+        self.builder: BatchBuilder | None = None
         self.builder_bytes = 0  # when it was last measured
-        self.count = 0  # records in the builder
         self.sequence = 0  # of the next builder
         self.batches: deque[_Batch] = deque()  # in order of sequence; the first `in_flight` of them are on their way
         self.in_flight = 0
@@ -115,7 +101,7 @@ class IdempotentProducer:
         self._client = client
         self._producer = producer
         self._batch_size_bytes = batch_size_bytes
-        self._compression = COMPRESSION[compression]
+        self._compression = compression
         self._delivery_timeout_ms = delivery_timeout_ms
         self._memory_bytes = memory_bytes
         self._partitions: dict[TopicPartition, _Partition] = {}  # whoever has waited longest for its turn is first
@@ -131,36 +117,29 @@ class IdempotentProducer:
         """The partitions that records were appended to."""
         return frozenset(self._partitions)
 
-    def extend(self, partition: TopicPartition, timestamp_ms: int, records: Iterator[Record]) -> Record | None:
-        """Add records until their batch is full; return the one that did not fit, or None where there are no more.
+    def extend(self, partition: TopicPartition, timestamp_ms: int, records: Records) -> bool:
+        """Add records until their batch is full, and then send it; return whether all were added.
 
-        What is left of `records` has not been taken. A full batch is sent, and others where the memory is used up,
-        which may block.
+        Other batches are sent where the memory is used up, which may block.
         """
         queue = self._partitions.get(partition)
         if queue is None:
             queue = self._partitions[partition] = _Partition(partition)
         if queue.builder is None:
-            self._begin_batch(queue)
-        append, count = queue.builder.append, queue.count
-        for record in records:
-            key, value, headers = record
-            if append(count, timestamp_ms, key, value, headers) is None:
-                break
-            count += 1
-        else:
-            queue.count = count
-            self._measure(queue)
-            if self._builder_bytes > self._memory_bytes // 2:
-                self._end_largest_batches()
-                self._pump(most_held_bytes=self._memory_bytes)
-            return None
-        if count == 0:
-            raise ValueError(f"a record for {partition.topic}-{partition.partition} does not fit into any batch")
-        queue.count = count
-        self._end_batch(queue)
-        self._pump(most_held_bytes=self._memory_bytes)
-        return record
+            queue.builder = BatchBuilder(
+                self._producer, queue.sequence, compression=self._compression, most_bytes=self._batch_size_bytes
+            )
+        queue.builder.add(records, timestamp_ms)
+        if records.left:
+            self._end_batch(queue)
+            self._pump(most_held_bytes=self._memory_bytes)
+            return False
+        self._builder_bytes += queue.builder.size - queue.builder_bytes
+        queue.builder_bytes = queue.builder.size
+        if self._builder_bytes > self._memory_bytes // 2:
+            self._end_largest_batches()
+            self._pump(most_held_bytes=self._memory_bytes)
+        return True
 
     def flush(self) -> None:
         """Send everything and wait until the brokers have taken it."""
@@ -175,33 +154,16 @@ class IdempotentProducer:
         self._connections.clear()
         self._sent.clear()
 
-    def _begin_batch(self, queue: _Partition) -> None:
-        queue.builder = DefaultRecordBatchBuilder(
-            2,
-            self._compression,
-            int(self._producer.is_transactional),
-            self._producer.producer_id,
-            self._producer.producer_epoch,
-            queue.sequence,
-            self._batch_size_bytes,
-        )
-        queue.count = 0
-
     def _end_batch(self, queue: _Partition) -> None:
-        if queue.builder is None:
+        if queue.builder is None or not queue.builder.count:
             return
-        batch = _Batch(bytes(queue.builder.build()))
+        batch = _Batch(queue.builder.build())
         queue.batches.append(batch)
         self._batch_bytes += len(batch.records)
         self._builder_bytes -= queue.builder_bytes
         queue.builder_bytes = 0
-        queue.sequence = (queue.sequence + queue.count) % _SEQUENCE_MODULUS
+        queue.sequence = (queue.sequence + queue.builder.count) % _SEQUENCE_MODULUS
         queue.builder = None
-
-    def _measure(self, queue: _Partition) -> None:
-        size = queue.builder.size()
-        self._builder_bytes += size - queue.builder_bytes
-        queue.builder_bytes = size
 
     def _end_largest_batches(self) -> None:
         """End the largest builders, until the others take a quarter of the memory: so it is not soon done again."""

@@ -1,7 +1,7 @@
 """Record batches, format v2 (magic 2), as far as the header: 61 bytes. Records themselves are never looked into.
 
-Owns reading and checking a batch's header, giving a batch its offset without touching its records, and the control
-batches that end transactions. Does not own compression, nor the building of data batches: clients build those.
+Owns reading and checking a batch's header, giving a batch its offset without touching its records, making a batch of
+records that a client has encoded, and the control batches that end transactions. Does not own compression.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
 first two groups of fields without computing it anew:
@@ -15,7 +15,7 @@ first two groups of fields without computing it anew:
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import crc32c
@@ -187,6 +187,41 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
             return
         yield header, view[position:end]
         position = end
+
+
+_COVERED: Final = struct.Struct(">hiqqqhii")
+"""What the checksum covers of the header."""
+
+
+def data_batch(
+    records: Sequence[Buffer],
+    count: int,
+    *,
+    compression: int,
+    transactional: bool,
+    first_timestamp_ms: int,
+    last_timestamp_ms: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+) -> bytes:
+    """Build a producer's batch of `count` records, which are encoded, and compressed by codec number `compression`."""
+    covered = _COVERED.pack(
+        compression | (_TRANSACTIONAL if transactional else 0),
+        count - 1,
+        first_timestamp_ms,
+        last_timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    )
+    crc, size = crc32c.crc32c(covered), HEADER_SIZE
+    for part in records:
+        crc = crc32c.crc32c(part, crc)
+        size += len(part)
+    head = _PREFIX.pack(0, size - _LENGTH_OFFSET, -1) + struct.pack(">bI", MAGIC, crc)
+    return b"".join((head, covered, *records))
 
 
 _MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")

@@ -7,15 +7,15 @@ until its batch is full. Begins and ends no transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, repeat
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from exacta.client.producer import NO_HEADERS, Header, IdempotentProducer, Record
+from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
+from exacta.spark.encoding import Header, RecordColumns
 from exacta.spark.options import SinkOptions
 from exacta.spark.partitioner import partitions_of_keys
 from exacta.spark.rows import Rows, rows_of
@@ -69,12 +69,12 @@ class RowWriter:
         """Write rows of the one topic that the option names."""
         topic = self._options.topic
         assert topic is not None
-        if rows.key_array is None or rows.key_array.null_count == rows.size:
-            self._write_to(topic, _records(rows))
+        if rows.keys is None or rows.keys.null_count == rows.size:
+            self._write_to(topic, rows)
             return
         partitions = self._partitions_of(topic)
-        for index, at in _grouped(partitions_of_keys(rows.key_array, len(partitions))):
-            self._write_to(topic if index < 0 else partitions[index], _records(rows, at))
+        for index, at in _grouped(partitions_of_keys(rows.keys, len(partitions))):
+            self._write_to(topic if index < 0 else partitions[index], rows, at)
 
     def _write_by_row(self, rows: Rows) -> None:
         """Write rows that name their topics or partitions."""
@@ -82,14 +82,15 @@ class RowWriter:
         for row, target in enumerate(self._targets(rows)):
             groups.setdefault(target, []).append(row)
         for target, at in groups.items():
-            self._write_to(target, _records(rows, at))
+            self._write_to(target, rows, at)
 
-    def _write_to(self, target: str | TopicPartition, records: Iterator[Record]) -> None:
-        """Append records to a partition, or to whichever partitions of a topic are next.
+    def _write_to(self, target: str | TopicPartition, rows: Rows, at: Any = None) -> None:
+        """Append the rows `at` these indexes (all without) to a partition, or to whichever of a topic are next.
 
         Those stay on one partition until its batch is full: fewer, larger batches.
         """
         now_ms = int(time.time() * 1000)
+        records = self._records(rows, at)
         while True:
             partition = self._sticky_partition(target) if isinstance(target, str) else target
             if partition in self._taken:
@@ -99,18 +100,24 @@ class RowWriter:
                     "'transaction.scope' batch only one may, once, so the batch is given up; start the query again, "
                     "and see exacta.spark.one_task_per_partition(df, ...)"
                 )
-            left = self._producer.extend(partition, now_ms, records)
-            if left is None:
+            if self._producer.extend(partition, now_ms, records):
                 return
             if isinstance(target, str):
                 self._sticky[target] = self._sticky.get(target, self._rotation) + 1
-            records = chain((left,), records)
+
+    def _records(self, rows: Rows, at: Any) -> RecordColumns:
+        keys, values, headers = rows.keys, rows.values, rows.headers
+        if at is not None:
+            keys, values = None if keys is None else keys.take(at), values.take(at)
+            headers = None if headers is None else [headers[row] for row in at]
+        checked = None if headers is None else [*map(_headers, headers)]
+        return RecordColumns(keys, values, checked, most_batch_bytes=self._options.batch_size_bytes)
 
     def _targets(self, rows: Rows) -> Iterator[str | TopicPartition]:
         """Yield for each row its partition, or only its topic where the writer may choose."""
         topics = self._topics_by_row(rows)
         indexes = {
-            count: partitions_of_keys(rows.key_array, count).tolist() if rows.key_array is not None else None
+            count: partitions_of_keys(rows.keys, count).tolist() if rows.keys is not None else None
             for count in {len(self._partitions_of(topic)) for topic in set(topics)}
         }
         for row, topic in enumerate(topics):
@@ -148,29 +155,17 @@ class RowWriter:
         return partitions[self._sticky.get(topic, self._rotation) % len(partitions)]
 
 
-def _records(rows: Rows, at: list[int] | None = None) -> Iterator[Record]:
-    """Yield the records of the rows `at` these indexes; of all rows without."""
-
-    def column(values: list[Any] | None, absent: Any = None) -> Iterable[Any]:
-        if values is None:
-            return repeat(absent, rows.size if at is None else len(at))
-        return values if at is None else map(values.__getitem__, at)
-
-    headers = column(None, NO_HEADERS) if rows.headers is None else map(_headers, column(rows.headers))
-    return zip(column(rows.keys), column(rows.values), headers, strict=True)
-
-
-def _grouped(partitions: Any) -> Iterator[tuple[int, list[int]]]:
+def _grouped(partitions: Any) -> Iterator[tuple[int, Any]]:
     """Yield each number of an array with the indexes where it stands, in their order."""
     order = np.argsort(partitions, kind="stable")
     ordered = partitions[order]
     for at in np.split(order, np.flatnonzero(np.diff(ordered)) + 1):
-        yield int(partitions[at[0]]), at.tolist()
+        yield int(partitions[at[0]]), at
 
 
 def _headers(row: list[dict[str, Any]] | None) -> list[Header]:
     if not row:
-        return NO_HEADERS
+        return []
     if any(header is None or header["key"] is None for header in row):
         raise SinkError(
             "a row has a header without a key: neither an entry of column 'headers' nor its key may be null"

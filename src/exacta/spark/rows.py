@@ -107,14 +107,13 @@ class Rows(NamedTuple):
     size: int
     topics: list[str | None] | None
     partitions: list[int | None] | None
-    keys: list[bytes | None] | None
-    values: list[bytes | None]
+    keys: Any  # pyarrow binary array
+    values: Any  # the same
     headers: list[list[dict[str, Any]] | None] | None
-    key_array: Any  # pyarrow binary array, for hashing; None without a key column
 
 
 def rows_of(batch: Any) -> Rows:
-    """Return the columns of a pyarrow record batch, as Python values."""
+    """Return the columns of a pyarrow record batch."""
     import pyarrow as pa
 
     columns = {name.lower(): batch.column(index) for index, name in enumerate(batch.schema.names)}
@@ -131,15 +130,13 @@ def rows_of(batch: Any) -> Rows:
         column = columns.get(name)
         return None if column is None else column.to_pylist()
 
-    keys = binary("key")
     return Rows(
         size=batch.num_rows,
         topics=listed("topic"),
         partitions=listed("partition"),
-        keys=None if keys is None else keys.to_pylist(),
-        values=binary("value").to_pylist(),
+        keys=binary("key"),
+        values=binary("value"),
         headers=listed("headers"),
-        key_array=keys,
     )
 
 

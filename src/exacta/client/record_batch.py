@@ -1,0 +1,95 @@
+"""A record batch in the making: encoded records gather until it is full.
+
+Owns how full a batch is, and its compression. The layout of a batch is `exacta.protocol.records`'s; records are encoded
+by whoever has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from aiokafka import codec
+
+from exacta.client.producer_settings import COMPRESSION
+from exacta.client.transactions import Producer
+from exacta.protocol.records import HEADER_SIZE, data_batch
+from exacta.protocol.schema import Buffer
+
+_COMPRESS: Final[dict[str, Callable[[Any], bytes]]] = {
+    "gzip": codec.gzip_encode,
+    "snappy": codec.snappy_encode,
+    "lz4": codec.lz4_encode,
+    "zstd": codec.zstd_encode,
+}
+
+
+class Records(Protocol):
+    """Rows on their way into the batches of one partition, in order."""
+
+    @property
+    def left(self) -> int:
+        """How many are still to be taken."""
+
+    def take(self, first: int, timestamp_delta_ms: int, most_bytes: int) -> tuple[Buffer, int]:
+        """Take as many rows as come to `most_bytes`; return them as records, and how many they are.
+
+        Their offset deltas begin at `first`. Where that is 0, at least one row is taken, however large it is.
+        """
+
+
+class BatchBuilder:
+    """Gathers the records of one batch of `producer`, up to about `most_bytes`."""
+
+    __slots__ = (
+        "_compression",
+        "_first_ms",
+        "_last_ms",
+        "_most_bytes",
+        "_parts",
+        "_producer",
+        "_sequence",
+        "count",
+        "size",
+    )
+
+    def __init__(self, producer: Producer, sequence: int, *, compression: str, most_bytes: int) -> None:
+        self._producer = producer
+        self._sequence = sequence
+        self._compression = compression
+        self._most_bytes = most_bytes
+        self._first_ms = self._last_ms = 0
+        self._parts: list[Buffer] = []
+        self.count = 0
+        self.size = HEADER_SIZE  # before compression
+
+    def add(self, records: Records, timestamp_ms: int) -> None:
+        """Add what fits of `records`, as written at that time."""
+        if self.count == 0:
+            self._first_ms = self._last_ms = timestamp_ms
+        encoded, count = records.take(self.count, timestamp_ms - self._first_ms, self._most_bytes - self.size)
+        if count:
+            self._parts.append(encoded)
+            self.size += len(encoded)
+            self.count += count
+            self._last_ms = max(self._last_ms, timestamp_ms)
+
+    def build(self) -> bytes:
+        """Return the batch; compressed, unless that makes it larger."""
+        parts, compression = self._parts, "none"
+        if self._compression != "none":
+            plain = b"".join(parts)
+            compressed = _COMPRESS[self._compression](plain)
+            if len(compressed) < len(plain):
+                parts, compression = [compressed], self._compression
+        return data_batch(
+            parts,
+            self.count,
+            compression=COMPRESSION[compression],
+            transactional=self._producer.is_transactional,
+            first_timestamp_ms=self._first_ms,
+            last_timestamp_ms=self._last_ms,
+            producer_id=self._producer.producer_id,
+            producer_epoch=self._producer.producer_epoch,
+            base_sequence=self._sequence,
+        )
