@@ -386,8 +386,9 @@ def test_the_copy_of_a_query_that_decides_meanwhile_is_found_out_too(query, monk
     copy, plain = query.driver(location="file:/b"), SinkDriver._check_identity
 
     def decide_after(driver):
-        plain(driver)
+        found = plain(driver)
         query.driver().commit([query.task(query.driver().prepare(), 0, 0, [0])], 0, tasks=1, reads="these")
+        return found
 
     monkeypatch.setattr(
         SinkDriver, "_check_identity", lambda driver: (decide_after if driver is copy else plain)(driver)

@@ -29,6 +29,7 @@ from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from exacta.protocol.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -68,6 +69,7 @@ _CALLS: dict[type[Any], Call] = {
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
+    DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),

@@ -154,6 +154,18 @@ def commit_offset(
     hide that the one which held the rows is gone.
     """
     deadline = deadline or client.deadline()
+    add_group(client, producer, group, deadline)
+    client.call(
+        Coordinator(GROUP, group),
+        _txn_offset_commit(producer, group, at, committed),
+        what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
+        codes=_txn_offset_commit_codes,
+        deadline=deadline,
+    )
+
+
+def add_group(client: Client, producer: Producer, group: str, deadline: Deadline | None = None) -> None:
+    """Add a group's offsets to the transaction of `producer`, beginning it where none is open."""
     client.call(
         Coordinator(TRANSACTION, producer.transactional_id),
         AddOffsetsToTxnRequest(
@@ -164,13 +176,6 @@ def commit_offset(
         ),
         what=f"adding group '{group}' to the transaction of '{producer.transactional_id}'",
         codes=lambda reply: (reply.error_code,),
-        deadline=deadline,
-    )
-    client.call(
-        Coordinator(GROUP, group),
-        _txn_offset_commit(producer, group, at, committed),
-        what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
-        codes=_txn_offset_commit_codes,
         deadline=deadline,
     )
 
@@ -231,17 +236,19 @@ def fetch_offset(
 
 
 def fetch_offsets(
-    client: Client, group: str, *, stable: bool = False, deadline: Deadline | None = None
+    client: Client, group: str, *, stable: bool = False, wait: bool = True, deadline: Deadline | None = None
 ) -> dict[TopicPartition, CommittedOffset]:
     """Return everything that `group` has committed.
 
-    What an open transaction will change is as it was before; with `stable` its end is waited for.
+    What an open transaction will change is as it was before. With `stable` its end is waited for or, without `wait`,
+    `KafkaError` UNSTABLE_OFFSET_COMMIT raised.
     """
     response = client.call(
         Coordinator(GROUP, group),
         OffsetFetchRequest(group_id=group, topics=None, require_stable=stable),
         what=f"reading the offsets of group '{group}'",
         codes=_offset_fetch_codes,
+        never_retry=frozenset() if wait else frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
         deadline=deadline,
     )
     return _offsets_in(response)

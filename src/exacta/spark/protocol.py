@@ -42,9 +42,10 @@ from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
+from exacta.spark.lost_markers import end_drivers_again, end_tasks_again, how_it_ended
 from exacta.spark.messages import Prepared, TaskResult, Written
 from exacta.spark.names import QueryNames, shown_ids
-from exacta.spark.query_records import QueryRecords
+from exacta.spark.query_records import Heads, QueryRecords
 from exacta.spark.sink_errors import (
     CopiedCheckpoint,
     EndedBeforeItsTime,
@@ -105,8 +106,9 @@ class SinkDriver:
         Raises `CopiedCheckpoint`, `HalfCommitted`, `SinkError`, and what the client raises.
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
-        self._check_identity()
+        committed = how_it_ended(self._client, self.records, self._names, self._check_identity())
         driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
+        end_drivers_again(self._client, self.records, driver, commit=committed)
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_origin(decision.query_id, decision.location, decision.batch_id)
@@ -151,12 +153,13 @@ class SinkDriver:
             "" if self._names.name != self._query_id else "; option 'transactional.id.prefix' would refuse that",
         )
 
-    def _check_identity(self) -> None:
-        """Refuse where this query's records lie elsewhere, or tell of another checkpoint.
+    def _check_identity(self) -> Heads:
+        """Refuse where this query's records lie elsewhere or tell of another checkpoint; return them.
 
         Records are found by group and partition: under another one, the sink would take the query for a new one.
         """
-        heads = self.records.heads()
+        found = self.records.heads()
+        heads = found.by_partition
         elsewhere = sorted(at.topic for at in heads if at != self._marker)
         if elsewhere:
             raise SinkError(
@@ -166,7 +169,7 @@ class SinkDriver:
             )
         # (The name of a further sink of a query begins with the query's.)
         renamed = not heads and not self._names.name.startswith(self._query_id)
-        if renamed and QueryRecords(self._client, QueryNames(self._query_id), self._marker).heads():
+        if renamed and QueryRecords(self._client, QueryNames(self._query_id), self._marker).heads().by_partition:
             raise SinkError(
                 f"query {self._query_id} has committed under its own id, and as '{self._names.name}' nobody knows "
                 "what: it would write its last batch once more. Leave option 'transactional.id.prefix' out for this "
@@ -175,6 +178,7 @@ class SinkDriver:
         head = heads.get(self._marker)
         if head is not None:
             self._check_origin(*record.origin_of(head.metadata), head.offset)
+        return found
 
     def _check_origin(self, query_id: str, location: str, batch_id: int) -> None:
         """Refuse where the records are not this query's, or were written from another place."""
@@ -201,6 +205,8 @@ class SinkDriver:
         committed = self.records.committed_tasks(decision)
         open_ones = [entry for entry in decision.entries if entry.task not in committed]
         refused = self.end_all(open_ones) if open_ones else []
+        ended = {entry.task: self._producer_of(entry) for entry in open_ones if entry not in refused}
+        end_tasks_again(self._client, self.records, self._names, ended)
         self.sweep(driver)
         return frozenset(
             entry.task for entry in refused if not self.records.marker_reached(entry.task, decision.batch_id)
@@ -354,9 +360,11 @@ class SinkDriver:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
+        committed = how_it_ended(self._client, self.records, self._names, self.records.heads())
         driver = supersede(self._client, driver, transaction_timeout_ms=self._transaction_timeout_ms)
         if driver is None:
             return
+        end_drivers_again(self._client, self.records, driver, commit=committed)
         decision = self.records.decision()
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
