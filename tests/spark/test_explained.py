@@ -20,6 +20,7 @@ from exacta.spark.explained import ClusterError, explained, explaining, refused_
 from exacta.spark.options import OptionError, SinkOptions, sink_options
 from exacta.spark.sink import marker_of
 from exacta.spark.sink_errors import NewerDriver, SinkError
+from exacta.spark.source import RefusedStreamReader
 
 AT = "broker:9092"
 NOBODY = Client(AT)
@@ -138,6 +139,15 @@ def test_a_method_that_spark_calls_knows_the_cluster_by_its_options():
 def test_what_the_data_source_refuses_is_shown_as_just_that():
     with pytest.raises(OptionError):
         explained()(sink_options)({})
+    assert os.environ["SPARK_HIDE_TRACEBACK"]
+
+
+@pytest.mark.parametrize("method", ["initialOffset", "latestOffset", "partitions", "read"])
+def test_a_reader_whose_options_are_wrong_says_so_whatever_it_is_asked_first(method):
+    reader = RefusedStreamReader(OptionError("no such option"))
+    arguments = {"initialOffset": 0, "latestOffset": 2, "partitions": 2, "read": 1}[method]
+    with pytest.raises(OptionError, match="no such option"):
+        getattr(reader, method)(*[None] * arguments)
     assert os.environ["SPARK_HIDE_TRACEBACK"]
 
 

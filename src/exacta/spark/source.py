@@ -310,10 +310,12 @@ class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         """Raise what is wrong."""
         raise self._error
 
+    @explained()
     def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
         """Raise what is wrong: a query that goes on may ask for this first."""
         raise self._error
 
+    @explained()
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Raise what is wrong."""
         raise self._error
