@@ -61,8 +61,10 @@ test-spark-cluster: $(VENV)/.installed-test  ## kill -9 in a standalone Spark cl
 test-spark-kafka-cluster: $(VENV)/.installed-test  ## the same, on three secured nodes of Apache Kafka (Java and Maven)
 	$(ON_A_CLUSTER) EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/spark_cluster $(ARGS)
 
-test-spark-4.2: .venv-spark-kafka/.installed  ## the calls that the sink leans on, and its queries, in PySpark 4.2.0
-	.venv-spark-kafka/bin/python -m pytest -m spark tests/spark/test_calls.py tests/spark/test_query.py $(ARGS)
+OLDEST = tests/spark/test_calls.py tests/spark/test_query.py tests/spark/test_reading.py
+
+test-spark-4.2: .venv-spark-kafka/.installed  ## the calls that source and sink lean on, and queries, in PySpark 4.2.0
+	.venv-spark-kafka/bin/python -m pytest -m spark $(OLDEST) $(ARGS)
 
 # What a packed environment holds: the extra for executors, which has no PySpark.
 .venv-packed/.installed: pyproject.toml | $(BIN)/python

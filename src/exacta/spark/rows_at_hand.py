@@ -9,7 +9,8 @@ driver's block manager then keeps for the one task of the batch. Everything else
 wrapper only from the plan of a small batch until its rows are fetched. Where the rows are lost with the driver's block,
 the task reads its partition as any other (`ExactaStreamReader.read`); so they need not be safe.
 
-All this is Spark's own affair, promised by no documentation: `tests/spark/test_calls.py` says when it changes.
+All this is Spark's own affair, promised by no documentation: `tests/spark/test_reading.py` says when it changes, of the
+oldest release and of the newest.
 """
 
 from __future__ import annotations
