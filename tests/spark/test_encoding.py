@@ -96,6 +96,14 @@ def test_batches_are_nearly_full_also_where_they_are_encoded_ahead(size):
         assert len(batch) > 256 * 1024 - max(size, 40_000) - HEADER_SIZE
 
 
+@pytest.mark.parametrize("most_bytes", [1, 60, 62, 256 * 1024, 1 << 20])
+def test_many_short_rows_that_come_late_make_lengths_longer(most_bytes):
+    """The length of a record takes another byte for a later time and a higher offset."""
+    rows = [[(None, b"x" * size, []) for _ in range(10_000 if most_bytes > 100 else 10)] for size in (5, 55)]
+    batches = batches_of((1_000, rows[0], False), (1_070, rows[1], False), most_bytes=most_bytes)
+    assert [value for _, _, value, _ in decoded(batches)] == [value for each in rows for _, value, _ in each]
+
+
 def test_rows_for_one_partition_after_another_go_behind_what_is_there():
     columns = RecordColumns(None, pa.array([b"x" * 40] * 10), None, most_batch_bytes=200)
     first = BatchBuilder(PRODUCER, 0, compression="none", most_bytes=200)

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from exacta.client import lost_markers
 from exacta.client.routing import Client
 from exacta.client.transactions import end_transactions
-from exacta.spark import protocol
+from exacta.spark import lost_markers
+from exacta.spark.cleaning import clean
 from exacta.spark.decision import Decision, DecisionEntry
 from tests.conformance.brokers import broker_process
 from tests.spark.by_hand import Query
@@ -104,21 +104,32 @@ def test_a_driver_that_is_told_to_abort_what_it_decided(broker, query):
     check_goes_on(query)
 
 
-def test_a_driver_that_dies_between_taking_over_and_the_repair(broker, query, monkeypatch):
+@pytest.mark.parametrize("step", ["write_lost_markers", "list_transactions", "end_transaction"])
+def test_a_driver_that_dies_in_the_middle_of_the_repair(broker, query, monkeypatch, step):
     decided(query, query.driver(), 0)
     broker.restart_killed()
-    monkeypatch.setattr(protocol, "end_drivers_again", dies)
-    with pytest.raises(DriverDied):
+    monkeypatch.setattr(lost_markers, step, dies)
+    with suppress(DriverDied):  # where something is pending
         query.driver().prepare()
     monkeypatch.undo()
     check_goes_on(query)
 
 
-def test_a_driver_that_dies_in_the_middle_of_the_repair(broker, query, monkeypatch):
+def test_a_driver_that_died_in_its_decision(broker, query):
+    """The record is pending, and its transaction open: nobody decided."""
+    driver = query.driver()
+    prepared = driver.prepare()
+    result = query.task(prepared, 0, 0, [999])
+    entries = (DecisionEntry(0, 0, *result.producer[1:]),)
+    driver.records.put_decision(prepared.driver, Decision(0, 1, "Q", "file:/a", "these", entries))
+    end_transactions(query.client, [prepared.driver], commit=False)
+    broker.restart_killed()
+    assert query.driver().prepare().decided_batch == -1
+    assert query.rows() == []
+
+
+def test_what_is_cleaned_is_completed_first(broker, query):
     decided(query, query.driver(), 0)
     broker.restart_killed()
-    monkeypatch.setattr(lost_markers, "end_transaction", dies)
-    with suppress(DriverDied):  # where a marker was lost
-        query.driver().prepare()
-    monkeypatch.undo()
-    check_goes_on(query)
+    assert clean(query.client, query.names.name).last_batch == 0
+    assert query.rows() == rows_of(0)

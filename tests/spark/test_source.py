@@ -326,10 +326,15 @@ def test_a_small_batch_comes_along_with_its_plan(bootstrap):
     assert (len(tasks), rows) == (2, None), "eleven are not small"
 
 
-def test_few_rows_that_are_large_are_left_to_tasks(bootstrap, few_bytes):
+def test_few_rows_that_are_large_are_left_to_tasks(bootstrap, few_bytes, monkeypatch):
     topic = new_topic(bootstrap, 1)
     produced(bootstrap, topic, 100)
     reader = reader_of(bootstrap, subscribe=topic, **{"driver.rows": "100"})
     tasks, rows = planned(reader, reader.initialOffset(), {topic: {"0": 100}})
     assert (len(tasks), rows) == (1, None)
     assert values(reader.read(tasks[0])) == [*range(100)]
+    # Then fewer are tried, and more again as long as they are small.
+    for count, small in [(51, False), (1, True), (51, True)]:
+        _, rows = planned(reader, {topic: {"0": 0}}, {topic: {"0": count}})
+        monkeypatch.setattr("exacta.spark.rows_at_hand._MOST_BYTES", 1 << 20)
+        assert (rows is not None) == small

@@ -26,6 +26,7 @@ from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest,
 from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
+from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -66,6 +67,8 @@ _CALLS: dict[type[Any], Call] = {
     AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
     EndTxnRequest: Call(26, EndTxnResponse, 0, 4),
+    # Version 2 asks for stricter epochs (KIP-1228), which a marker that is late need not have.
+    WriteTxnMarkersRequest: Call(27, WriteTxnMarkersResponse, 1, 1),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),

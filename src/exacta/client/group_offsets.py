@@ -20,24 +20,15 @@ from exacta.protocol.messages.k08_offset_commit import (
 
 
 def commit_offsets(
-    client: Client,
-    group: str,
-    offsets: Mapping[TopicPartition, int],
-    *,
-    note: str = "",
-    deadline: Deadline | None = None,
+    client: Client, group: str, offsets: Mapping[TopicPartition, int], *, deadline: Deadline | None = None
 ) -> None:
     """Store where a group reads on: the next offset of each partition; partitions that are gone are passed over.
-
-    `note` is kept beside each.
 
     Raises `KafkaError`: UNKNOWN_MEMBER_ID where the group has members, GROUP_AUTHORIZATION_FAILED.
     """
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
-        entry = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=note
-        )
+        entry = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
         topics.setdefault(topic, []).append(entry)
     request = OffsetCommitRequest(
         group_id=group,

@@ -22,6 +22,7 @@ from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
@@ -60,6 +61,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (AddPartitionsToTxnRequest, _TOPIC): "Write",
     (AddOffsetsToTxnRequest, _TRANSACTIONAL_ID): "Write",
     (AddOffsetsToTxnRequest, _GROUP): "Read",
+    (WriteTxnMarkersRequest, _CLUSTER): "ClusterAction",
     (TxnOffsetCommitRequest, _TRANSACTIONAL_ID): "Write",
     (TxnOffsetCommitRequest, _GROUP): "Read",
     (TxnOffsetCommitRequest, _TOPIC): "Read",

@@ -122,6 +122,8 @@ class IdempotentProducer:
 
         Other batches are sent where the memory is used up, which may block.
         """
+        if not records.left:
+            return True
         queue = self._partitions.get(partition)
         if queue is None:
             queue = self._partitions[partition] = _Partition(partition)

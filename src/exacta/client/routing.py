@@ -290,17 +290,24 @@ class Client:
 
     def topic_names(self, *, deadline: Deadline | None = None) -> list[str]:
         """Return the names of all topics that this client may see, without the cluster's internal ones."""
+        return sorted(topic.name for topic in self._all_topics(deadline) if not topic.is_internal)
+
+    def all_partitions(self, *, deadline: Deadline | None = None) -> dict[str, list[int]]:
+        """Return the partitions of all topics that this client may see: of internal ones, and without a leader, too."""
+        return {
+            topic.name: [partition.partition_index for partition in topic.partitions]
+            for topic in self._all_topics(deadline)
+        }
+
+    def _all_topics(self, deadline: Deadline | None) -> list[Any]:
         deadline = deadline or self.deadline()
         backoff = Backoff()
+        request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
         while True:
             try:
-                response = self._connections.ask_anyone(
-                    MetadataRequest(topics=None, allow_auto_topic_creation=False), deadline
-                )
+                return [*self._connections.ask_anyone(request, deadline).topics]
             except ConnectionLost as lost:
                 backoff.wait(deadline, lost)
-            else:
-                return sorted(topic.name for topic in response.topics if not topic.is_internal)
 
     def topic_id(self, topic: str) -> bytes | None:
         """Return the id of a topic (KIP-516) as it was last looked up; None where the cluster gives none."""

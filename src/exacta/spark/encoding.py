@@ -63,7 +63,7 @@ class RecordColumns:
         self._sizes: Numbers = sizes
         whole = sizes + _OFFSET_BYTES + 1
         self._ends: Numbers = np.cumsum(whole + _widths(_zigzag(whole)))
-        self._room = most_batch_bytes - HEADER_SIZE
+        self._room = max(1, most_batch_bytes - HEADER_SIZE)
         self._encoded_rows = 0
         self._chunks: deque[_Chunk] = deque()
         self.left = len(values)
@@ -75,7 +75,7 @@ class RecordColumns:
         if not self._chunks:
             return b"", 0
         records, count, *place = self._chunks[0]
-        if place != [first, timestamp_delta_ms] or (first and len(records) > most_bytes):
+        if place != [first, timestamp_delta_ms]:
             return b"", 0  # another batch was begun there meanwhile; it must end before
         self._chunks.popleft()
         self.left -= count
@@ -86,11 +86,11 @@ class RecordColumns:
         begin = start = self._encoded_rows
         cuts, firsts, deltas = [begin], [], []
         ends = self._ends[begin:] - (self._ends[begin - 1] if begin else 0)
-        # The first batch's timestamp delta may take more than the one byte that is counted.
-        wider = int(_widths(_zigzag(np.array([timestamp_delta_ms])))[0]) - 1
+        # The first batch's timestamp delta may take more than the one byte that is counted, and make lengths longer.
+        wider = int(_widths(_zigzag(np.array([timestamp_delta_ms])))[0])
         fit = int(np.searchsorted(ends + wider * np.arange(1, len(ends) + 1), most_bytes, "right"))
         while True:
-            if fit == 0:
+            if fit <= 0:
                 if first:
                     return  # no room in the batch that is begun
                 fit = 1

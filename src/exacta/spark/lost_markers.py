@@ -1,20 +1,15 @@
-"""A query's transactions whose markers a broker has lost, ended once more as they had ended.
+"""A query's transactions that a broker has not ended everywhere, although it said so: ended there too.
 
-Owns when a marker counts as lost, and how its transaction had ended. `client/lost_markers.py` says how that happens,
-and what helps.
+Owns when that is looked for. `client/lost_markers.py` says how it happens, and writes the markers.
 
-Theory of operation. A marker is missed where something that must be final is not: once a driver has taken its id over,
-no transaction of an older one is open, so the decision record can only be pending for want of a marker; and so can the
-replay marker of a task whose transaction the coordinator calls committed. Brokers before Apache Kafka 4.0 make offsets
-visible a moment after the marker, so a moment is waited for.
+Theory of operation. It is looked for where something that should be final is not: a decision record that is pending
+when a driver begins or aborts, a replay marker whose transaction was ended just now. How a transaction had ended, its
+coordinator knows until the id is used again. So this comes *before* a driver's id is taken over; if it fails, so does
+what wanted to take over, and the next one finds everything as it was. What older drivers have open is aborted first,
+as taking over would, since only what has ended can be told to be.
 
-How a transaction of the driver had ended, its coordinator knows until the id is taken over, by a driver that may die
-before it has repaired anything. So that it committed is *noted* first, in a group of its own, with the number of the
-record before it: once the missing record is there, the note is outdated by itself. A note counts more than what the
-coordinator says then, which may be of a repair that was interrupted, and is to be completed.
-
-What is *not* found are the lost markers of a transaction that was aborted (but for a decision's), and of one whose
-group had its marker and whose rows had not. Topics with replicas lose none.
+What is *not* looked for are lost markers of rows alone: of a transaction that was aborted before its marker, or whose
+group has its marker. Topics with replicas lose none.
 """
 
 from __future__ import annotations
@@ -22,73 +17,38 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
-from exacta.client.lost_markers import end_again, partitions_held_open
+from exacta.client.errors import KafkaError
+from exacta.client.lost_markers import write_lost_markers
 from exacta.client.routing import Client
-from exacta.client.transactions import Producer, describe_transaction, end_transaction
+from exacta.client.transactions import Producer, describe_transaction, end_transaction, list_transactions
+from exacta.protocol.errors import ErrorCode
 from exacta.spark.incarnations import incarnation_of
-from exacta.spark.names import QueryNames, shown_ids
-from exacta.spark.query_records import Heads, QueryRecords
+from exacta.spark.names import QueryNames
 
 _log = logging.getLogger("exacta.spark")
 
-_A_MOMENT_MS = 2_000
 
-#: A transaction's state -> whether it is committed, or will be once its id is taken over. Of others nobody knows.
-_COMMITTED = {
-    "Ongoing": False,
-    "PrepareAbort": False,
-    "CompleteAbort": False,
-    "PrepareEpochFence": False,
-    "PrepareCommit": True,
-    "CompleteCommit": True,
-}
-
-
-def how_it_ended(client: Client, records: QueryRecords, names: QueryNames, heads: Heads) -> bool | None:
-    """Return whether the driver's last transaction is committed, or will be; None where it is not missed, or not known.
-
-    To be asked before the driver's id is taken over.
-    """
-    if not heads.pending:
-        return None
-    state = describe_transaction(client, names.driver)
-    if state is None:
-        return None
-    if records.noted_as_committed(heads, state.producer_id):
-        if state.is_open:  # a repair that was interrupted; taking the id over would abort it
-            end_transaction(client, incarnation_of(names.driver, state), commit=True)
-        return True
-    committed = _COMMITTED.get(state.state)
-    if committed:
-        records.note_as_committed(heads, state.producer_id)
-    return committed
+def settle(client: Client, names: QueryNames, driver: Producer | None = None) -> None:
+    """Abort what `driver` has open (without: its last incarnation), and have all of the query ended everywhere."""
+    if driver is None:
+        state = describe_transaction(client, names.driver)
+        driver = None if state is None else incarnation_of(names.driver, state)
+    if driver is not None:
+        try:
+            end_transaction(client, driver, commit=False)
+        except KafkaError as error:
+            if not error.fenced and error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
+                raise
+    settle_ended(client, list_transactions(client, names.prefix, states=()))
 
 
-def end_drivers_again(client: Client, records: QueryRecords, driver: Producer, *, commit: bool | None) -> None:
-    """Write the lost markers of a driver's last transaction, after its id was taken over; `commit`: how it ended."""
-    if commit is None:
-        return
-    groups = records.still_pending(list(records.decision_groups()), _A_MOMENT_MS)
-    if groups:
-        _end_again(client, {driver: groups}, commit=commit)
-
-
-def end_tasks_again(client: Client, records: QueryRecords, names: QueryNames, committed: dict[int, Producer]) -> None:
-    """Write the lost markers of tasks' transactions, which their coordinator calls committed."""
-    groups = {names.marker_group(task): producer for task, producer in committed.items()}
-    lost = records.still_pending(groups, _A_MOMENT_MS)
+def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:
+    """Have the transactions of these ids ended everywhere, as far as they are ended at all."""
+    lost = write_lost_markers(client, transactional_ids)
     if lost:
-        _end_again(client, {groups[group]: [group] for group in lost}, commit=True)
-
-
-def _end_again(client: Client, lost: dict[Producer, Collection[str]], *, commit: bool) -> None:
-    held = partitions_held_open(client, {producer.producer_id for producer in lost})
-    for producer, groups in lost.items():
-        end_again(client, producer, groups=groups, partitions=held.get(producer.producer_id, ()), commit=commit)
-    _log.warning(
-        "%s lost the markers of transactions that it had %s (a broker died just then, and without replicas): written "
-        "once more for %s",
-        client.bootstrap,
-        "committed" if commit else "aborted",
-        shown_ids(sorted(producer.transactional_id for producer in lost)),
-    )
+        _log.warning(
+            "%s lost markers of transactions that it had ended (a broker died just then, without replicas): written "
+            "for %s",
+            client.bootstrap,
+            ", ".join(f"{each} ({state.state})" for each, state in sorted(lost.items())),
+        )

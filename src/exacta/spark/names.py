@@ -60,11 +60,6 @@ class QueryNames:
         """The group whose offset is the last decided batch; a long record goes on in further groups."""
         return f"{self.name}-manifest" if piece == 0 else f"{self.name}-manifest-{piece}"
 
-    @property
-    def note_group(self) -> str:
-        """The group with the note that a decision is committed whose marker is lost; there is no piece 0."""
-        return f"{self.name}-manifest-0"
-
     def is_group(self, group: str) -> bool:
         """Whether this is a group of this query."""
         return self._group.fullmatch(group) is not None

@@ -42,7 +42,7 @@ from exacta.spark import at_once
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.incarnations import Sweeper, first_not_open, supersede, take_over
-from exacta.spark.lost_markers import end_drivers_again, end_tasks_again, how_it_ended
+from exacta.spark.lost_markers import settle, settle_ended
 from exacta.spark.messages import Prepared, TaskResult, Written
 from exacta.spark.names import QueryNames, shown_ids
 from exacta.spark.query_records import Heads, QueryRecords
@@ -106,9 +106,9 @@ class SinkDriver:
         Raises `CopiedCheckpoint`, `HalfCommitted`, `SinkError`, and what the client raises.
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
-        committed = how_it_ended(self._client, self.records, self._names, self._check_identity())
+        if self._check_identity().pending:
+            settle(self._client, self._names)
         driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
-        end_drivers_again(self._client, self.records, driver, commit=committed)
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
             self._check_origin(decision.query_id, decision.location, decision.batch_id)
@@ -206,7 +206,8 @@ class SinkDriver:
         open_ones = [entry for entry in decision.entries if entry.task not in committed]
         refused = self.end_all(open_ones) if open_ones else []
         ended = {entry.task: self._producer_of(entry) for entry in open_ones if entry not in refused}
-        end_tasks_again(self._client, self.records, self._names, ended)
+        if pending := self.records.pending_markers(ended) if ended else []:
+            settle_ended(self._client, [ended[task].transactional_id for task in pending])
         self.sweep(driver)
         return frozenset(
             entry.task for entry in refused if not self.records.marker_reached(entry.task, decision.batch_id)
@@ -360,11 +361,11 @@ class SinkDriver:
             return
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
-        committed = how_it_ended(self._client, self.records, self._names, self.records.heads())
+        if self.records.heads().pending:
+            settle(self._client, self._names, driver)
         driver = supersede(self._client, driver, transaction_timeout_ms=self._transaction_timeout_ms)
         if driver is None:
             return
-        end_drivers_again(self._client, self.records, driver, commit=committed)
         decision = self.records.decision()
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])

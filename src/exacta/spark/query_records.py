@@ -6,13 +6,11 @@ record says is `decision.py`'s; what follows from it is `protocol.py`'s.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from itertools import count
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from exacta.client.deadline import Backoff, Deadline
-from exacta.client.errors import DeadlineExceeded, KafkaError
-from exacta.client.group_offsets import commit_offsets
+from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     CommittedOffset,
@@ -27,8 +25,6 @@ from exacta.protocol.errors import ErrorCode
 from exacta.spark import decision as record
 from exacta.spark.decision import Decision
 from exacta.spark.names import QueryNames
-
-_PENDING = CommittedOffset(-1, "")
 
 
 class Heads(NamedTuple):
@@ -54,6 +50,10 @@ class QueryRecords:
             if self._at not in found:
                 # Asked for all partitions, Apache Kafka says nothing of one whose first offset is pending.
                 fetch_offset(self._client, group, self._at, stable=True)
+            elif (pieces := record.pieces_of(found[self._at].metadata)) > 1:
+                further = [self._names.decision_group(piece) for piece in range(1, pieces)]
+                stable = fetch_stable_offsets(self._client, further, self._at)
+                return Heads(found, pending=len(stable) < len(further))
         except KafkaError as error:
             if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
                 raise
@@ -82,42 +82,11 @@ class QueryRecords:
             group = self._names.decision_group(piece)
             commit_offset(self._client, driver, group, self._at, CommittedOffset(decision.batch_id, text))
 
-    def note_as_committed(self, heads: Heads, producer_id: int) -> None:
-        """Note that the record behind the one in `heads`, pending by this producer id, is committed."""
-        commit_offsets(
-            self._client, self._names.note_group, {self._at: self._number_behind(heads)}, note=str(producer_id)
-        )
-
-    def noted_as_committed(self, heads: Heads, producer_id: int) -> bool:
-        """Return whether that was noted."""
-        note = fetch_offset(self._client, self._names.note_group, self._at, stable=False)
-        return note == CommittedOffset(self._number_behind(heads), str(producer_id))
-
-    def _number_behind(self, heads: Heads) -> int:
-        head = heads.by_partition.get(self._at)
-        return 0 if head is None else head.offset + 1
-
-    def decision_groups(self) -> Iterator[str]:
-        """Yield the groups that hold a piece of the decision record, or will if a transaction commits."""
-        for piece in count():
-            group = self._names.decision_group(piece)
-            if fetch_stable_offsets(self._client, [group], self._at).get(group, _PENDING) is None:
-                return
-            yield group
-
-    def still_pending(self, groups: Collection[str], within_ms: float) -> list[str]:
-        """Return those groups whose offsets a transaction may yet change; waits a while for it to end."""
-        deadline, backoff = self._client.deadline(within_ms), Backoff()
-        left = list(groups)
-        while True:
-            stable = fetch_stable_offsets(self._client, left, self._at)
-            left = [group for group in left if group not in stable]
-            if not left:
-                return []
-            try:
-                backoff.wait(deadline, KafkaError(ErrorCode.UNSTABLE_OFFSET_COMMIT, f"reading group '{left[0]}'"))
-            except DeadlineExceeded:
-                return left
+    def pending_markers(self, tasks: Iterable[int]) -> list[int]:
+        """Return those tasks whose marker a transaction may yet change."""
+        groups = {self._names.marker_group(task): task for task in tasks}
+        stable = fetch_stable_offsets(self._client, list(groups), self._at)
+        return [task for group, task in groups.items() if group not in stable]
 
     def committed_tasks(self, decision: Decision) -> set[int]:
         """Return the tasks of a decision whose marker says, stably, that they are committed."""

@@ -1,6 +1,6 @@
 """A small batch read by the driver: its rows go to Spark with the plan, and no task in Python reads them.
 
-Owns how that is said to Spark. `source.py` decides which batches are small.
+Owns how that is said to Spark, and which batches are small.
 
 Theory of operation. Spark has one way to take rows along with a plan: from its own wrapper around a "simple" stream
 reader. After `partitions` it asks whether the reader is such a wrapper, and if so for the rows (`getCache`), which the
@@ -29,20 +29,30 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1024 * 1024
 
 
-def is_small(options: SourceOptions, ranges: Sequence[Range]) -> bool:
-    """Return whether the driver may read `ranges`, by option `driver.rows`."""
-    return 0 < sum(part.end - part.start for part in ranges) <= options.driver_rows
+class SmallBatches:
+    """Reads what is small enough; after rows that came to too many bytes, fewer are tried."""
 
+    def __init__(self, most_rows: int) -> None:
+        self._most_rows = most_rows
+        self._tried_rows = most_rows
 
-def rows_of(client: Client, options: SourceOptions, schema: Any, ranges: Sequence[Range]) -> list[RecordBatch] | None:
-    """Return the rows of `ranges`; None where they are too many bytes, and tasks shall read them."""
-    from exacta.spark.reading import read_ranges
-
-    found: list[RecordBatch] = []
-    size = 0
-    for batch in read_ranges(client, options, schema, ranges):
-        found.append(batch)
-        size += batch.nbytes
-        if size > _MOST_BYTES:
+    def rows_of(
+        self, client: Client, options: SourceOptions, schema: Any, ranges: Sequence[Range]
+    ) -> list[RecordBatch] | None:
+        """Return the rows of `ranges`; None where tasks shall read them."""
+        offsets = sum(part.end - part.start for part in ranges)
+        if not 0 < offsets <= self._tried_rows:
             return None
-    return found
+        found: list[RecordBatch] = []
+        size = 0
+        from exacta.spark.reading import read_ranges
+
+        for batch in read_ranges(client, options, schema, ranges):
+            found.append(batch)
+            size += batch.nbytes
+            if size > _MOST_BYTES:
+                self._tried_rows = offsets // 2
+                return None
+        if size < _MOST_BYTES // 4:
+            self._tried_rows = min(self._most_rows, max(1, self._tried_rows) * 2)
+        return found

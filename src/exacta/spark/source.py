@@ -31,7 +31,7 @@ from exacta.client.errors import ClientError, DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.topics import EARLIEST, LATEST, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
-from exacta.spark import planning, rows_at_hand
+from exacta.spark import planning
 from exacta.spark.bell import Bell
 from exacta.spark.bounds import isolation_level, starting_positions
 from exacta.spark.connect import client_of
@@ -39,6 +39,7 @@ from exacta.spark.explained import explained, explaining
 from exacta.spark.group import GroupOffsets
 from exacta.spark.options import OptionError, SourceOptions
 from exacta.spark.planning import Positions, Range
+from exacta.spark.rows_at_hand import SmallBatches
 from exacta.spark.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._target: Positions | None = None
         self._target_unchecked = False
         self._seen: Positions | None = None
+        self._small_batches = SmallBatches(options.driver_rows)
         self._rows: list[RecordBatch] = []
         self._bell: Bell | None = None
         self._asked_in_vain_at_s = float("-inf")
@@ -161,13 +163,12 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
         ranges = planning.ranges(begin, finish, first, ids)
-        if rows_at_hand.is_small(self.options, ranges):
-            rows = rows_at_hand.rows_of(self._client(), self.options, self._schema, ranges)
-            if rows is not None:
-                self._rows = rows
-                self.__class__ = _ReaderWithRows
-                return [RangePartition(ranges)]
-        return range_partitions(self.options, ranges)
+        rows = self._small_batches.rows_of(self._client(), self.options, self._schema, ranges)
+        if rows is None:
+            return range_partitions(self.options, ranges)
+        self._rows = rows
+        self.__class__ = _ReaderWithRows
+        return [RangePartition(ranges)]
 
     def commit(self, end: Stored) -> None:
         """Tell the group of option `commit.group.id`; the query itself relies on its checkpoint."""
