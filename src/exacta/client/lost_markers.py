@@ -58,7 +58,7 @@ def write_lost_markers(
     CLUSTER_AUTHORIZATION_FAILED where the user may not write markers (ClusterAction).
     """
     deadline = deadline or client.deadline()
-    before = _when_ended(client, transactional_ids, deadline)
+    before = once_ended(client, transactional_ids, deadline)
     held = held_open(client, {state.producer_id for state in before.values()}, deadline)
     if not held:
         return {}
@@ -68,6 +68,19 @@ def write_lost_markers(
     for state in lost.values():
         _write(client, state, held[state.producer_id], deadline)
     return lost
+
+
+def once_ended(
+    client: Client, transactional_ids: Collection[str], deadline: Deadline | None = None
+) -> dict[str, TransactionDescription]:
+    """Return the ids whose last transaction has ended, once those that are being ended have."""
+    deadline, backoff = deadline or client.deadline(), Backoff()
+    while True:
+        states = describe_transactions(client, list(transactional_ids), deadline)
+        ending = [each for each, state in states.items() if state is not None and state.state in _ENDING]
+        if not ending:
+            return {each: state for each, state in states.items() if state is not None and state.state in _COMPLETE}
+        backoff.wait(deadline, ClientError(f"the transaction of '{ending[0]}' is being ended"))
 
 
 def held_open(
@@ -119,19 +132,6 @@ def _answers(reply: Any) -> Iterator[tuple[TopicPartition, int, list[ProducerSta
                 partition.error_code,
                 partition.active_producers,
             )
-
-
-def _when_ended(
-    client: Client, transactional_ids: Collection[str], deadline: Deadline
-) -> dict[str, TransactionDescription]:
-    """Return the ids whose last transaction has ended, once those that are being ended have."""
-    backoff = Backoff()
-    while True:
-        states = describe_transactions(client, list(transactional_ids), deadline)
-        ending = [each for each, state in states.items() if state is not None and state.state in _ENDING]
-        if not ending:
-            return {each: state for each, state in states.items() if state is not None and state.state in _COMPLETE}
-        backoff.wait(deadline, ClientError(f"the transaction of '{ending[0]}' is being ended"))
 
 
 def _write(client: Client, state: TransactionDescription, held: Collection[HeldOpen], deadline: Deadline) -> None:

@@ -18,18 +18,22 @@ import logging
 from collections.abc import Collection
 
 from exacta.client.errors import KafkaError
-from exacta.client.lost_markers import write_lost_markers
+from exacta.client.lost_markers import once_ended, write_lost_markers
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, describe_transaction, end_transaction, list_transactions
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.incarnations import incarnation_of
 from exacta.spark.names import QueryNames
+from exacta.spark.query_records import QueryRecords
 
 _log = logging.getLogger("exacta.spark")
 
 
-def settle(client: Client, names: QueryNames, driver: Producer | None = None) -> None:
-    """Abort what `driver` has open (without: its last incarnation), and have all of the query ended everywhere."""
+def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Producer | None = None) -> None:
+    """Where a decision is pending, abort what `driver` has open (without: its last incarnation), and end it everywhere.
+
+    Where all is in order, it is only waited until what is being ended has ended.
+    """
     if driver is None:
         state = describe_transaction(client, names.driver)
         driver = None if state is None else incarnation_of(names.driver, state)
@@ -39,7 +43,9 @@ def settle(client: Client, names: QueryNames, driver: Producer | None = None) ->
         except KafkaError as error:
             if not error.fenced and error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
                 raise
-    settle_ended(client, list_transactions(client, names.prefix, states=()))
+    once_ended(client, [names.driver])
+    if records.heads().pending:
+        settle_ended(client, list_transactions(client, names.prefix, states=()))
 
 
 def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:

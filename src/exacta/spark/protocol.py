@@ -107,7 +107,7 @@ class SinkDriver:
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
         if self._check_identity().pending:
-            settle(self._client, self._names)
+            settle(self._client, self._names, self.records)
         driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
         decision = self.records.decision()
         if decision is not None:  # it may be younger than what was looked at before
@@ -362,7 +362,7 @@ class SinkDriver:
         # A decision that is still on its way must not arrive behind our back; and a task of this batch that only now
         # begins finds itself outdated.
         if self.records.heads().pending:
-            settle(self._client, self._names, driver)
+            settle(self._client, self._names, self.records, driver)
         driver = supersede(self._client, driver, transaction_timeout_ms=self._transaction_timeout_ms)
         if driver is None:
             return
