@@ -115,8 +115,8 @@ def test_a_broker_that_is_killed_while_the_query_runs(spark, tmp_path):
         rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=300).select("key", "value")
         query = writing(rows, bootstrap, tmp_path / "checkpoint", topic=sink).start()
         crashes = 0
-        while not query.awaitTermination(1):
-            # Only while the query gets on: each crash meets another step of it.
+        while not query.awaitTermination(0.02):
+            # Only while the query gets on: each crash meets another step of it. Its batches take a tenth of a second.
             if query.recentProgress and crashes < 4:
                 broker.restart_killed()
                 crashes += 1

@@ -118,6 +118,10 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
 
 
+#: More than the tests before this one have begun in the same virtual machine, which numbers them.
+STREAMS = 250
+
+
 def forget_rows_at_hand(spark):
     """Take from Spark's driver the rows that came along with plans; return how many batches had some."""
     storage, scheduler = spark._jvm.org.apache.spark.storage, spark._jsc.sc().dagScheduler()
@@ -125,7 +129,7 @@ def forget_rows_at_hand(spark):
     field = scheduler.getClass().getDeclaredField("blockManagerMaster")
     field.setAccessible(True)
     master = field.get(scheduler)
-    blocks = [storage.PythonStreamBlockId(stream, block) for stream in range(20) for block in range(5)]
+    blocks = [storage.PythonStreamBlockId(stream, block) for stream in range(STREAMS) for block in range(1, 5)]
     found = [block for block in blocks if master.getLocations(block).nonEmpty()]
     for block in found:
         master.removeBlock(block)
