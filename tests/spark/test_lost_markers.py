@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import pytest
 
-from exacta.client.routing import Client
 from exacta.client.transactions import end_transactions
 from exacta.spark import lost_markers
 from exacta.spark.cleaning import clean
@@ -29,10 +28,8 @@ def broker(tmp_path):
 
 @pytest.fixture
 def query(broker):
-    with Client(broker.bootstrap) as client:
-        made = Query(broker.bootstrap)
-        made.client.close()
-        made.client = client
+    made = Query(broker.bootstrap)
+    with made.client:
         yield made
 
 

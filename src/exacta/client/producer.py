@@ -62,7 +62,6 @@ class _Partition:
         "added",
         "batches",
         "builder",
-        "builder_bytes",
         "in_flight",
         "name",
         "opened",
@@ -73,13 +72,17 @@ class _Partition:
     def __init__(self, name: TopicPartition) -> None:
         self.name = name
         self.builder: BatchBuilder | None = None
-        self.builder_bytes = 0  # when it was last measured
         self.sequence = 0  # of the next builder
         self.batches: deque[_Batch] = deque()  # in order of sequence; the first `in_flight` of them are on their way
         self.in_flight = 0
         self.added = False  # to the transaction
         self.opened = False  # the broker has taken a batch since the last trouble
         self.retrying = False  # something in flight failed: send nothing until all in flight is settled
+
+    @property
+    def builder_size(self) -> int:
+        """Bytes in the builder, before compression."""
+        return 0 if self.builder is None else self.builder.size
 
 
 class IdempotentProducer:
@@ -131,13 +134,14 @@ class IdempotentProducer:
             queue.builder = BatchBuilder(
                 self._producer, queue.sequence, compression=self._compression, most_bytes=self._batch_size_bytes
             )
+            self._builder_bytes += queue.builder.size
+        before = queue.builder.size
         queue.builder.add(records, timestamp_ms)
+        self._builder_bytes += queue.builder.size - before
         if records.left:
             self._end_batch(queue)
             self._pump(most_held_bytes=self._memory_bytes)
             return False
-        self._builder_bytes += queue.builder.size - queue.builder_bytes
-        queue.builder_bytes = queue.builder.size
         if self._builder_bytes > self._memory_bytes // 2:
             self._end_largest_batches()
             self._pump(most_held_bytes=self._memory_bytes)
@@ -157,19 +161,18 @@ class IdempotentProducer:
         self._sent.clear()
 
     def _end_batch(self, queue: _Partition) -> None:
-        if queue.builder is None or not queue.builder.count:
+        if queue.builder is None:
             return
         batch = _Batch(queue.builder.build())
         queue.batches.append(batch)
         self._batch_bytes += len(batch.records)
-        self._builder_bytes -= queue.builder_bytes
-        queue.builder_bytes = 0
+        self._builder_bytes -= queue.builder.size
         queue.sequence = (queue.sequence + queue.builder.count) % _SEQUENCE_MODULUS
         queue.builder = None
 
     def _end_largest_batches(self) -> None:
         """End the largest builders, until the others take a quarter of the memory: so it is not soon done again."""
-        for queue in sorted(self._partitions.values(), key=lambda each: each.builder_bytes, reverse=True):
+        for queue in sorted(self._partitions.values(), key=lambda each: each.builder_size, reverse=True):
             if self._builder_bytes <= self._memory_bytes // 4:
                 break
             self._end_batch(queue)

@@ -216,12 +216,17 @@ def data_batch(
         base_sequence,
         count,
     )
-    crc, size = crc32c.crc32c(covered), HEADER_SIZE
-    for part in records:
+    return _sealed((covered, *records), base_offset=0, partition_leader_epoch=-1)
+
+
+def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int) -> bytes:
+    """Return a batch of what its checksum covers: with what comes before."""
+    crc, length = 0, _CRC_START - _LENGTH_OFFSET
+    for part in covered:
         crc = crc32c.crc32c(part, crc)
-        size += len(part)
-    head = _PREFIX.pack(0, size - _LENGTH_OFFSET, -1) + struct.pack(">bI", MAGIC, crc)
-    return b"".join((head, covered, *records))
+        length += len(part)
+    head = _PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc)
+    return b"".join((head, *covered))
 
 
 _MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")
@@ -263,6 +268,4 @@ def control_batch(
         coordinator_epoch,
         0,  # headers
     )
-    length = len(covered) + _CRC_START - _LENGTH_OFFSET
-    crc = crc32c.crc32c(covered)
-    return _PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc) + covered
+    return _sealed((covered,), base_offset=base_offset, partition_leader_epoch=partition_leader_epoch)

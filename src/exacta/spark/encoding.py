@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from exacta.protocol.primitives import uvarint
 from exacta.protocol.records import HEADER_SIZE
 from exacta.protocol.schema import Buffer
 
@@ -179,10 +180,4 @@ def _encoded(headers: Sequence[Header]) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    left = _zigzag(number)
-    encoded = bytearray()
-    while left > 0x7F:
-        encoded.append(left & 0x7F | 0x80)
-        left >>= 7
-    encoded.append(left)
-    return bytes(encoded)
+    return uvarint(_zigzag(number))

@@ -43,10 +43,10 @@ class SmallBatches:
         offsets = sum(part.end - part.start for part in ranges)
         if not 0 < offsets <= self._tried_rows:
             return None
-        found: list[RecordBatch] = []
-        size = 0
         from exacta.spark.reading import read_ranges
 
+        found: list[RecordBatch] = []
+        size = 0
         for batch in read_ranges(client, options, schema, ranges):
             found.append(batch)
             size += batch.nbytes
@@ -54,5 +54,5 @@ class SmallBatches:
                 self._tried_rows = offsets // 2
                 return None
         if size < _MOST_BYTES // 4:
-            self._tried_rows = min(self._most_rows, max(1, self._tried_rows) * 2)
+            self._tried_rows = min(self._most_rows, self._tried_rows * 2)
         return found
