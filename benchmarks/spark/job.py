@@ -35,13 +35,14 @@ DRIVER_ROWS = 1_000
 BULK_TITLES = ("topic to topic", "source alone")
 WARM_UPS = 2
 """Times that a bulk query runs before it is timed."""
-BY_TASKS, BY_DRIVER, BY_NOBODY = "tasks", "driver", "nobody"
+BY_TASKS, BY_DRIVER, COLLECTED, BY_NOBODY = "tasks", "driver", "collected", "nobody"
 SMALL_TITLES = {
     BY_TASKS: "small batch, by tasks",
     BY_DRIVER: "small batch, by the driver",
+    COLLECTED: "small batch, collected only",
     BY_NOBODY: "small batch, read only",
 }
-"""Who writes -> the case's name in the report."""
+"""Who writes, or what is done instead -> the case's name in the report."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +119,12 @@ class Queries:
     def small(self) -> list[Figure]:
         """Read and write small batches, one after the other."""
         case = SMALL_TITLES[self._turn.writer]
-        writers = {BY_TASKS: self._to_topic, BY_DRIVER: self._by_driver, BY_NOBODY: self._to_nothing}
+        writers = {
+            BY_TASKS: self._to_topic,
+            BY_DRIVER: self._by_driver,
+            COLLECTED: self._to_driver,
+            BY_NOBODY: self._to_nothing,
+        }
         write = writers[self._turn.writer]
         self._run(self._turn.warm_up, write)
         progress = self._run(self._turn.input, write)
@@ -187,6 +193,10 @@ class Queries:
                 raise ValueError(f"the driver was to write batch {batch_id} alone: {written}")
 
         return _upper(rows).writeStream.foreachBatch(by_driver)
+
+    def _to_driver(self, rows: Any) -> Any:
+        """Send the driver the rows, and leave it at that: what `_by_driver` would take if it wrote in no time."""
+        return _upper(rows).writeStream.foreachBatch(lambda batch, batch_id: batch.toArrow())
 
     def _usage(self) -> tuple[Usage | None, Usage | None]:
         return usage(self._spark_process), usage(self._broker) if self._broker is not None else None

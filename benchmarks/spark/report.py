@@ -31,7 +31,8 @@ def markdown(results: Results, circumstances: Circumstances[Scale]) -> str:
         '`.schema("key binary, value binary")` that no other columns are needed\n'
         f"- *small batch*: {SMALL_ROWS} rows of 100 B in {SMALL_PARTITIONS} partitions, `processingTime=0`, "
         f"{scale.small_batches} batches; *by the driver* is `exacta.spark.write` in `foreachBatch`, held against the "
-        "same turns of Spark's own; *read only*: into `noop`\n"
+        "same turns of Spark's own, as is *collected only*: the function calls `toArrow()` and writes nothing; *read "
+        "only*: into `noop`\n"
         f"- before what counts, the same query runs in the same process over {scale.warm_up_rows:,} rows {WARM_UPS} "
         f"times ({scale.warm_up_small_batches} small batches): until then the virtual machine compiles, which takes a "
         "third of the processors; afterwards a reader counts the rows of the output topic",

@@ -46,7 +46,7 @@ def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both_ways_to_w
     once = [
         *[("bulk-100B", ours), ("bulk-100B", theirs), ("bulk-1KB", ours), ("bulk-1KB", theirs)],
         *[("small-tasks", ours), ("small-tasks", theirs), ("small-driver", ours)],
-        *[("small-read", ours), ("small-read", theirs)],
+        *[("small-collect", ours), ("small-read", ours), ("small-read", theirs)],
     ]
     assert turns.taken == once * 2
     for title in SMALL_TITLES.values():
