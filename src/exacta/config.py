@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
+from exacta.core.ids import TransactionVersion
 from exacta.core.state import Limits
 
 _INT_MAX = 2**31 - 1
@@ -50,6 +51,15 @@ class Configuration(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1 << 20, le=_INT_MAX, description="Size at which one file of the journal ends and the next begins."),
     ] = 128 << 20
+    transaction_version: Annotated[
+        int,
+        Meta(
+            ge=int(TransactionVersion.V1),
+            le=int(TransactionVersion.V2),
+            description="Transaction protocol that clients are told to speak (the feature of this name, KIP-890); "
+            "those that know only version 1 go on with that.",
+        ),
+    ] = int(TransactionVersion.V2)
     transaction_max_timeout_ms: Annotated[
         int, Meta(ge=1, le=_INT_MAX, description="Longest transaction time-out that a producer may ask for.")
     ] = 900_000

@@ -3,7 +3,7 @@
 - nothing set: an embedded `exacta.Broker` for the plain scenarios, `exacta serve` where the broker must die;
 - EXACTA_TEST_BROKER=kafka: one Apache Kafka node in both places (Java and Maven; the jars come as `make bench-kafka`
   gets them), so that the scenarios can be held against the reference; EXACTA_TEST_TRANSACTION_VERSION: the level of its
-  feature `transaction.version` (2 unless it is set: KIP-890);
+  feature `transaction.version` (2 unless it is set: KIP-890), also of Exacta;
 - EXACTA_TEST_BOOTSTRAP=HOST:PORT: whatever answers there, for the plain scenarios; those that kill are skipped.
 
 A process is always started again on the same port and data, as a supervisor would.
@@ -127,7 +127,7 @@ def plain_broker(folder: Path) -> Iterator[str]:
     else:
         import exacta
 
-        with exacta.Broker() as embedded:
+        with exacta.Broker(transaction_version=int(TRANSACTION_VERSION)) as embedded:
             yield embedded.bootstrap_servers
 
 
@@ -137,7 +137,7 @@ def _exacta(folder: Path, advertised_port: int | None) -> BrokerProcess:
     command += ["--data", str(folder / "data"), "--listen", f"{HOST}:{port}"]
     if advertised_port is not None:
         command += ["--advertise", f"{HOST}:{advertised_port}"]
-    for setting in BROKER_SETTINGS:
+    for setting in (*BROKER_SETTINGS, f"transaction.version={TRANSACTION_VERSION}"):
         command += ["--set", setting]
     return BrokerProcess(command, port, folder / "log")
 

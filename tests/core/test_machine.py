@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from exacta.core.commands import CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit
-from exacta.core.ids import PartitionId
+from exacta.core.ids import PartitionId, TransactionVersion
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state import Phase
@@ -13,10 +13,11 @@ from tests.core.world import SMALL, Producer, World
 
 partitions = st.integers(0, 1)
 transactional_ids = st.sampled_from(["x", "y"])
+versions = st.sampled_from(TransactionVersion)
 
 
 class CoreMachine(RuleBasedStateMachine):
-    """Clients of version 1, zombies among them (every producer ever made stays in the bundle), time, crashes."""
+    """Clients of both versions, zombies among them (every producer ever made stays in the bundle), time, crashes."""
 
     producers = Bundle("producers")
 
@@ -26,9 +27,18 @@ class CoreMachine(RuleBasedStateMachine):
         self.world.topic()
         self.stable: dict[PartitionId, int] = {}
 
-    @rule(target=producers, transactional_id=st.none() | transactional_ids, timeout_ms=st.sampled_from([50, 1000]))
-    def start(self, transactional_id: str | None, timeout_ms: int) -> Producer:
-        return self.world.producer(transactional_id, timeout_ms)
+    @rule(
+        target=producers,
+        transactional_id=st.none() | transactional_ids,
+        timeout_ms=st.sampled_from([50, 1000]),
+        version=versions,
+    )
+    def start(self, transactional_id: str | None, timeout_ms: int, version: TransactionVersion) -> Producer:
+        return self.world.producer(transactional_id, timeout_ms, version)
+
+    @rule(producer=producers, version=versions)
+    def change_version(self, producer: Producer, version: TransactionVersion) -> None:
+        producer.version = version
 
     @rule(producer=producers)
     def init_again(self, producer: Producer) -> None:
@@ -51,7 +61,8 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(producer=producers, offset=st.integers(0, 9), partition=partitions)
     def offsets(self, producer: Producer, offset: int, partition: int) -> None:
         if producer.transactional_id is not None:
-            producer.add_group()
+            if producer.version is TransactionVersion.V1:
+                producer.add_group()
             producer.commit_offsets(offset, partition=partition)
 
     @rule(offset=st.integers(0, 9))
@@ -59,10 +70,10 @@ class CoreMachine(RuleBasedStateMachine):
         offsets = (OffsetToCommit(topic="t", partition=0, offset=offset),)
         self.world.send(CommitOffsets(group_id="g", offsets=offsets))
 
-    @rule(producer=producers, commit=st.booleans())
-    def end(self, producer: Producer, commit: bool) -> None:
+    @rule(producer=producers, commit=st.booleans(), answered=st.booleans())
+    def end(self, producer: Producer, commit: bool, answered: bool) -> None:
         if producer.transactional_id is not None:
-            producer.end(commit=commit)
+            producer.end(commit=commit, adopts=answered)
 
     @rule(chosen=st.lists(producers, max_size=3), commit=st.booleans(), partitions=st.sets(partitions))
     def end_all(self, chosen: list[Producer], commit: bool, partitions: set[int]) -> None:

@@ -16,10 +16,10 @@ from exacta.core.commands import (
 )
 from exacta.core.decide import decide, timers_after_recovery
 from exacta.core.events import Event, decode_event, encode_event
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
-from exacta.core.replies import Appended, ProducerBound
+from exacta.core.replies import Appended, ProducerBound, TransactionEnded
 from exacta.core.snapshot import after_recovery
 from exacta.core.state import Limits, State
 from exacta.engine.durability import WAITS
@@ -93,10 +93,15 @@ class World:
     def topic(self, name: str = "t", partition_count: int = 2) -> None:
         self.send(CreateTopic(topic=name, topic_id=b"0" * 16, partition_count=partition_count))
 
-    def producer(self, transactional_id: str | None = "x", timeout_ms: int = 1000) -> "Producer":
+    def producer(
+        self,
+        transactional_id: str | None = "x",
+        timeout_ms: int = 1000,
+        version: TransactionVersion = TransactionVersion.V1,
+    ) -> "Producer":
         bound = self.send(InitProducerId(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms))
         assert isinstance(bound, ProducerBound), bound
-        return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch)
+        return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch, version)
 
     def end_all(self, *producers: "Producer", commit: bool, partitions: tuple[tuple[str, int], ...] = ()) -> object:
         """End the producers' transactions in one step; each names `partitions`."""
@@ -108,12 +113,18 @@ class Producer:
     """One client's view: its id, its epoch, its sequences."""
 
     def __init__(
-        self, world: World, transactional_id: str | None, producer_id: ProducerId, epoch: ProducerEpoch
+        self,
+        world: World,
+        transactional_id: str | None,
+        producer_id: ProducerId,
+        epoch: ProducerEpoch,
+        version: TransactionVersion = TransactionVersion.V1,
     ) -> None:
         self.world = world
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         self.epoch = epoch
+        self.version = version
         self.sequences: dict[tuple[str, int], int] = {}
 
     def _who(self) -> dict[str, object]:
@@ -141,6 +152,7 @@ class Producer:
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
                 base_sequence=base,
+                version=self.version,
             )
         )
         if isinstance(reply, Appended) and sequence is None:
@@ -156,12 +168,22 @@ class Producer:
         offsets = (OffsetToCommit(topic="t", partition=partition, offset=offset),)
         return self.world.send(
             CommitTransactionalOffsets(
-                **self._who(), group_id=group_id, offsets=offsets, member_id=member_id, generation=generation
+                **self._who(),
+                group_id=group_id,
+                offsets=offsets,
+                member_id=member_id,
+                generation=generation,
+                version=self.version,
             )
         )
 
-    def end(self, *, commit: bool) -> object:
-        return self.world.send(EndTransaction(**self._who(), commit=commit))
+    def end(self, *, commit: bool, adopts: bool = True) -> object:
+        """EndTxn; a client of version 2 adopts the pair in the answer, unless the answer gets lost."""
+        reply = self.world.send(EndTransaction(**self._who(), commit=commit, version=self.version))
+        if isinstance(reply, TransactionEnded) and self.version is TransactionVersion.V2 and adopts:
+            self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
+            self.sequences.clear()
+        return reply
 
     def to_end(self, *partitions: tuple[str, int]) -> TransactionToEnd:
         """Name this producer's transaction, in a set of some to end together."""

@@ -14,7 +14,7 @@ from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k03_metadata import MetadataRequest
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
-from tests.kafka.wire import Wire, batch
+from tests.kafka.wire import Wire, batch, front
 
 NEEDED = {
     # What librdkafka 2.16, aiokafka 0.14, kafka-python 3 and Java 3.9 and 4.x (KIP-896) can speak at the lowest.
@@ -50,15 +50,25 @@ def test_clients_find_a_common_version(key: ApiKey, lowest: int) -> None:
     assert HANDLERS[key].advertised_min_version <= lowest <= HANDLERS[key].max_version
 
 
-@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("version", range(5))
 def test_answer(wire: Wire, version: int) -> None:
     response = wire.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), version)
     assert response.error_code == ErrorCode.NONE
     served = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
     assert set(served) == set(HANDLERS)
-    assert served[ApiKey.PRODUCE] == (0, 11)
-    assert served[ApiKey.END_TXN] == (0, 4)
-    if version == 3:
+    assert served[ApiKey.PRODUCE] == (0, 12)
+    assert served[ApiKey.END_TXN] == (0, 5)
+    if version >= 3:
+        [feature] = response.finalized_features
+        assert (feature.name, feature.max_version_level) == ("transaction.version", 2)
+        [feature] = response.supported_features
+        lowest = 0 if version >= 4 else 1  # clients up to 3.8 refuse a feature whose levels begin at 0
+        assert (feature.name, feature.min_version, feature.max_version) == ("transaction.version", lowest, 2)
+
+
+def test_a_broker_may_tell_its_clients_to_speak_version_1() -> None:
+    with front(transaction_version=1) as broker:
+        response = broker.connect().ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
         [feature] = response.finalized_features
         assert (feature.name, feature.max_version_level) == ("transaction.version", 1)
 

@@ -61,11 +61,11 @@ def _check_producer(
         return Appended(base_offset=repeat, repeated=True)
     before = Extension()
     if held is not None and command.transactional:
-        needed = joined(state, held, partition_id=partition.partition_id, now_ms=now_ms)
+        needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
         if needed is None:
             return Rejection.TRANSACTION_NOT_BEGUN
         before = needed
     elif producer_id in partition.open_transactions:
         return Rejection.INVALID_TRANSACTION_STATE
-    rejection = check_sequence(known, epoch, command.base_sequence, state.limits)
+    rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=command.version)
     return before if rejection is None else rejection

@@ -20,7 +20,7 @@ from exacta.core.events import (
     TransactionEnded,
     TransactionExtended,
 )
-from exacta.core.ids import Offset, PartitionId, ProducerId
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.membership import NOBODY
 from exacta.core.sequence import last_sequence
 from exacta.core.state import (
@@ -78,19 +78,24 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
             event.transactional_id, event.producer_id, event.producer_epoch, event.transaction_timeout_ms
         )
         state.transactionals[event.transactional_id] = held
-    else:
-        state.volatile.transactional_by_producer.pop(held.producer_id, None)
-    held.producer_id = event.producer_id
-    held.producer_epoch = event.producer_epoch
     held.transaction_timeout_ms = event.transaction_timeout_ms
     held.previous_producer_id = event.previous_producer_id
     held.previous_producer_epoch = event.previous_producer_epoch
+    held.bumped_by_end = False
     held.last_update_ms = event.at_ms
     held.phase = Phase.EMPTY
-    state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
-    state.volatile.transactional_by_producer[event.producer_id] = held
+    _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.aborted_nothing.discard(event.transactional_id)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
+
+
+def _hold(state: State, held: Transactional, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+    """Let a transactional id have this pair."""
+    state.volatile.transactional_by_producer.pop(held.producer_id, None)
+    held.producer_id = producer_id
+    held.producer_epoch = producer_epoch
+    state.next_producer_id = ProducerId(max(state.next_producer_id, producer_id + 1))
+    state.volatile.transactional_by_producer[producer_id] = held
 
 
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
@@ -139,6 +144,11 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     held.last_update_ms = event.at_ms
     held.partitions = set()
     held.groups = set()
+    held.bumped_by_end = event.bumps
+    if event.bumps:
+        held.previous_producer_id = event.producer_id
+        held.previous_producer_epoch = event.producer_epoch
+        _hold(state, held, event.next_producer_id, event.next_producer_epoch)
 
 
 def _merge(offsets: OffsetMap, pending: OffsetMap) -> None:

@@ -6,7 +6,15 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_GENERATION, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId, Ticket
+from exacta.core.ids import (
+    NO_GENERATION,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    ProducerEpoch,
+    ProducerId,
+    Ticket,
+    TransactionVersion,
+)
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -63,15 +71,20 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     base_sequence: int = -1
+    version: TransactionVersion = TransactionVersion.V1
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):
-    """Register partitions with the open transaction, beginning one if none is (AddPartitionsToTxn, version 1)."""
+    """Register partitions with the open transaction, beginning one if none is (AddPartitionsToTxn).
+
+    With `verify_only` nothing is registered: it is only told which of them are.
+    """
 
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     partitions: tuple[tuple[str, int], ...]
+    verify_only: bool = False
 
 
 class AddGroup(Command, frozen=True, kw_only=True):
@@ -84,12 +97,13 @@ class AddGroup(Command, frozen=True, kw_only=True):
 
 
 class EndTransaction(Command, frozen=True, kw_only=True):
-    """Commit or abort the transaction that this producer id and epoch name (EndTxn, version 1)."""
+    """Commit or abort the transaction that this producer id and epoch name (EndTxn)."""
 
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     commit: bool
+    version: TransactionVersion = TransactionVersion.V1
 
 
 class TransactionToEnd(Struct, frozen=True, kw_only=True):
@@ -146,6 +160,7 @@ class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
     offsets: tuple[OffsetToCommit, ...]
     member_id: str = ""
     generation: int = NO_GENERATION
+    version: TransactionVersion = TransactionVersion.V1
 
 
 class DeleteGroup(Command, frozen=True, kw_only=True):

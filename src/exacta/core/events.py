@@ -94,6 +94,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8)
     """The transaction ended in all partitions and groups at once (DESIGN D2).
 
     `markers` are the control batches' offsets, one for each partition written to; their bytes are the event's payload.
+    The next pair is what its holder has from now on (version 2, KIP-890); -1: still the one that ended.
     """
 
     transactional_id: str
@@ -102,6 +103,13 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8)
     committed: bool
     markers: tuple[tuple[PartitionId, Offset], ...]
     at_ms: int
+    next_producer_id: ProducerId = NO_PRODUCER_ID
+    next_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+
+    @property
+    def bumps(self) -> bool:
+        """Whether its holder has another pair from now on."""
+        return self.next_producer_id != NO_PRODUCER_ID
 
 
 class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=9):

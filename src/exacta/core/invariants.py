@@ -120,6 +120,8 @@ def writes_belong_to_a_transaction(log: Log) -> Iterator[str]:
                     yield f"3: {event} is not part of a transaction"
             case TransactionEnded():
                 registered.pop(event.transactional_id, None)
+                if event.bumps:
+                    holder[event.next_producer_id] = event.transactional_id
             case _:
                 pass
 
@@ -211,23 +213,27 @@ def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list
 
 def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
     """Invariant 6: epochs only grow, up to the limit; ids have one owner; and old epochs write nothing."""
-    bound: dict[str, ProducerBound] = {}
+    bound: dict[str, tuple[ProducerId, ProducerEpoch]] = {}
     owner: dict[ProducerId, str] = {}
     for event in log:
-        if isinstance(event, ProducerBound):
-            before = bound.get(event.transactional_id)
-            if event.producer_epoch > state.limits.highest_epoch:
-                yield f"6: {event} passes the highest epoch"
-            if owner.setdefault(event.producer_id, event.transactional_id) != event.transactional_id:
-                yield f"6: producer id {event.producer_id} has two owners"
-            pair = (event.producer_id, event.producer_epoch)
-            if before is not None and pair <= (before.producer_id, before.producer_epoch):
-                yield f"6: {event} does not fence {before}"
-            bound[event.transactional_id] = event
-        elif isinstance(event, BatchAppended | TransactionEnded) and event.producer_id in owner:
+        if isinstance(event, BatchAppended | TransactionEnded) and event.producer_id in owner:
             current = bound[owner[event.producer_id]]
-            if (event.producer_id, event.producer_epoch) != (current.producer_id, current.producer_epoch):
+            if (event.producer_id, event.producer_epoch) != current:
                 yield f"6: {event} was accepted although {current} is current"
+        if isinstance(event, ProducerBound):
+            pair = (event.producer_id, event.producer_epoch)
+        elif isinstance(event, TransactionEnded) and event.bumps:
+            pair = (event.next_producer_id, event.next_producer_epoch)
+        else:
+            continue
+        if pair[1] > state.limits.highest_epoch:
+            yield f"6: {event} passes the highest epoch"
+        if owner.setdefault(pair[0], event.transactional_id) != event.transactional_id:
+            yield f"6: producer id {pair[0]} has two owners"
+        before = bound.get(event.transactional_id)
+        if before is not None and pair <= before:
+            yield f"6: {event} does not fence {before}"
+        bound[event.transactional_id] = pair
 
 
 def open_transactions_can_end(state: State, log: Log) -> Iterator[str]:

@@ -34,7 +34,7 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     )
     if rejection is not None:
         return Outcome(reply=rejection)
-    before = joined(state, held, group_id=command.group_id, now_ms=now_ms)
+    before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
     if before is None:
         return Outcome(reply=Rejection.TRANSACTION_NOT_BEGUN)
     taken, reply = _check_offsets(state, command.offsets)

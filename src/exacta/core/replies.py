@@ -31,6 +31,12 @@ class ProducerBound(Reply, frozen=True, kw_only=True):
     producer_epoch: ProducerEpoch
 
 
+class PartitionsVerified(Reply, frozen=True, kw_only=True):
+    """Which partitions, in the command's order, are part of the producer's open transaction."""
+
+    registered: tuple[bool, ...]
+
+
 class TransactionEnded(Reply, frozen=True, kw_only=True):
     """The transaction ended as asked; the pair is what the client uses next (changes under KIP-890)."""
 

@@ -4,7 +4,7 @@ Owns the arithmetic of sequences, which wrap at `sequence_modulus`, and the wind
 producer itself is current is the business of `transaction.py`.
 """
 
-from exacta.core.ids import Offset, ProducerEpoch
+from exacta.core.ids import Offset, ProducerEpoch, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.state import Limits, ProducerState
 
@@ -28,14 +28,21 @@ def find_repeat(
 
 
 def check_sequence(
-    known: ProducerState | None, epoch: ProducerEpoch, first_sequence: int, limits: Limits
+    known: ProducerState | None,
+    epoch: ProducerEpoch,
+    first_sequence: int,
+    limits: Limits,
+    *,
+    version: TransactionVersion,
 ) -> Rejection | None:
     """Return why a batch that is no repeat may not come next, or None.
 
-    Without state (a new producer, or one whose state is gone) a version 1 producer may begin anywhere (invariant 1).
+    Without state (a new producer, or one whose state is gone) a version 1 producer may begin anywhere (invariant 1);
+    one of version 2 begins each transaction at 0, so that anything else is late or has lost its beginning.
     """
     if known is None:
-        return None
+        late = version is TransactionVersion.V2 and first_sequence != 0
+        return Rejection.OUT_OF_ORDER_SEQUENCE if late else None
     if epoch < known.producer_epoch:
         return Rejection.INVALID_PRODUCER_EPOCH
     if epoch > known.producer_epoch:

@@ -104,6 +104,7 @@ class Transactional(Struct, array_like=True):
     """A transactional id: who holds it, and its open or last transaction.
 
     The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
+    Where the end of a transaction made the present pair (`bumped_by_end`), it also names the transaction that ended.
     """
 
     transactional_id: str
@@ -117,6 +118,7 @@ class Transactional(Struct, array_like=True):
     last_update_ms: int = -1
     partitions: set[PartitionId] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    bumped_by_end: bool = False
 
     @property
     def deadline_ms(self) -> int:

@@ -1,19 +1,33 @@
-"""The transaction coordinator: who holds a transactional id, and the life of its transaction (version 1 clients).
+"""The transaction coordinator: who holds a transactional id, and the life of its transaction.
 
-    phase \\ input    InitProducerId   AddPartitions,   EndTxn(commit)   EndTxn(abort)     time-out
-                                      AddGroup
-    EMPTY            bump             begin            INVALID_STATE    done              -
-    ONGOING          abort, bump      extend           commit           abort             abort, bump
-    COMPLETE_COMMIT  bump             begin            done             INVALID_STATE *   -
-    COMPLETE_ABORT   bump             begin            INVALID_STATE    done              -
+    phase \\ input    InitProducerId   AddPartitions,   time-out
+                                      AddGroup ***
+    EMPTY            bump             begin            -
+    ONGOING          abort, bump      extend           abort, bump
+    COMPLETE_COMMIT  bump             begin            -
+    COMPLETE_ABORT   bump             begin            -
 
-Before the table every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
+                     version 1                        version 2 (KIP-890)              version 2, the pair before
+    phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
+    EMPTY            INVALID_STATE    done            INVALID_STATE *  abort, bump **  fenced           fenced
+    ONGOING          commit           abort           commit, bump     abort, bump     fenced           fenced
+    COMPLETE_COMMIT  done             INVALID_STATE * INVALID_STATE *  abort, bump **  done             INVALID_STATE
+    COMPLETE_ABORT   INVALID_STATE    done            INVALID_STATE *  abort, bump **  INVALID_STATE    done
+
+Before the tables every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
 and groups (DESIGN D2), so that no phase lies between, and nobody is ever told to wait for one.
+
+In version 2 each end bumps the epoch, so that a pair names one transaction, and a late request finds itself fenced. A
+repeat of EndTxn names the pair before; it is answered as the first time if that pair's transaction ended like this.
 
 * An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
 it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, and an abort of nothing
 succeeds, and gives it up. `may_have_forgotten` says for whom: those that were there at recovery, until they end a
 transaction, abort or initialise again.
+
+** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
+
+*** In version 2 the writes themselves: Produce and TxnOffsetCommit register what they write to (`joined`).
 """
 
 from msgspec import Struct
@@ -27,10 +41,18 @@ from exacta.core.events import (
     TransactionEnded,
     TransactionExtended,
 )
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Offset,
+    PartitionId,
+    ProducerEpoch,
+    ProducerId,
+    TransactionVersion,
+)
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
+from exacta.core.replies import DONE, PartitionsVerified
 from exacta.core.replies import ProducerBound as ProducerBoundReply
 from exacta.core.replies import TransactionEnded as TransactionEndedReply
 from exacta.core.state import Phase, State, Transactional
@@ -62,8 +84,9 @@ def ending(
     commit: bool,
     now_ms: int,
     next_offsets: dict[PartitionId, Offset] | None = None,
+    bump: bool = False,
 ) -> TransactionEnded:
-    """Make the one event that ends the open transaction.
+    """Make the one event that ends the open transaction; with `bump` it also gives its holder the next pair.
 
     Only partitions that were written to get a marker: a lone abort marker confuses readers. `next_offsets` is where
     the markers of several endings in one outcome leave off, and is kept up to date here.
@@ -77,6 +100,9 @@ def ending(
             offset = next_offsets.get(partition_id, partition.next_offset)
             next_offsets[partition_id] = Offset(offset + 1)
             markers.append((partition_id, offset))
+    following = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+    if bump:
+        following = next_pair(state, held.producer_id, held.producer_epoch)
     return TransactionEnded(
         transactional_id=held.transactional_id,
         producer_id=held.producer_id,
@@ -84,6 +110,8 @@ def ending(
         committed=commit,
         markers=tuple(markers),
         at_ms=now_ms,
+        next_producer_id=following[0],
+        next_producer_epoch=following[1],
     )
 
 
@@ -143,10 +171,14 @@ def _bind(
 
 
 def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome:
-    """Register partitions, all or none."""
+    """Register partitions, all or none; or only tell which are registered (KIP-890)."""
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
+    if command.verify_only:
+        found = (state.partition(topic, index) for topic, index in command.partitions)
+        registered = tuple(each is not None and each.partition_id in held.partitions for each in found)
+        return Outcome(reply=PartitionsVerified(registered=registered))
     added: list[PartitionId] = []
     for topic, index in command.partitions:
         partition = state.partition(topic, index)
@@ -181,7 +213,7 @@ def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tu
 
 
 class Extension(Struct, frozen=True):
-    """What registers a partition or group that a crash forgot, to go before the write that needs it."""
+    """What registers a partition or group, to go before the write that needs it."""
 
     events: tuple[Event, ...] = ()
     timers: tuple[Timer, ...] = ()
@@ -190,21 +222,24 @@ class Extension(Struct, frozen=True):
 def joined(
     state: State,
     held: Transactional,
+    version: TransactionVersion,
     *,
     partition_id: PartitionId | None = None,
     group_id: str | None = None,
     now_ms: int,
 ) -> Extension | None:
-    """Return what a write to this partition or group needs first (mostly nothing), or None where it may not be.
+    """Return what a write to this partition or group needs first (often nothing), or None where it may not be.
 
-    Without an open transaction that knows it, only a write whose registration a crash may have forgotten is taken. It
-    cannot be a late one of an ended transaction: requests of before the crash died with their connections, and a repeat
-    was recognised before.
+    In version 2 a write registers what it writes to. In version 1, without an open transaction that knows it, only a
+    write whose registration a crash may have forgotten is taken. It cannot be a late one of an ended transaction: in
+    version 2 that has a lower epoch; requests of before the crash died with their connections, and a repeat was
+    recognised before.
     """
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     if held.phase is Phase.ONGOING and known:
         return Extension()
-    if held.transactional_id not in state.volatile.may_have_forgotten:
+    forgotten = held.transactional_id in state.volatile.may_have_forgotten
+    if version is TransactionVersion.V1 and not forgotten:
         return None
     outcome = _extend(
         held,
@@ -221,10 +256,39 @@ def expiry(held: Transactional, deadline_ms: int) -> Timer:
 
 
 def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
-    """Commit or abort; a repeat gets the same answer (see the table above)."""
+    """Commit or abort; a repeat gets the same answer (see the tables above)."""
+    if command.version is TransactionVersion.V2 and (repeated := _repeat_of_end(state, command)) is not None:
+        return Outcome(reply=repeated)
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
+    if command.version is TransactionVersion.V2:
+        return _end_and_bump(state, held, commit=command.commit, now_ms=now_ms)
+    return _end_keeping_the_epoch(state, held, command, now_ms)
+
+
+def _repeat_of_end(state: State, command: EndTransaction) -> TransactionEndedReply | Rejection | None:
+    """Return the answer to a repeat of the EndTxn that made the present pair, or None where it is none."""
+    held = state.transactionals.get(command.transactional_id)
+    if held is None or not held.bumped_by_end or held.phase is Phase.ONGOING:
+        return None
+    if (command.producer_id, command.producer_epoch) != (held.previous_producer_id, held.previous_producer_epoch):
+        return None
+    if held.phase is not (Phase.COMPLETE_COMMIT if command.commit else Phase.COMPLETE_ABORT):
+        return Rejection.INVALID_TRANSACTION_STATE
+    return TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
+
+
+def _end_and_bump(state: State, held: Transactional, *, commit: bool, now_ms: int) -> Outcome:
+    forgotten = held.transactional_id in state.volatile.may_have_forgotten
+    if commit and held.phase is not Phase.ONGOING and not forgotten:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+    ended = ending(state, held, commit=commit, now_ms=now_ms, bump=True)
+    reply = TransactionEndedReply(producer_id=ended.next_producer_id, producer_epoch=ended.next_producer_epoch)
+    return Outcome(events=(ended,), reply=reply)
+
+
+def _end_keeping_the_epoch(state: State, held: Transactional, command: EndTransaction, now_ms: int) -> Outcome:
     reply = TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
     forgotten = held.transactional_id in state.volatile.may_have_forgotten
     match held.phase:

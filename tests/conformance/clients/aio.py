@@ -238,6 +238,7 @@ class AiokafkaClient(Opened):
     logger = "aiokafka"
     compressions = ("gzip", "snappy", "lz4", "zstd")
     sends_group_metadata = False
+    registers_by_writing = False
     waits_for_stable_offsets = False
 
     def __init__(self) -> None:

@@ -199,6 +199,8 @@ class Client(Protocol):
     """The codecs that the library has without further packages."""
     sends_group_metadata: ClassVar[bool]
     """Whether send_offsets names member and generation (KIP-447)."""
+    registers_by_writing: ClassVar[bool]
+    """Whether it leaves it to its writes to register partitions and groups (version 2 of transactions, KIP-890)."""
     waits_for_stable_offsets: ClassVar[bool]
     """Whether a read_committed consumer asks for stable offsets only (OffsetFetch with require_stable)."""
 

@@ -159,6 +159,7 @@ class KafkaPythonClient(Opened):
     logger = "kafka"
     compressions = ("gzip",)
     sends_group_metadata = True
+    registers_by_writing = False
     waits_for_stable_offsets = True
 
     def producer(

@@ -215,6 +215,7 @@ class LibrdkafkaClient(Opened):
     logger = "confluent_kafka"
     compressions = ("gzip", "snappy", "lz4", "zstd")
     sends_group_metadata = True
+    registers_by_writing = False
     waits_for_stable_offsets = True
 
     def producer(

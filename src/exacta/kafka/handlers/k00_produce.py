@@ -3,7 +3,7 @@
 import struct
 
 from exacta.core.commands import AppendBatch, Command
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
@@ -27,7 +27,9 @@ from exacta.protocol.records import CorruptBatch, validate_batch
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
-MAX_VERSION = 11
+MAX_VERSION = 12  # 13 names topics by their ids (KIP-516)
+REGISTERS_SINCE = 12
+"""A transactional write registers its partition with the transaction (KIP-890)."""
 ADVERTISED_MIN_VERSION = 0
 """librdkafka takes a broker that does not advertise version 0 for one of before 0.8, and speaks accordingly."""
 
@@ -57,7 +59,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
             partitions.append(answer)
             try:
-                command = _command(request, topic.name, data, limit)
+                command = _command(request, topic.name, data, limit, context.version)
             except _Refused as refused:
                 answer.error_code = refused.code
                 answer.error_message = str(refused)
@@ -79,7 +81,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
         _finish(request, response, context, reply)
 
 
-def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, limit: int) -> AppendBatch:
+def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, limit: int, version: int) -> AppendBatch:
     if request.acks not in VALID_ACKS:
         raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
     records = data.records
@@ -108,6 +110,7 @@ def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, li
         producer_id=ProducerId(header.producer_id),
         producer_epoch=ProducerEpoch(header.producer_epoch),
         base_sequence=header.base_sequence,
+        version=TransactionVersion.V2 if header.transactional and version >= REGISTERS_SINCE else TransactionVersion.V1,
     )
 
 

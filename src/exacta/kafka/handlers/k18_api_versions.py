@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
@@ -19,11 +20,11 @@ from exacta.protocol.schema import Buffer
 
 KEY = ApiKey.API_VERSIONS
 MIN_VERSION = 0
-MAX_VERSION = 3
+MAX_VERSION = 4
 
 TRANSACTION_VERSION = "transaction.version"
-TRANSACTION_VERSION_LEVEL = 1
-"""KIP-890's level 2 changes the protocol of every client that sees it here; it comes whole or not at all."""
+LEVEL_0_SINCE = 4
+"""Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
 
 
 @cache
@@ -43,28 +44,25 @@ def _response(code: ErrorCode) -> ApiVersionsResponse:
             ApiVersion(api_key=key, min_version=min_version, max_version=max_version)
             for key, min_version, max_version in _served()
         ],
-        # KIP-584. Level 0 cannot be told in this version: clients up to 3.8 refuse a range that begins there.
-        supported_features=[
-            SupportedFeatureKey(
-                name=TRANSACTION_VERSION,
-                min_version=TRANSACTION_VERSION_LEVEL,
-                max_version=TRANSACTION_VERSION_LEVEL,
-            )
-        ],
-        finalized_features_epoch=0,
-        finalized_features=[
-            FinalizedFeatureKey(
-                name=TRANSACTION_VERSION,
-                max_version_level=TRANSACTION_VERSION_LEVEL,
-                min_version_level=TRANSACTION_VERSION_LEVEL,
-            )
-        ],
     )
 
 
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer at once."""
-    reply(_response(ErrorCode.NONE))
+    """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
+    response = _response(ErrorCode.NONE)
+    level = broker.configuration.transaction_version
+    response.supported_features = [
+        SupportedFeatureKey(
+            name=TRANSACTION_VERSION,
+            min_version=0 if context.version >= LEVEL_0_SINCE else 1,
+            max_version=max(TransactionVersion),
+        )
+    ]
+    response.finalized_features_epoch = 0
+    response.finalized_features = [
+        FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
+    ]
+    reply(response)
 
 
 def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer]:

@@ -1,8 +1,13 @@
-"""AddPartitionsToTxn: register partitions, all or none; begins the transaction."""
+"""AddPartitionsToTxn: register partitions, all or none; begins the transaction.
+
+From version 4 on it is for brokers among themselves (KIP-890): several transactions in one request, each to be extended
+or only looked at. One broker never sends it; tools may.
+"""
 
 from exacta.core.commands import AddPartitions
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
+from exacta.core.replies import PartitionsVerified
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -14,50 +19,95 @@ from exacta.protocol.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
 )
 
 KEY = ApiKey.ADD_PARTITIONS_TO_TXN
 MIN_VERSION = 0
-MAX_VERSION = 3  # 4 and above are for brokers among themselves (KIP-890)
+MAX_VERSION = 5
+SEVERAL_SINCE = 4
+
+TopicPartition = tuple[str, int]
 
 
 def handle(broker: BrokerContext, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
-    """Register; an unknown partition refuses all, and the others are told that they were not tried."""
-    topics = request.v3_and_below_topics
-    partitions = tuple((topic.name, partition) for topic in topics for partition in topic.partitions)
+    """Register; an unknown partition refuses its whole transaction, and its others were not tried."""
+    transactions = request.transactions
+    if context.version < SEVERAL_SINCE:
+        transactions = [
+            AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    commands = [_command(transaction) for transaction in transactions]
 
-    def done(answer: Answer) -> None:
-        code = error_code(answer, KEY, context.version)
-        codes = dict.fromkeys(partitions, code)
-        if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
-            known = [each for each in partitions if broker.engine.visible(*each) is not None]
-            if len(known) < len(partitions):
-                codes.update(dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
+    def done(answers: list[Answer]) -> None:
+        results = []
+        for transaction, command, answer in zip(transactions, commands, answers, strict=True):
+            codes = _codes(broker, command, answer, context.version)
+            results.append(_topic_results(transaction.topics, codes))
+        if context.version < SEVERAL_SINCE:
+            reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0]))
+            return
         reply(
             AddPartitionsToTxnResponse(
-                results_by_topic_v3_and_below=[
-                    AddPartitionsToTxnTopicResult(
-                        name=topic.name,
-                        results_by_partition=[
-                            AddPartitionsToTxnPartitionResult(
-                                partition_index=partition, partition_error_code=codes[topic.name, partition]
-                            )
-                            for partition in topic.partitions
-                        ],
-                    )
-                    for topic in topics
+                results_by_transaction=[
+                    AddPartitionsToTxnResult(transactional_id=transaction.transactional_id, topic_results=result)
+                    for transaction, result in zip(transactions, results, strict=True)
                 ]
             )
         )
 
-    broker.ask(
-        context,
-        AddPartitions(
-            transactional_id=request.v3_and_below_transactional_id,
-            producer_id=ProducerId(request.v3_and_below_producer_id),
-            producer_epoch=ProducerEpoch(request.v3_and_below_producer_epoch),
-            partitions=partitions,
-        ),
-        done,
+    if commands:
+        broker.submit(context, commands, done)
+    else:
+        done([])
+
+
+def _command(transaction: AddPartitionsToTxnTransaction) -> AddPartitions:
+    return AddPartitions(
+        transactional_id=transaction.transactional_id,
+        producer_id=ProducerId(transaction.producer_id),
+        producer_epoch=ProducerEpoch(transaction.producer_epoch),
+        partitions=tuple((topic.name, partition) for topic in transaction.topics for partition in topic.partitions),
+        verify_only=transaction.verify_only,
     )
+
+
+def _codes(
+    broker: BrokerContext, command: AddPartitions, answer: Answer, version: int
+) -> dict[TopicPartition, ErrorCode]:
+    if isinstance(answer, PartitionsVerified):
+        return {
+            each: ErrorCode.NONE if registered else ErrorCode.TRANSACTION_ABORTABLE
+            for each, registered in zip(command.partitions, answer.registered, strict=True)
+        }
+    codes = dict.fromkeys(command.partitions, error_code(answer, KEY, version))
+    if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+        known = [each for each in command.partitions if broker.engine.visible(*each) is not None]
+        if len(known) < len(command.partitions):
+            codes.update(dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
+    return codes
+
+
+def _topic_results(
+    topics: list[AddPartitionsToTxnTopic], codes: dict[TopicPartition, ErrorCode]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=partition, partition_error_code=codes[topic.name, partition]
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

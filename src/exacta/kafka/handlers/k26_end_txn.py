@@ -1,7 +1,7 @@
 """EndTxn: commit or abort, durable and visible everywhere at once (DESIGN D2)."""
 
 from exacta.core.commands import EndTransaction
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import TransactionEnded
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
@@ -13,7 +13,9 @@ from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 
 KEY = ApiKey.END_TXN
 MIN_VERSION = 0
-MAX_VERSION = 4  # 5 is transaction version 2 (KIP-890)
+MAX_VERSION = 5
+BUMPS_SINCE = 5
+"""The answer brings the pair of the next transaction (KIP-890)."""
 PLAIN_ERROR = EndTxnResponse
 
 
@@ -33,6 +35,7 @@ def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContex
             producer_id=ProducerId(request.producer_id),
             producer_epoch=ProducerEpoch(request.producer_epoch),
             commit=request.committed,
+            version=TransactionVersion.V2 if context.version >= BUMPS_SINCE else TransactionVersion.V1,
         ),
         done,
     )

@@ -1,7 +1,7 @@
 """TxnOffsetCommit: a group's positions as part of a transaction, fenced by member and generation (KIP-447)."""
 
 from exacta.core.commands import CommitTransactionalOffsets
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
@@ -16,7 +16,9 @@ from exacta.protocol.messages.k28_txn_offset_commit import (
 
 KEY = ApiKey.TXN_OFFSET_COMMIT
 MIN_VERSION = 0
-MAX_VERSION = 4
+MAX_VERSION = 5
+REGISTERS_SINCE = 5
+"""It registers its group with the transaction (KIP-890)."""
 
 _API = CommitApi(KEY, TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition)
 
@@ -36,6 +38,7 @@ def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: Requ
             member_id=request.member_id,
             generation=request.generation_id,
             offsets=offsets,
+            version=TransactionVersion.V2 if context.version >= REGISTERS_SINCE else TransactionVersion.V1,
         ),
         reply,
     )

