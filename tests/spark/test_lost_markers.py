@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from exacta.client.transactions import end_transactions
-from exacta.spark import lost_markers
+from exacta.client.transactions import end_transactions, list_transactions
+from exacta.spark import cleaning, lost_markers
 from exacta.spark.cleaning import clean
 from exacta.spark.decision import Decision, DecisionEntry
 from tests.conformance.brokers import broker_process
@@ -128,5 +128,18 @@ def test_a_driver_that_died_in_its_decision(broker, query):
 def test_what_is_cleaned_is_completed_first(broker, query):
     decided(query, query.driver(), 0)
     broker.restart_killed()
+    assert clean(query.client, query.names.name).last_batch == 0
+    assert query.rows() == rows_of(0)
+
+
+def test_what_is_cleaned_is_completed_also_where_the_broker_lists_nothing_yet(broker, query, monkeypatch):
+    decided(query, query.driver(), 0)
+    broker.restart_killed()
+    first = [[]]
+
+    def listed(*given, **named):
+        return first.pop() if first else list_transactions(*given, **named)
+
+    monkeypatch.setattr(cleaning, "list_transactions", listed)
     assert clean(query.client, query.names.name).last_batch == 0
     assert query.rows() == rows_of(0)

@@ -122,7 +122,9 @@ def clean(client: Client, name: str) -> Cleaned:
     Raises `KafkaError`, NON_EMPTY_GROUP where a group of that name has members.
     """
     names = QueryNames(name)
-    settle_ended(client, list_transactions(client, names.prefix, states=()))
+    # The driver's id by name: a broker that has just started lists nothing before it has read its transactions, and
+    # says so only of an id that it is asked for.
+    settle_ended(client, {names.driver, *list_transactions(client, names.prefix, states=())})
     driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS)
     heads = fetch_offsets(client, names.decision_group(0), stable=True)
     last_batch, torn = -1, False
