@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test test-java test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -54,6 +54,12 @@ test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache K
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=1 $(BIN)/python -m pytest tests/conformance $(ARGS)
+
+# How many sequences of frames Exacta and Apache Kafka must answer alike.
+SEQUENCES ?= 10000
+
+test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
+	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) $(BIN)/python -m pytest tests/differential $(ARGS)
 
 # Ten Java virtual machines: master, workers, executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24

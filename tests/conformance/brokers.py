@@ -108,7 +108,19 @@ class BrokerProcess:
 def broker_process(folder: Path, *, advertised_port: int | None = None) -> Iterator[BrokerProcess]:
     """Run a broker on empty data in `folder`; clients are sent to `advertised_port` where it is given."""
     make = _kafka if ON_KAFKA else _exacta
-    broker = make(folder, advertised_port)
+    with _running(make(folder, advertised_port)) as broker:
+        yield broker
+
+
+@contextlib.contextmanager
+def kafka_process(folder: Path, *, overrides: Sequence[str] = ()) -> Iterator[BrokerProcess]:
+    """Run Apache Kafka, whatever the environment asks for."""
+    with _running(_kafka(folder, None, overrides)) as broker:
+        yield broker
+
+
+@contextlib.contextmanager
+def _running(broker: BrokerProcess) -> Iterator[BrokerProcess]:
     broker.start()
     try:
         yield broker
@@ -142,11 +154,11 @@ def _exacta(folder: Path, advertised_port: int | None) -> BrokerProcess:
     return BrokerProcess(command, port, folder / "log")
 
 
-def _kafka(folder: Path, advertised_port: int | None) -> BrokerProcess:
+def _kafka(folder: Path, advertised_port: int | None, more: Sequence[str] = ()) -> BrokerProcess:
     from benchmarks.kafka import distribution, node
 
     port, controller_port = free_port(), free_port()
-    overrides = [*BROKER_SETTINGS, *KAFKA_SETTINGS]
+    overrides = [*BROKER_SETTINGS, *KAFKA_SETTINGS, *more]
     if advertised_port is not None:
         controller = f"CONTROLLER://{HOST}:{controller_port}"
         overrides.append(f"advertised.listeners=PLAINTEXT://{HOST}:{advertised_port},{controller}")

@@ -106,6 +106,19 @@ def test_a_plain_batch_into_the_own_open_transaction_is_refused(world: World) ->
     assert world.send(plain) is Rejection.INVALID_TRANSACTION_STATE
 
 
+def test_a_transactional_batch_needs_the_transactional_id_of_its_producer(world: World) -> None:
+    """The broker must not go by the producer id alone: the partition's leader asks for the id's own transaction."""
+    mine, other = world.producer("x"), world.producer("y")
+    for producer in (mine, other):
+        producer.add()
+    other.transactional_id = "x"
+    assert other.append() is Rejection.INVALID_PRODUCER_ID_MAPPING
+    other.transactional_id = "nobody's"
+    assert other.append() is Rejection.INVALID_PRODUCER_ID_MAPPING
+    assert mine.append() == at(0)
+    world.check()
+
+
 def test_without_a_producer_id_everything_is_appended(world: World) -> None:
     plain = AppendBatch(topic="t", partition=0, record_count=2, size=63, max_timestamp_ms=0)
     assert [world.send(plain), world.send(plain)] == [at(0), at(2)]

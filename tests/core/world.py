@@ -148,7 +148,7 @@ class Producer:
                 record_count=count,
                 size=61 + count,
                 max_timestamp_ms=self.world.now_ms,
-                transactional=self.transactional_id is not None,
+                transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
                 base_sequence=base,

@@ -148,7 +148,7 @@ def batch(
     producer: tuple[int, int] = (-1, -1),
     sequence: int = -1,
     *,
-    transactional: bool = False,
+    transactional_id: str | None = None,
     count: int = 1,
     topic: str = "t",
 ) -> AppendBatch:
@@ -161,5 +161,5 @@ def batch(
         producer_id=ProducerId(producer[0]),
         producer_epoch=ProducerEpoch(producer[1]),
         base_sequence=sequence,
-        transactional=transactional,
+        transactional_id=transactional_id,
     )

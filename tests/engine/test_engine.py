@@ -88,7 +88,7 @@ def test_what_arrives_together_or_during_a_sync_is_written_together(rig: Rig) ->
 def test_a_repeat_of_what_is_not_durable_yet_waits_with_it(rig: Rig) -> None:
     producer = bound(rig)
     rig.submit(add(producer))
-    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    write = batch(b"one", producer=producer, sequence=0, transactional_id="x")
     rig.submit(write, payloads=[b"one"])
     rig.loop.turn()
     repeat = rig.submit(write, payloads=[b"one"])
@@ -113,7 +113,7 @@ def test_a_begin_is_answered_at_once_and_written_with_what_follows(rig: Rig) -> 
     assert rig.submit(add(producer)) == [DONE]
     rig.loop.settle()
     assert len(rig.storage.groups) == groups_before
-    rig.submit(batch(b"one", producer=producer, sequence=0, transactional=True), payloads=[b"one"])
+    rig.submit(batch(b"one", producer=producer, sequence=0, transactional_id="x"), payloads=[b"one"])
     rig.loop.settle()
     assert len(rig.storage.groups) == groups_before + 1
     rig.crash()
@@ -126,7 +126,7 @@ def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     producer = bound(rig)
     assert rig.submit(add(producer)) == [DONE]
     rig.crash()
-    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    write = batch(b"one", producer=producer, sequence=0, transactional_id="x")
     assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0)
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded)
     assert rig.records().startswith(b"one")
@@ -144,7 +144,7 @@ def test_all_partitions_of_a_transaction_become_visible_in_one_step(rig: Rig) ->
     rig.submit(add(producer, 0, 1))
     for partition in (0, 1):
         rig.submit(
-            batch(b"x", partition, producer, 0, transactional=True),
+            batch(b"x", partition, producer, 0, transactional_id="x"),
             payloads=[b"x"],
         )
     rig.loop.settle()
@@ -161,7 +161,7 @@ def test_all_partitions_of_a_transaction_become_visible_in_one_step(rig: Rig) ->
 def test_an_aborted_list_comes_with_the_records(rig: Rig) -> None:
     producer = bound(rig)
     rig.submit(add(producer))
-    rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+    rig.submit(batch(b"x", 0, producer, 0, transactional_id="x"), payloads=[b"x"])
     rig.submit(end(producer, commit=False))
     rig.loop.settle()
     (result,) = rig.fetch()
@@ -189,7 +189,7 @@ def test_a_committed_reader_is_not_woken_by_an_open_transaction(rig: Rig) -> Non
     producer = bound(rig)
     waiting = rig.fetch(max_wait_ms=10_000)
     rig.submit(add(producer))
-    rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+    rig.submit(batch(b"x", 0, producer, 0, transactional_id="x"), payloads=[b"x"])
     rig.loop.settle()
     assert waiting == []
     rig.submit(end(producer, commit=True))
@@ -239,7 +239,7 @@ def test_a_transaction_is_aborted_at_its_time_also_after_a_crash(rig: Rig) -> No
     for crash in (False, True):
         producer = bound(rig)
         rig.submit(add(producer))
-        rig.submit(batch(b"x", 0, producer, 0, transactional=True), payloads=[b"x"])
+        rig.submit(batch(b"x", 0, producer, 0, transactional_id="x"), payloads=[b"x"])
         rig.loop.settle()
         rig.loop.pass_time(400)
         if crash:
@@ -286,7 +286,7 @@ def test_many_heartbeats_keep_one_timer(rig: Rig) -> None:
 def test_recovery_brings_back_what_was_acknowledged(rig: Rig, keep_in_flight: bool) -> None:
     producer = bound(rig)
     rig.submit(add(producer))
-    write = batch(b"one", producer=producer, sequence=0, transactional=True)
+    write = batch(b"one", producer=producer, sequence=0, transactional_id="x")
     rig.ask(write, payloads=[b"one"])
     unanswered = rig.submit(end(producer, commit=True))
     rig.loop.turn()
@@ -305,7 +305,7 @@ def test_a_snapshot_and_the_tail_equal_the_whole_journal(rig: Rig) -> None:
     producer = bound(rig)
     for sequence in range(30):
         rig.submit(add(producer))
-        rig.submit(batch(b"x", 0, producer, sequence, transactional=True), payloads=[b"x"])
+        rig.submit(batch(b"x", 0, producer, sequence, transactional_id="x"), payloads=[b"x"])
         rig.submit(end(producer, commit=sequence % 3 > 0))
         rig.loop.settle()
     assert rig.storage.snapshots, "segments were rolled, and so snapshots saved"
@@ -379,7 +379,7 @@ def test_a_transaction_each_millisecond_leaves_one_timer(rig: Rig) -> None:
     producer = bound(rig)
     for sequence in range(100):
         rig.submit(add(producer))
-        rig.submit(batch(b"x", 0, producer, sequence, transactional=True), payloads=[b"x"])
+        rig.submit(batch(b"x", 0, producer, sequence, transactional_id="x"), payloads=[b"x"])
         rig.submit(end(producer, commit=True))
         rig.loop.pass_time(1)
     assert len(rig.engine._deadlines._heap) == 1

@@ -44,7 +44,7 @@ def write(ask: Ask) -> EndTransactions:
         who: dict[str, Any] = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
         ask(AddPartitions(**who, partitions=tuple(("t", partition) for partition in PARTITIONS)))
         for partition in PARTITIONS:
-            ask(batch(b"%s " % name.encode(), partition, producer, 0, transactional=True), payloads=[b"x "])
+            ask(batch(b"%s " % name.encode(), partition, producer, 0, transactional_id=name), payloads=[b"x "])
         ask(AddGroup(**who, group_id=name))
         offsets = (OffsetToCommit(topic="t", partition=0, offset=7),)
         ask(CommitTransactionalOffsets(**who, group_id=name, offsets=offsets))

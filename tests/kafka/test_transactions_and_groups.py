@@ -198,7 +198,10 @@ class TestTransactions:
     def test_offsets_of_a_stale_member_are_refused(self, wire: Wire) -> None:
         producer = Producer(wire)
         producer.add_group()
-        assert producer.commit_offset(5, member_id="gone", generation_id=3) == ErrorCode.UNKNOWN_MEMBER_ID
+        gone = {"member_id": "gone", "generation_id": 3}
+        assert producer.commit_offset(5, **gone) == ErrorCode.ILLEGAL_GENERATION, "there is no such group"
+        assert producer.commit_offset(5) == 0
+        assert producer.commit_offset(6, **gone) == ErrorCode.UNKNOWN_MEMBER_ID
 
     def test_describing_and_listing(self, wire: Wire) -> None:
         producer, idle = Producer(wire), Producer(wire, "idle")
@@ -276,9 +279,10 @@ class TestOffsets:
         assert commit(wire, ("t", 0, 7), metadata=None) == [ErrorCode.NONE]
 
     def test_a_stranger_cannot_commit(self, wire: Wire) -> None:
-        assert commit(wire, ("t", 0, 7), member_id="who", generation_id_or_member_epoch=1) == [
-            ErrorCode.UNKNOWN_MEMBER_ID
-        ]
+        who = {"member_id": "who", "generation_id_or_member_epoch": 1}
+        assert commit(wire, ("t", 0, 7), **who) == [ErrorCode.ILLEGAL_GENERATION], "there is no such group"
+        assert commit(wire, ("t", 0, 7)) == [ErrorCode.NONE]
+        assert commit(wire, ("t", 0, 8), **who) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
 
 class Member:

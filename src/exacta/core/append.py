@@ -33,7 +33,7 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         record_count=command.record_count,
         size=command.size,
         max_timestamp_ms=command.max_timestamp_ms,
-        transactional=command.transactional,
+        transactional=command.transactional_id is not None,
         producer_id=command.producer_id,
         producer_epoch=command.producer_epoch,
         base_sequence=command.base_sequence,
@@ -46,26 +46,27 @@ def _check_producer(
 ) -> Extension | Appended | Rejection:
     """Return what must go before the batch; or the answer, where the batch is not to be appended."""
     producer_id, epoch = command.producer_id, command.producer_epoch
+    transactional = command.transactional_id is not None
+    held = state.volatile.transactional_by_producer.get(producer_id)
+    if transactional and (held is None or held.transactional_id != command.transactional_id):
+        # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
+        return Rejection.INVALID_PRODUCER_ID_MAPPING
     if producer_id >= state.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID
-    held = state.volatile.transactional_by_producer.get(producer_id)
     if held is not None and epoch != held.producer_epoch:
         return Rejection.INVALID_PRODUCER_EPOCH
-    if held is None and command.transactional:
-        # The id has rotated: even a repeat is a zombie's, and its transaction has been aborted.
-        return Rejection.INVALID_PRODUCER_ID_MAPPING
     known = partition.producers.get(producer_id)
     repeat = find_repeat(known, epoch, command.base_sequence, command.record_count, state.limits)
     if repeat is not None:
         return Appended(base_offset=repeat, repeated=True)
     before = Extension()
-    if held is not None and command.transactional:
+    if held is not None and transactional:
         needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
         if needed is None:
             return Rejection.TRANSACTION_NOT_BEGUN
         before = needed
-    elif producer_id in partition.open_transactions:
-        return Rejection.INVALID_TRANSACTION_STATE
     rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=command.version)
+    if rejection is None and not transactional and producer_id in partition.open_transactions:
+        rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection

@@ -60,14 +60,17 @@ class InitProducerId(Command, frozen=True, kw_only=True):
 
 
 class AppendBatch(Command, frozen=True, kw_only=True):
-    """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command."""
+    """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
+
+    `transactional_id` is None where the batch is of no transaction, whoever sends it.
+    """
 
     topic: str
     partition: int
     record_count: int
     size: int
     max_timestamp_ms: int
-    transactional: bool = False
+    transactional_id: str | None = None
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     base_sequence: int = -1

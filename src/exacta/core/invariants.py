@@ -18,7 +18,7 @@ from exacta.core.events import (
     TransactionEnded,
     TransactionExtended,
 )
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Partition, Phase, State
 from exacta.core.views import aborted_between
@@ -231,7 +231,8 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
         if owner.setdefault(pair[0], event.transactional_id) != event.transactional_id:
             yield f"6: producer id {pair[0]} has two owners"
         before = bound.get(event.transactional_id)
-        if before is not None and pair <= before:
+        again = isinstance(event, ProducerBound) and event.previous_producer_id != NO_PRODUCER_ID and pair == before
+        if before is not None and pair <= before and not again:
             yield f"6: {event} does not fence {before}"
         bound[event.transactional_id] = pair
 

@@ -29,14 +29,14 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
-    rejection = _check_group(command.group_id) or check_committer(
-        state, command.group_id, command.member_id, command.generation, transactional=True
-    )
-    if rejection is not None:
+    if (rejection := _check_group(command.group_id)) is not None:
         return Outcome(reply=rejection)
     before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
     if before is None:
         return Outcome(reply=Rejection.TRANSACTION_NOT_BEGUN)
+    rejection = check_committer(state, command.group_id, command.member_id, command.generation, transactional=True)
+    if rejection is not None:
+        return Outcome(reply=rejection)
     taken, reply = _check_offsets(state, command.offsets)
     if not taken:
         return Outcome(reply=reply)

@@ -9,7 +9,7 @@
 
                      version 1                        version 2 (KIP-890)              version 2, the pair before
     phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
-    EMPTY            INVALID_STATE    done            INVALID_STATE *  abort, bump **  fenced           fenced
+    EMPTY            INVALID_STATE *  done            INVALID_STATE *  abort, bump **  fenced           fenced
     ONGOING          commit           abort           commit, bump     abort, bump     fenced           fenced
     COMPLETE_COMMIT  done             INVALID_STATE * INVALID_STATE *  abort, bump **  done             INVALID_STATE
     COMPLETE_ABORT   INVALID_STATE    done            INVALID_STATE *  abort, bump **  INVALID_STATE    done
@@ -138,8 +138,10 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
         expected = (command.producer_id, command.producer_epoch)
         if expected == (held.previous_producer_id, held.previous_producer_epoch) and held.phase is not Phase.ONGOING:
             # KIP-360: a repeat of the request that made the present pair, or the first word of a client whose
-            # transaction timed out. Nobody else has been given the present pair.
-            return Outcome(reply=ProducerBoundReply(producer_id=current[0], producer_epoch=current[1]))
+            # transaction timed out or ended. Nobody else has been given the present pair.
+            if held.phase is Phase.EMPTY:
+                return Outcome(reply=ProducerBoundReply(producer_id=current[0], producer_epoch=current[1]))
+            return _bind(command, current, expected, (), now_ms)  # what ended before is not repeated from here on
         if expected != current:
             return Outcome(reply=Rejection.PRODUCER_FENCED)
         previous = current

@@ -106,7 +106,7 @@ def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, li
         record_count=header.record_count,
         size=len(records),
         max_timestamp_ms=header.max_timestamp,
-        transactional=header.transactional,
+        transactional_id=request.transactional_id if header.transactional else None,
         producer_id=ProducerId(header.producer_id),
         producer_epoch=ProducerEpoch(header.producer_epoch),
         base_sequence=header.base_sequence,

@@ -1,0 +1,206 @@
+"""What Exacta answers otherwise than Apache Kafka 4.4, and why: short, argued, complete. Whatever else differs fails.
+
+The last word is always Kafka's, but where what it does is a weakness of it that no client relies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce, Step
+
+Answer = tuple[Any, ...]
+
+
+class Answered(NamedTuple):
+    """A step, and what each broker answered: the name of an error code, and then what else."""
+
+    step: Step
+    kafkas: Answer
+    ours: Answer
+
+    @property
+    def codes(self) -> tuple[str, str]:
+        """Kafka's code and ours."""
+        return self.kafkas[0], self.ours[0]
+
+
+History = Sequence[Answered]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference that is meant; `parts` says that the brokers' states are different from there on."""
+
+    why: str
+    applies: Callable[[Answered, History], bool]
+    parts: bool = False
+
+
+def _aborts_nothing(found: Answered, history: History) -> bool:
+    step = found.step
+    return isinstance(step, End) and not step.commit and found.codes == ("INVALID_TXN_STATE", "NONE")
+
+
+def _writes_outside(found: Answered, history: History) -> bool:
+    return isinstance(found.step, Produce) and found.codes == ("INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
+
+
+def _commits_offsets_outside(found: Answered, history: History) -> bool:
+    return isinstance(found.step, CommitOffsets) and found.codes == ("INVALID_TXN_STATE", "ILLEGAL_GENERATION")
+
+
+def _is_fenced_outside_transactions(found: Answered, history: History) -> bool:
+    kafkas, ours = found.codes
+    return (
+        isinstance(found.step, Produce)
+        and not found.step.transactional
+        and ours in ("INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID")
+        and kafkas in ("NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_TXN_STATE")
+    )
+
+
+def _presents_while_open(found: Answered, history: History) -> bool:
+    step = found.step
+    either = {"NONE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+    return (
+        isinstance(step, Init) and step.presents and either.issuperset(found.codes) and _is_open(step.client, history)
+    )
+
+
+def _is_open(client: str, history: History) -> bool:
+    """Return whether the client has a transaction open, by what both brokers said."""
+    is_open = False
+    for each in history:
+        if each.step.client != client or each.codes != ("NONE", "NONE"):
+            continue
+        if isinstance(each.step, AddPartitions | AddGroup | CommitOffsets):
+            is_open = True
+        elif isinstance(each.step, Produce):
+            is_open = is_open or each.step.transactional
+        elif isinstance(each.step, Init | End):
+            is_open = False
+    return is_open
+
+
+def _begins_where_kafka_knows_more(found: Answered, history: History) -> bool:
+    step = found.step
+    return (
+        isinstance(step, Produce)
+        and found.codes == ("OUT_OF_ORDER_SEQUENCE_NUMBER", "NONE")
+        and any(_leaves_a_trace(each, step.client, step.partition) for each in history)
+    )
+
+
+def _repeats_after_the_end(found: Answered, history: History) -> bool:
+    step = found.step
+    refused = ("INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
+    return isinstance(step, Produce) and step.repeat and found.codes[0] in refused and found.codes[1] == "NONE"
+
+
+def _repeats_an_end_that_was_none(found: Answered, history: History) -> bool:
+    step = found.step
+    if not (isinstance(step, End) and step.version >= 5 and step.age > 0 and found.codes[1] == "PRODUCER_FENCED"):
+        return False
+    pairs_from = [
+        type(each.step)
+        for each in history
+        if each.step.client == step.client
+        and each.codes == ("NONE", "NONE")
+        and (isinstance(each.step, Init) or (isinstance(each.step, End) and each.step.version >= 5))
+    ]
+    return pairs_from[-1:] != [End] and found.codes[0] in ("NONE", "INVALID_TXN_STATE")
+
+
+def _begins_late_in_version_2(found: Answered, history: History) -> bool:
+    step = found.step
+    return (
+        isinstance(step, Produce)
+        and step.version >= 12
+        and found.codes == ("NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+        and any(_leaves_a_trace(each, step.client, step.partition) for each in history)
+    )
+
+
+def _leaves_a_trace(earlier: Answered, client: str, partition: int) -> bool:
+    """Return whether a step made Kafka know a producer in a partition without storing a batch of it."""
+    step = earlier.step
+    if step.client != client:
+        return False
+    if isinstance(step, AddPartitions):
+        return partition in step.partitions and earlier.kafkas[0] == "NONE"
+    return isinstance(step, Produce) and step.partition == partition and earlier.kafkas[0] != "NONE"
+
+
+def _refuses_what_kafka_has_registered(found: Answered, history: History) -> bool:
+    step = found.step
+    if found.codes[0] != found.codes[1]:
+        return False
+    if isinstance(step, Produce):
+        return step.version >= 12 and step.transactional and found.codes[0] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    return isinstance(step, CommitOffsets) and step.version >= 5 and found.codes[0] in _STALE_MEMBER
+
+
+_STALE_MEMBER = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID")
+
+DIFFERENCES = (
+    Difference(
+        "An abort of nothing succeeds in version 1 too: a client that was told to abort must be able to",
+        _aborts_nothing,
+    ),
+    Difference(
+        "A write outside any transaction: the client must abort, and kafka-python takes Kafka's code for fatal",
+        _writes_outside,
+    ),
+    Difference(
+        "The same for offsets, where Java and kafka-python take Kafka's code for fatal, and abort after ours",
+        _commits_offsets_outside,
+    ),
+    Difference(
+        "Outside transactions, too, a producer is fenced everywhere at once, and a pair that was never given out is "
+        "nobody's (decision 0003); Kafka's partitions go by the epochs that they have seen themselves",
+        _is_fenced_outside_transactions,
+        parts=True,
+    ),
+    Difference(
+        "With a transaction open, who presents the present pair is bound, and nobody else touches it; Kafka aborts it, "
+        "whoever asks, and compares epochs then: it fences the owner, and binds who guesses the next one (0006)",
+        _presents_while_open,
+        parts=True,
+    ),
+    Difference(
+        "A batch sent again gets its offset also after its transaction has ended, in version 1: its first answer "
+        "was lost, and it is there",
+        _repeats_after_the_end,
+    ),
+    Difference(
+        "The pair before is taken for a repeat only where EndTxn made the present one; Kafka goes by the epoch being "
+        "one less, and tells a zombie that another's transaction ended as it wished",
+        _repeats_an_end_that_was_none,
+    ),
+    Difference(
+        "In version 2 a producer of which nothing is known begins at sequence 0; Kafka forgets that where an older "
+        "version of Produce was refused before",
+        _begins_late_in_version_2,
+        parts=True,
+    ),
+    Difference(
+        "In version 2 a write that is refused registers nothing; Kafka has registered it before it looks, and then has "
+        "a transaction open that its client, which must abort, cannot tell from none",
+        _refuses_what_kafka_has_registered,
+        parts=True,
+    ),
+    Difference(
+        "In version 1 a producer may begin at any sequence where nothing is known of it; Kafka knows something if it "
+        "has refused a batch, or put a marker of nothing into a partition that was registered only",
+        _begins_where_kafka_knows_more,
+        parts=True,
+    ),
+)
+
+
+def meant(found: Answered, history: History) -> Difference | None:
+    """Return the difference that is meant here, or None where it is a defect."""
+    return next((each for each in DIFFERENCES if each.applies(found, history)), None)
