@@ -5,7 +5,14 @@ import pytest
 from exacta.core.commands import AddPartitions
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, PartitionsVerified, ProducerBound, TransactionEnded
+from exacta.core.replies import (
+    DONE,
+    Appended,
+    PartitionsVerified,
+    ProducerBound,
+    TransactionEnded,
+    TransactionsRefused,
+)
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state import Phase
 from tests.core.world import SMALL, Producer, World
@@ -199,8 +206,10 @@ def test_a_transaction_that_timed_out_is_fenced_and_its_client_may_initialise(wo
     world.check()
 
 
-def test_a_transaction_begun_by_a_write_has_its_deadline(world: World) -> None:
-    producer = in_phase(world, COMMITTED)
+@pytest.mark.parametrize("phase", [EMPTY, COMMITTED, ABORTED])
+def test_a_transaction_begun_by_offsets_has_its_deadline(world: World, phase: Phase) -> None:
+    producer = in_phase(world, phase)
+    world.timers.clear()  # those of the transaction before
     producer.commit_offsets(3)
     world.pass_time(1000)
     assert world.state.transactionals["x"].phase is EMPTY
@@ -218,7 +227,7 @@ def test_a_write_that_is_not_the_first_of_its_transaction_begins_nothing(world: 
 
 def test_versions_may_change_from_transaction_to_transaction_and_within_one(world: World) -> None:
     producer = world.producer(version=V1)
-    for version, end_version in ((V1, V2), (V2, V1), (V1, V1), (V2, V2), (V1, V2)):
+    for version, end_version in ((V1, V2), (V2, V1), (V1, V1), (V1, V2), (V2, V2), (V1, V2)):
         producer.version = version
         if version is V1:
             producer.add()
@@ -231,6 +240,48 @@ def test_versions_may_change_from_transaction_to_transaction_and_within_one(worl
         world.check()
     producer.version = V1
     assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+
+
+def test_version_1_can_end_without_a_bump_and_repeats_of_another_end_are_fenced(world: World) -> None:
+    producer = in_phase(world, ONGOING)
+    zombie = Producer(world, "x", producer.producer_id, producer.epoch, V2)
+    producer.end(commit=False)  # bumps
+    producer.version = V1
+    producer.add()
+    producer.end(commit=True)
+    assert zombie.end(commit=True) is FENCED, "what it had begun was aborted"
+    world.check()
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("how", ["by version 1", "in a set"])
+@pytest.mark.parametrize("committed", [True, False])
+def test_after_an_end_that_kept_the_pair_its_owner_cannot_go_on_under_it(
+    world: World, committed: bool, how: str, crashes: bool
+) -> None:
+    """Somebody else ended the transaction, or the client itself in version 1: a second one must not be taken for it."""
+    producer = in_phase(world, ONGOING)
+    if how == "in a set":
+        assert world.end_all(producer, commit=committed) == DONE
+    else:
+        producer.version = V1
+        producer.end(commit=committed)
+        producer.version = V2
+    if crashes:
+        world.crash()
+    assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+    assert producer.commit_offsets(1) is Rejection.TRANSACTION_NOT_BEGUN
+    if not (crashes and committed):  # there a crash may have forgotten a begin of version 1, which can be aborted
+        assert producer.end(commit=not committed) is INVALID
+    assert isinstance(producer.end(commit=committed), TransactionEnded), "it did end so"
+    assert isinstance(producer.append(), Appended), "under the next pair"
+    world.check()
+
+
+def test_a_set_takes_an_unused_pair_for_what_it_is(world: World) -> None:
+    producer = in_phase(world, COMMITTED)
+    assert isinstance(world.end_all(producer, commit=True), TransactionsRefused)
+    world.check()
 
 
 def test_a_begin_that_a_crash_forgot_may_be_ended_by_version_2(world: World) -> None:
@@ -248,10 +299,10 @@ def test_verifying_tells_and_registers_nothing(world: World) -> None:
         transactional_id="x",
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
-        partitions=(("t", 0), ("t", 1), ("nowhere", 0)),
+        partitions=(("t", 0), ("t", 1)),
         verify_only=True,
     )
-    assert world.send(asked) == PartitionsVerified(registered=(True, False, False))
+    assert world.send(asked) == PartitionsVerified(registered=(True, False))
     assert len(world.state.transactionals["x"].partitions) == 1
     producer.end(commit=True)
     assert world.send(asked) is FENCED

@@ -41,7 +41,8 @@ class Difference:
 
 def _aborts_nothing(found: Answered, history: History) -> bool:
     step = found.step
-    return isinstance(step, End) and not step.commit and found.codes == ("INVALID_TXN_STATE", "NONE")
+    aborts = isinstance(step, End) and not step.commit and step.version < 5
+    return aborts and found.codes == ("INVALID_TXN_STATE", "NONE")
 
 
 def _writes_outside(found: Answered, history: History) -> bool:
@@ -97,7 +98,8 @@ def _begins_where_kafka_knows_more(found: Answered, history: History) -> bool:
 def _repeats_after_the_end(found: Answered, history: History) -> bool:
     step = found.step
     refused = ("INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
-    return isinstance(step, Produce) and step.repeat and found.codes[0] in refused and found.codes[1] == "NONE"
+    repeats = isinstance(step, Produce) and (step.repeat or step.skip < 0)
+    return repeats and found.codes[0] in refused and found.codes[1] == "NONE"
 
 
 def _repeats_an_end_that_was_none(found: Answered, history: History) -> bool:
@@ -112,6 +114,25 @@ def _repeats_an_end_that_was_none(found: Answered, history: History) -> bool:
         and (isinstance(each.step, Init) or (isinstance(each.step, End) and each.step.version >= 5))
     ]
     return pairs_from[-1:] != [End] and found.codes[0] in ("NONE", "INVALID_TXN_STATE")
+
+
+def _goes_on_under_a_used_pair(found: Answered, history: History) -> bool:
+    step = found.step
+    in_version_2 = (
+        (isinstance(step, Produce) and step.version >= 12 and step.transactional)
+        or (isinstance(step, CommitOffsets) and step.version >= 5)
+        or (isinstance(step, End) and step.version >= 5)
+    )
+    return in_version_2 and not _is_open(step.client, history) and _has_used_its_pair(step.client, history)
+
+
+def _has_used_its_pair(client: str, history: History) -> bool:
+    """Return whether version 1 has ended a transaction of the client, which kept its pair."""
+    used = False
+    for each in history:
+        if each.step.client == client and each.codes == ("NONE", "NONE") and isinstance(each.step, Init | End):
+            used = isinstance(each.step, End) and each.step.version < 5
+    return used
 
 
 def _begins_late_in_version_2(found: Answered, history: History) -> bool:
@@ -174,6 +195,12 @@ DIFFERENCES = (
         "A batch sent again gets its offset also after its transaction has ended, in version 1: its first answer "
         "was lost, and it is there",
         _repeats_after_the_end,
+    ),
+    Difference(
+        "After an end of version 1, which keeps the pair, version 2 begins nothing under it, and its EndTxn repeats "
+        "that end: its owner must not take two transactions for one. Kafka begins another",
+        _goes_on_under_a_used_pair,
+        parts=True,
     ),
     Difference(
         "The pair before is taken for a repeat only where EndTxn made the present one; Kafka goes by the epoch being "

@@ -1,8 +1,8 @@
 """Random sequences of frames on Exacta and on a real Apache Kafka: the same answers, and the same logs afterwards.
 
 Runs where EXACTA_TEST_DIFFERENTIAL says how many sequences (`make test-differential`); needs Java and Maven. Hypothesis
-makes the sequences, always the same ones, and shortens one that fails. What it then prints belongs into
-`test_regressions.py`, which needs no Kafka.
+makes the sequences, the same ones for the same EXACTA_TEST_SEED, and shortens one that fails. What it then prints
+belongs into `test_regressions.py`, which needs no Kafka.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 
 from tests.conformance.brokers import HOST, kafka_process
 from tests.differential.differences import Answered, meant
@@ -18,6 +18,7 @@ from tests.differential.side import Place, Side
 from tests.differential.steps import CLIENTS, PARTITIONS, Step, sequences
 from tests.kafka.wire import front
 
+SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
 SEQUENCES = int(os.environ.get("EXACTA_TEST_DIFFERENTIAL", "0"))
 
 pytestmark = [
@@ -42,12 +43,12 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
 @settings(
     max_examples=SEQUENCES or 1,
     deadline=None,
-    derandomize=True,
     database=None,
     report_multiple_bugs=False,
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
+@seed(SEED)
 @given(sequence=sequences)
 def test_kafka_and_exacta_agree(sides: tuple[Side, Side], sequence: list[Step]) -> None:
     kafka, exacta = sides

@@ -6,7 +6,7 @@ open transaction is told so before its sequence is looked at, because its client
 
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended
-from exacta.core.ids import NO_PRODUCER_ID
+from exacta.core.ids import NO_PRODUCER_ID, TransactionVersion
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
@@ -66,7 +66,8 @@ def _check_producer(
         if needed is None:
             return Rejection.TRANSACTION_NOT_BEGUN
         before = needed
-    rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=command.version)
+    version = command.version if transactional else TransactionVersion.V1
+    rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=version)
     if rejection is None and not transactional and producer_id in partition.open_transactions:
         rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection

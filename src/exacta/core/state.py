@@ -104,7 +104,7 @@ class Transactional(Struct, array_like=True):
     """A transactional id: who holds it, and its open or last transaction.
 
     The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
-    Where the end of a transaction made the present pair (`bumped_by_end`), it also names the transaction that ended.
+    Where the last end of a transaction made the present pair (`bumped_by_end`), it also names that transaction.
     """
 
     transactional_id: str
@@ -119,6 +119,11 @@ class Transactional(Struct, array_like=True):
     partitions: set[PartitionId] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     bumped_by_end: bool = False
+
+    @property
+    def has_unused_pair(self) -> bool:
+        """Whether nothing has begun or ended under the present pair yet."""
+        return self.phase is Phase.EMPTY or (self.phase is not Phase.ONGOING and self.bumped_by_end)
 
     @property
     def deadline_ms(self) -> int:

@@ -7,7 +7,7 @@
     COMPLETE_COMMIT  bump             begin            -
     COMPLETE_ABORT   bump             begin            -
 
-                     version 1                        version 2 (KIP-890)              version 2, the pair before
+                     version 1                        version 2 (KIP-890) ****         version 2, the pair before
     phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
     EMPTY            INVALID_STATE *  done            INVALID_STATE *  abort, bump **  fenced           fenced
     ONGOING          commit           abort           commit, bump     abort, bump     fenced           fenced
@@ -17,8 +17,9 @@
 Before the tables every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
 and groups (DESIGN D2), so that no phase lies between, and nobody is ever told to wait for one.
 
-In version 2 each end bumps the epoch, so that a pair names one transaction, and a late request finds itself fenced. A
-repeat of EndTxn names the pair before; it is answered as the first time if that pair's transaction ended like this.
+In version 2 EndTxn bumps the epoch, so that a pair names one transaction, and a late request finds itself fenced. A
+repeat of EndTxn names the pair before; it is answered as the first time if that pair's transaction ended like this (and
+fenced if it was not EndTxn of version 2 that made the present pair, or rotated away by now).
 
 * An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
 it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, and an abort of nothing
@@ -28,6 +29,10 @@ transaction, abort or initialise again.
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
 
 *** In version 2 the writes themselves: Produce and TxnOffsetCommit register what they write to (`joined`).
+
+**** A transaction may also end and leave the pair, by version 1 or as one of a set (`transaction_set.py`). Its owner
+must not go on under that pair in version 2, with two transactions that it takes for one: no write begins another, and
+EndTxn is answered as a repeat of that end, and bumps.
 """
 
 from msgspec import Struct
@@ -177,18 +182,15 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
-    if command.verify_only:
-        found = (state.partition(topic, index) for topic, index in command.partitions)
-        registered = tuple(each is not None and each.partition_id in held.partitions for each in found)
-        return Outcome(reply=PartitionsVerified(registered=registered))
-    added: list[PartitionId] = []
+    named: list[PartitionId] = []
     for topic, index in command.partitions:
         partition = state.partition(topic, index)
         if partition is None:
             return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-        if partition.partition_id not in held.partitions:
-            added.append(partition.partition_id)
-    return _extend(held, tuple(added), (), now_ms)
+        named.append(partition.partition_id)
+    if command.verify_only:
+        return Outcome(reply=PartitionsVerified(registered=tuple(each in held.partitions for each in named)))
+    return _extend(held, tuple(each for each in named if each not in held.partitions), (), now_ms)
 
 
 def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
@@ -232,16 +234,19 @@ def joined(
 ) -> Extension | None:
     """Return what a write to this partition or group needs first (often nothing), or None where it may not be.
 
-    In version 2 a write registers what it writes to. In version 1, without an open transaction that knows it, only a
-    write whose registration a crash may have forgotten is taken. It cannot be a late one of an ended transaction: in
-    version 2 that has a lower epoch; requests of before the crash died with their connections, and a repeat was
+    In version 2 a write registers what it writes to, but begins no second transaction under a pair. In version 1,
+    without an open transaction that knows it, only a write whose registration a crash may have forgotten is taken. That
+    is no late one of an ended transaction: requests of before the crash died with their connections, and a repeat was
     recognised before.
     """
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     if held.phase is Phase.ONGOING and known:
         return Extension()
-    forgotten = held.transactional_id in state.volatile.may_have_forgotten
-    if version is TransactionVersion.V1 and not forgotten:
+    if version is TransactionVersion.V2:
+        allowed = held.phase is Phase.ONGOING or held.has_unused_pair
+    else:
+        allowed = held.transactional_id in state.volatile.may_have_forgotten
+    if not allowed:
         return None
     outcome = _extend(
         held,
@@ -283,7 +288,15 @@ def _repeat_of_end(state: State, command: EndTransaction) -> TransactionEndedRep
 
 def _end_and_bump(state: State, held: Transactional, *, commit: bool, now_ms: int) -> Outcome:
     forgotten = held.transactional_id in state.volatile.may_have_forgotten
-    if commit and held.phase is not Phase.ONGOING and not forgotten:
+    if held.phase is Phase.ONGOING:
+        refused = False
+    elif held.has_unused_pair:
+        refused = commit and not forgotten
+    elif held.phase is Phase.COMPLETE_COMMIT:
+        refused = not commit and not forgotten
+    else:
+        refused = commit
+    if refused:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     ended = ending(state, held, commit=commit, now_ms=now_ms, bump=True)
     reply = TransactionEndedReply(producer_id=ended.next_producer_id, producer_epoch=ended.next_producer_epoch)

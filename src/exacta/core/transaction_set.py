@@ -7,7 +7,8 @@ asked outcome leads to.
     ONGOING, holds what is named       open
     ONGOING, lacks a named partition   refused: INVALID_STATE *
     wanted                             ended **
-    the other COMPLETE phase, EMPTY    refused: INVALID_STATE
+    the other COMPLETE phase, EMPTY,   refused: INVALID_STATE
+    any under a pair that is unused
 
     the entries are                    the set
     all open                           every transaction ends, in one outcome
@@ -78,12 +79,12 @@ def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transact
     match held.phase:
         case Phase.ONGOING:
             accepted = all(_wrote_to(state, held, topic, index) for topic, index in entry.partitions)
+        case _ if held.has_unused_pair:
+            accepted = False
         case Phase.COMPLETE_COMMIT:
             accepted = commit and held.transactional_id not in state.volatile.aborted_nothing
-        case Phase.COMPLETE_ABORT:
+        case _:
             accepted = not commit
-        case Phase.EMPTY:
-            accepted = False
     return held if accepted else Rejection.INVALID_TRANSACTION_STATE
 
 

@@ -51,7 +51,7 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat) -> En
     markers: list[bytes] = []
     rows: list[IndexEntry] = []
     start = 0
-    # In version 2 a marker is above every write of its transaction, whatever pair comes next (KIP-890).
+    # Where EndTxn bumps, its markers are above every write of the transaction, whatever pair comes next (KIP-890).
     epoch = event.producer_epoch + event.bumps
     for partition_id, offset in event.markers:
         marker = records.marker(offset, event.producer_id, epoch, commit=event.committed, timestamp_ms=event.at_ms)

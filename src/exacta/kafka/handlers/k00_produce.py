@@ -110,7 +110,7 @@ def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, li
         producer_id=ProducerId(header.producer_id),
         producer_epoch=ProducerEpoch(header.producer_epoch),
         base_sequence=header.base_sequence,
-        version=TransactionVersion.V2 if header.transactional and version >= REGISTERS_SINCE else TransactionVersion.V1,
+        version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
     )
 
 

@@ -21,14 +21,15 @@ PLAIN_ERROR = InitProducerIdResponse
 def handle(broker: BrokerContext, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
     """Bind, and abort what a predecessor left open."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-        reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST))
+        reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NO_PRODUCER_EPOCH))
         return
 
     def done(answer: Answer) -> None:
         if isinstance(answer, ProducerBound):
             reply(InitProducerIdResponse(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch))
         else:
-            reply(InitProducerIdResponse(error_code=error_code(answer, KEY, context.version)))
+            code = error_code(answer, KEY, context.version)
+            reply(InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH))
 
     broker.ask(
         context,
