@@ -1,5 +1,7 @@
 """Version 2 of the transaction protocol (KIP-890): its tables, repeats, late requests, and changes of version."""
 
+from random import Random
+
 import pytest
 
 from exacta.core.commands import AddPartitions
@@ -271,8 +273,7 @@ def test_after_an_end_that_kept_the_pair_its_owner_cannot_go_on_under_it(
         world.crash()
     assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
     assert producer.commit_offsets(1) is Rejection.TRANSACTION_NOT_BEGUN
-    if not (crashes and committed):  # there a crash may have forgotten a begin of version 1, which can be aborted
-        assert producer.end(commit=not committed) is INVALID
+    assert producer.end(commit=not committed) is INVALID
     assert isinstance(producer.end(commit=committed), TransactionEnded), "it did end so"
     assert isinstance(producer.append(), Appended), "under the next pair"
     world.check()
@@ -306,3 +307,32 @@ def test_verifying_tells_and_registers_nothing(world: World) -> None:
     assert len(world.state.transactionals["x"].partitions) == 1
     producer.end(commit=True)
     assert world.send(asked) is FENCED
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_client_is_told_is_so(seed: int) -> None:
+    """Lives of one transactional id, dense in ends: `World.check` holds what its clients were told against the log."""
+    random = Random(seed)
+    for _ in range(60):
+        world = World()
+        world.topic()
+        clients = [world.producer(version=V2)]
+        for _ in range(25):
+            client = random.choice(clients[-2:])
+            match random.choice(["write", "write", "write", "offsets", "end", "end", "set", "crash", "time", "start"]):
+                case "write":
+                    client.append(random.randrange(2), random.randint(1, 2))
+                case "offsets":
+                    client.commit_offsets(random.randrange(9))
+                case "end":
+                    client.end(commit=random.random() < 0.7, adopts=random.random() < 0.8)
+                case "set":
+                    world.end_all(client, commit=random.random() < 0.5)
+                case "crash":
+                    world.crash()
+                case "time":
+                    world.pass_time(500)
+                case "start":
+                    clients.append(world.producer(version=V2))
+                    clients[-2].init_again()
+            world.check()

@@ -15,8 +15,9 @@ from exacta.core.commands import (
     TransactionToEnd,
 )
 from exacta.core.decide import decide, timers_after_recovery
-from exacta.core.events import Event, decode_event, encode_event
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.events import BatchAppended, Event, decode_event, encode_event
+from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import Appended, ProducerBound, TransactionEnded
@@ -34,6 +35,8 @@ class World:
         self.state = State(limits=limits)
         self.log: list[Event] = []
         self.acknowledged: list[Acknowledged] = []
+        self.told: dict[tuple[PartitionId, int], bool] = {}
+        """Where a batch lies whose client was told how its transaction ended -> whether it was committed."""
         self.timers: list[Timer] = []
         self.now_ms = 1_000_000
         self.woken: dict[int, object] = {}
@@ -87,6 +90,20 @@ class World:
 
     def check(self) -> None:
         assert violations(self.state, self.log, self.acknowledged) == []
+        committed = self._committed()
+        for place, told in self.told.items():
+            assert committed[place] is told, f"the client of the batch at {place} was told committed={told}"
+
+    def _committed(self) -> dict[tuple[PartitionId, int], bool]:
+        """Return, by the log alone, of each batch of an ended transaction whether it was committed."""
+        committed: dict[tuple[PartitionId, int], bool] = {}
+        waiting: dict[ProducerId, list[tuple[PartitionId, int]]] = {}
+        for event in self.log:
+            if isinstance(event, BatchAppended) and event.transactional:
+                waiting.setdefault(event.producer_id, []).append((event.partition_id, event.base_offset))
+            elif isinstance(event, TransactionEndedEvent):
+                committed.update(dict.fromkeys(waiting.pop(event.producer_id, []), event.committed))
+        return committed
 
     # --- shorthand ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +143,8 @@ class Producer:
         self.epoch = epoch
         self.version = version
         self.sequences: dict[tuple[str, int], int] = {}
+        self.written: list[tuple[PartitionId, int]] = []
+        """What it knows to be written, in version 2, since its last transaction."""
 
     def _who(self) -> dict[str, object]:
         return {
@@ -157,6 +176,8 @@ class Producer:
         )
         if isinstance(reply, Appended) and sequence is None:
             self.sequences[topic, partition] = (base + count) % modulus
+        if isinstance(reply, Appended) and self.version is TransactionVersion.V2 and self.transactional_id is not None:
+            self.written.append((self.world.state.topics[topic].first_partition_id + partition, reply.base_offset))
         return reply
 
     def add_group(self, group_id: str = "g") -> object:
@@ -180,9 +201,14 @@ class Producer:
     def end(self, *, commit: bool, adopts: bool = True) -> object:
         """EndTxn; a client of version 2 adopts the pair in the answer, unless the answer gets lost."""
         reply = self.world.send(EndTransaction(**self._who(), commit=commit, version=self.version))
-        if isinstance(reply, TransactionEnded) and self.version is TransactionVersion.V2 and adopts:
-            self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
-            self.sequences.clear()
+        if isinstance(reply, TransactionEnded) and self.version is TransactionVersion.V2:
+            self.world.told.update(dict.fromkeys(self.written, commit))
+            if adopts:
+                self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
+                self.sequences.clear()
+                self.written.clear()
+        elif self.version is TransactionVersion.V1:
+            self.written.clear()
         return reply
 
     def to_end(self, *partitions: tuple[str, int]) -> TransactionToEnd:
@@ -202,4 +228,5 @@ class Producer:
         if isinstance(reply, ProducerBound):
             self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
             self.sequences.clear()
+            self.written.clear()
         return reply

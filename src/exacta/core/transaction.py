@@ -287,15 +287,12 @@ def _repeat_of_end(state: State, command: EndTransaction) -> TransactionEndedRep
 
 
 def _end_and_bump(state: State, held: Transactional, *, commit: bool, now_ms: int) -> Outcome:
-    forgotten = held.transactional_id in state.volatile.may_have_forgotten
     if held.phase is Phase.ONGOING:
         refused = False
     elif held.has_unused_pair:
-        refused = commit and not forgotten
-    elif held.phase is Phase.COMPLETE_COMMIT:
-        refused = not commit and not forgotten
+        refused = commit and held.transactional_id not in state.volatile.may_have_forgotten
     else:
-        refused = commit
+        refused = commit is not (held.phase is Phase.COMPLETE_COMMIT)
     if refused:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     ended = ending(state, held, commit=commit, now_ms=now_ms, bump=True)
