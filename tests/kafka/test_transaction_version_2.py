@@ -7,6 +7,7 @@ import pytest
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k24_add_partitions_to_txn as add
 from exacta.protocol.messages import k26_end_txn, k28_txn_offset_commit
+from exacta.protocol.messages import k61_describe_producers as describe
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.records import iter_batches
@@ -148,6 +149,38 @@ def test_brokers_register_and_verify_several_transactions_at_once(wire: Wire, ve
     client.epoch += 1
     assert client.verify(version, 0) == [ErrorCode.PRODUCER_FENCED]
     assert wire.ask(add.AddPartitionsToTxnRequest(transactions=[]), version).results_by_transaction == []
+
+
+def test_producers_of_a_partition_are_described(wire: Wire) -> None:
+    """KIP-664: what holds readers back is told with its first offset, until it ends."""
+    plain = wire.ask(InitProducerIdRequest(), 4).producer_id
+    produce(wire, batch(b"a", b"b", producer_id=plain, producer_epoch=0, base_sequence=0, timestamp_ms=5_000))
+    client = Client(wire)
+    client.write(b"v")
+    client.write(b"w")
+    topics = [describe.TopicRequest(name="t", partition_indexes=[0, 7]), describe.TopicRequest(name="nowhere")]
+
+    def described() -> list[Any]:
+        found, nowhere = wire.ask(describe.DescribeProducersRequest(topics=topics), 0).topics
+        assert nowhere.partitions == []
+        known, unknown = found.partitions
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return known.active_producers
+
+    ours = describe.ProducerState(
+        producer_id=client.producer_id,
+        producer_epoch=client.epoch,
+        last_sequence=1,
+        last_timestamp=1_000,
+        coordinator_epoch=0,
+        current_txn_start_offset=2,
+    )
+    theirs = describe.ProducerState(
+        producer_id=plain, producer_epoch=0, last_sequence=1, last_timestamp=5_000, coordinator_epoch=-1
+    )
+    assert described() == [theirs, ours]
+    client.finish(commit=True)
+    assert [each.current_txn_start_offset for each in described()] == [-1, -1]
 
 
 def test_offsets_are_pending_until_the_transaction_ends(wire: Wire) -> None:

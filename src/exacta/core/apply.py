@@ -118,6 +118,7 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     if producer is None or producer.producer_epoch != event.producer_epoch:
         producer = ProducerState(event.producer_epoch, [])
         partition.producers[event.producer_id] = producer
+    producer.last_timestamp_ms = event.max_timestamp_ms
     last = last_sequence(event.base_sequence, event.record_count, state.limits)
     producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset))
     if len(producer.batches) > state.limits.retained_batches:

@@ -51,6 +51,8 @@ class ProducerState(Struct, array_like=True):
 
     producer_epoch: ProducerEpoch
     batches: list[RetainedBatch]
+    last_timestamp_ms: int = -1
+    """Of its last batch, by the client's clock."""
 
 
 class AbortedTransaction(Struct, frozen=True, array_like=True):

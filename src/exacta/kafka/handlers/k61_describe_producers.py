@@ -1,0 +1,68 @@
+"""DescribeProducers: who writes to a partition, and who holds its readers back since when (KIP-664).
+
+`kafka-transactions.sh find-hanging` asks this and DescribeTransactions for what is open here and for no coordinator:
+there is nothing of that kind, since both are answered from one state.
+"""
+
+from exacta.core.ids import ProducerId
+from exacta.core.state import Partition, State
+from exacta.core.state import ProducerState as KnownProducer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k61_describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+KEY = ApiKey.DESCRIBE_PRODUCERS
+MIN_VERSION = 0
+MAX_VERSION = 0
+
+COORDINATOR_EPOCH = 0
+"""There is one coordinator, which writes this into its markers."""
+NO_COORDINATOR_EPOCH = -1
+
+
+def handle(broker: BrokerContext, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer all partitions from one state."""
+
+    def view(state: State, now_ms: int) -> DescribeProducersResponse:
+        return DescribeProducersResponse(
+            topics=[
+                TopicResponse(
+                    name=topic.name,
+                    partitions=[_describe(state, topic.name, index) for index in topic.partition_indexes],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    broker.read(context, view, reply)
+
+
+def _describe(state: State, topic: str, index: int) -> PartitionResponse:
+    partition = state.partition(topic, index)
+    if partition is None:
+        return PartitionResponse(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return PartitionResponse(
+        partition_index=index,
+        active_producers=[_producer(state, partition, *known) for known in partition.producers.items()],
+    )
+
+
+def _producer(state: State, partition: Partition, producer_id: ProducerId, known: KnownProducer) -> ProducerState:
+    transactional = producer_id in state.volatile.transactional_by_producer
+    return ProducerState(
+        producer_id=producer_id,
+        producer_epoch=known.producer_epoch,
+        last_sequence=known.batches[-1].last_sequence,
+        last_timestamp=known.last_timestamp_ms,
+        coordinator_epoch=COORDINATOR_EPOCH if transactional else NO_COORDINATOR_EPOCH,
+        current_txn_start_offset=partition.open_transactions.get(producer_id, -1),
+    )
