@@ -104,6 +104,7 @@ bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own
 
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
+	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 
 clean:  ## remove the virtual environments and caches
 	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

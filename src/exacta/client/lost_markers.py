@@ -89,7 +89,7 @@ def held_open(
     """Return the partitions on which producers have a transaction open, as the partitions' leaders see it (KIP-664).
 
     What this client may not read is left out, and what nobody leads for a while. Nothing is found where the brokers do
-    not tell (Exacta, which loses none, and Apache Kafka before 2.8).
+    not tell (Apache Kafka before 2.8).
     """
     deadline = deadline or client.deadline()
     if not producer_ids:

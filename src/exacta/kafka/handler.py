@@ -24,6 +24,8 @@ class Handler(Struct, frozen=True, kw_only=True):
     min_version: int
     max_version: int
     advertised_min_version: int
+    newer: str
+    """What the versions are about that the codec knows and that are not served; empty where there are none."""
     handle: Handle
     answer_unserved: AnswerUnserved | None
     """Encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
@@ -32,7 +34,7 @@ class Handler(Struct, frozen=True, kw_only=True):
 
 
 def handler_of(module: ModuleType) -> Handler:
-    """Read a handler module: KEY, MIN_VERSION, MAX_VERSION, handle; PLAIN_ERROR and the rest where they differ."""
+    """Read a handler module: KEY, MIN_VERSION, MAX_VERSION, handle; NEWER and the rest where they differ."""
     api = API[module.KEY]
     return Handler(
         key=int(module.KEY),
@@ -40,6 +42,7 @@ def handler_of(module: ModuleType) -> Handler:
         min_version=module.MIN_VERSION,
         max_version=module.MAX_VERSION,
         advertised_min_version=getattr(module, "ADVERTISED_MIN_VERSION", module.MIN_VERSION),
+        newer=getattr(module, "NEWER", ""),
         handle=module.handle,
         answer_unserved=getattr(module, "answer_unserved", None),
         plain_error=getattr(module, "PLAIN_ERROR", None),

@@ -1,6 +1,7 @@
 """The APIs that are served, one module each: the directory is the protocol coverage.
 
 A module defines `KEY`, `MIN_VERSION`, `MAX_VERSION` and `handle(broker, request, context, reply)`; nothing awaits.
+`NEWER` says what the versions are about that are known and not served.
 `PLAIN_ERROR` is the response class where an error code alone is a whole answer in every version.
 """
 

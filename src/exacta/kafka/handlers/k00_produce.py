@@ -27,7 +27,8 @@ from exacta.protocol.records import CorruptBatch, validate_batch
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
-MAX_VERSION = 12  # 13 names topics by their ids (KIP-516)
+MAX_VERSION = 12
+NEWER = "13 names topics by their ids (KIP-516)"
 REGISTERS_SINCE = 12
 """A transactional write registers its partition with the transaction (KIP-890)."""
 ADVERTISED_MIN_VERSION = 0

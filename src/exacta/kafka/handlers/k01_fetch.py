@@ -23,6 +23,7 @@ from exacta.protocol.messages.k01_fetch import (
 KEY = ApiKey.FETCH
 MIN_VERSION = 4
 MAX_VERSION = 12
+NEWER = "13 names topics by their ids (KIP-516), 15 to 18 are of followers and several brokers"
 READ_COMMITTED = 1
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""

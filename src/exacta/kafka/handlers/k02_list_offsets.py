@@ -18,6 +18,7 @@ from exacta.protocol.messages.k02_list_offsets import (
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1
 MAX_VERSION = 7
+NEWER = "8, 9 and 11 ask for tiered storage (KIP-405), 10 for an answer that may take longer because of it"
 READ_COMMITTED = 1
 
 LATEST = -1

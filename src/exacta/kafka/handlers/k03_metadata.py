@@ -23,6 +23,7 @@ from exacta.protocol.schema import NO_UUID
 KEY = ApiKey.METADATA
 MIN_VERSION = 0
 MAX_VERSION = 12
+NEWER = "13 has an error code for bootstrapping anew (KIP-1102)"
 FIRST_VERSION_WITH_NULL_NAMES = 12
 
 

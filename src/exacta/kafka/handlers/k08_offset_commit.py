@@ -15,7 +15,8 @@ from exacta.protocol.messages.k08_offset_commit import (
 
 KEY = ApiKey.OFFSET_COMMIT
 MIN_VERSION = 2
-MAX_VERSION = 6  # 7 brings static membership
+MAX_VERSION = 6
+NEWER = "7 brings static members (KIP-345), 9 the consumer protocol (KIP-848), 10 topic ids"
 
 _API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition)
 

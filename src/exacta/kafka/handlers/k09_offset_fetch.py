@@ -24,6 +24,7 @@ from exacta.protocol.messages.k09_offset_fetch import (
 KEY = ApiKey.OFFSET_FETCH
 MIN_VERSION = 1
 MAX_VERSION = 8
+NEWER = "9 is of the consumer protocol (KIP-848), 10 names topics by their ids"
 SEVERAL_GROUPS_SINCE = 8
 NO_OFFSET = -1
 

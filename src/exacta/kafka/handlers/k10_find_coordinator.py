@@ -14,6 +14,7 @@ from exacta.protocol.messages.k10_find_coordinator import (
 KEY = ApiKey.FIND_COORDINATOR
 MIN_VERSION = 0
 MAX_VERSION = 4
+NEWER = "5 allows an error code that is not used here, 6 is of share groups (KIP-932)"
 SEVERAL_KEYS_SINCE = 4
 
 GROUP = 0

@@ -18,7 +18,8 @@ from exacta.protocol.messages.k11_join_group import (
 
 KEY = ApiKey.JOIN_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 4  # 5 brings static membership
+MAX_VERSION = 4
+NEWER = "5 brings static members (KIP-345)"
 PLAIN_ERROR = JoinGroupResponse
 MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
 

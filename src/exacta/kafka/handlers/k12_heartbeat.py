@@ -10,7 +10,8 @@ from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest, HeartbeatRe
 
 KEY = ApiKey.HEARTBEAT
 MIN_VERSION = 0
-MAX_VERSION = 2  # 3 brings static membership
+MAX_VERSION = 2
+NEWER = "3 brings static members (KIP-345)"
 PLAIN_ERROR = HeartbeatResponse
 
 

@@ -10,7 +10,8 @@ from exacta.protocol.messages.k13_leave_group import LeaveGroupRequest, LeaveGro
 
 KEY = ApiKey.LEAVE_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 2  # 3 lets several members leave at once, for static membership
+MAX_VERSION = 2
+NEWER = "3 lets several members leave at once, for static members (KIP-345)"
 PLAIN_ERROR = LeaveGroupResponse
 
 

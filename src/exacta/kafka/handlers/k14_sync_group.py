@@ -12,7 +12,8 @@ from exacta.protocol.messages.k14_sync_group import SyncGroupRequest, SyncGroupR
 
 KEY = ApiKey.SYNC_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 2  # 3 brings static membership
+MAX_VERSION = 2
+NEWER = "3 brings static members (KIP-345)"
 PLAIN_ERROR = SyncGroupResponse
 
 

@@ -16,6 +16,7 @@ from exacta.protocol.messages.k15_describe_groups import (
 KEY = ApiKey.DESCRIBE_GROUPS
 MIN_VERSION = 0
 MAX_VERSION = 5
+NEWER = "6 tells a group that does not exist from a dead one (KIP-1043)"
 UNKNOWN_GROUP_STATE = "Dead"
 """What Kafka says of a group that nobody knows, up to version 5, instead of an error."""
 

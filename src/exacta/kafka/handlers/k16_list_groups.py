@@ -11,6 +11,7 @@ from exacta.protocol.messages.k16_list_groups import ListedGroup, ListGroupsRequ
 KEY = ApiKey.LIST_GROUPS
 MIN_VERSION = 0
 MAX_VERSION = 4
+NEWER = "5 asks for groups of one type (KIP-848)"
 PLAIN_ERROR = ListGroupsResponse
 
 

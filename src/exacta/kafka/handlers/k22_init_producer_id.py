@@ -14,7 +14,8 @@ from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest,
 
 KEY = ApiKey.INIT_PRODUCER_ID
 MIN_VERSION = 0
-MAX_VERSION = 5  # 5 only allows an error code that is not used here; 6 is two-phase commit (KIP-939)
+MAX_VERSION = 5
+NEWER = "6 is two-phase commit (KIP-939)"
 PLAIN_ERROR = InitProducerIdResponse
 
 

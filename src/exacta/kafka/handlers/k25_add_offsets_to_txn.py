@@ -11,7 +11,7 @@ from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnReque
 
 KEY = ApiKey.ADD_OFFSETS_TO_TXN
 MIN_VERSION = 0
-MAX_VERSION = 4  # 4 only allows an error code that is not used here
+MAX_VERSION = 4
 PLAIN_ERROR = AddOffsetsToTxnResponse
 
 

@@ -14,6 +14,7 @@ from exacta.protocol.messages.k60_describe_cluster import (
 KEY = ApiKey.DESCRIBE_CLUSTER
 MIN_VERSION = 0
 MAX_VERSION = 1
+NEWER = "2 also lists brokers that are fenced (KIP-1073)"
 PLAIN_ERROR = DescribeClusterResponse
 
 BROKERS = 1

@@ -1,0 +1,120 @@
+"""The page of what is served of Kafka's protocol, made from the handlers: `python -m exacta.kafka.coverage`.
+
+Owns the form of `docs/reference/protocol.md` (`make docs` writes it), and why an API is not served; what is served, and
+why no newer version is, stands in the handlers' modules.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from exacta.kafka.handler import Handler
+from exacta.kafka.handlers import HANDLERS
+from exacta.protocol.apis import API, OUR_OWN
+
+UNSERVED: dict[str, dict[int, str]] = {
+    "To come: clients and tools ask for it of one node": {
+        21: "DeleteRecords",
+        23: "OffsetForLeaderEpoch",
+        27: "WriteTxnMarkers",
+        33: "AlterConfigs",
+        35: "DescribeLogDirs",
+        37: "CreatePartitions",
+        43: "ElectLeaders",
+        44: "IncrementalAlterConfigs",
+        47: "OffsetDelete",
+        48: "DescribeClientQuotas",
+        57: "UpdateFeatures",
+        68: "ConsumerGroupHeartbeat",
+        69: "ConsumerGroupDescribe",
+        71: "GetTelemetrySubscriptions",
+        72: "PushTelemetry",
+        74: "ListConfigResources",
+        75: "DescribeTopicPartitions",
+    },
+    "There are no logins, access rules or quotas yet": {
+        17: "SaslHandshake",
+        29: "DescribeAcls",
+        30: "CreateAcls",
+        31: "DeleteAcls",
+        36: "SaslAuthenticate",
+        38: "CreateDelegationToken",
+        39: "RenewDelegationToken",
+        40: "ExpireDelegationToken",
+        41: "DescribeDelegationToken",
+        49: "AlterClientQuotas",
+        50: "DescribeUserScramCredentials",
+        51: "AlterUserScramCredentials",
+    },
+    "There is one node: nothing to replicate, elect or move": {
+        34: "AlterReplicaLogDirs",
+        45: "AlterPartitionReassignments",
+        46: "ListPartitionReassignments",
+        52: "Vote",
+        53: "BeginQuorumEpoch",
+        54: "EndQuorumEpoch",
+        55: "DescribeQuorum",
+        56: "AlterPartition",
+        58: "Envelope",
+        59: "FetchSnapshot",
+        62: "BrokerRegistration",
+        63: "BrokerHeartbeat",
+        64: "UnregisterBroker",
+        67: "AllocateProducerIds",
+        70: "ControllerRegistration",
+        73: "AssignReplicasToDirs",
+        80: "AddRaftVoter",
+        81: "RemoveRaftVoter",
+        82: "UpdateRaftVoter",
+    },
+    "Share groups (KIP-932) and streams groups (KIP-1071) are not offered": {
+        76: "ShareGroupHeartbeat",
+        77: "ShareGroupDescribe",
+        78: "ShareFetch",
+        79: "ShareAcknowledge",
+        83: "InitializeShareGroupState",
+        84: "ReadShareGroupState",
+        85: "WriteShareGroupState",
+        86: "DeleteShareGroupState",
+        87: "ReadShareGroupStateSummary",
+        88: "StreamsGroupHeartbeat",
+        89: "StreamsGroupDescribe",
+        90: "DescribeShareGroupOffsets",
+        91: "AlterShareGroupOffsets",
+        92: "DeleteShareGroupOffsets",
+    },
+}
+"""Why -> key -> name."""
+
+_HEAD = """# What is served of Kafka's protocol
+
+Made from the code by `make docs`; do not edit. A request of another API, or in another version, closes the connection,
+as it does with Apache Kafka; ApiVersions tells clients before. What is answered otherwise than by Apache Kafka 4.4, and
+why: [the differences](../../tests/differential/differences.py) that the differential test allows."""
+
+
+def page() -> str:
+    """Return the page."""
+    served = [handler for key, handler in sorted(HANDLERS.items()) if key not in OUR_OWN]
+    parts = [_HEAD, "## Served", _table(("Key", "API", "Versions", "Newer ones"), map(_row, served)), "## Not served"]
+    unserved = [(why, ", ".join(f"{name} ({key})" for key, name in apis.items())) for why, apis in UNSERVED.items()]
+    parts += [
+        _table(("Why", "APIs"), unserved),
+        "A request of our own, which Kafka does not have: [EndTransactions](end-transactions.md).",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(handler: Handler) -> Sequence[str]:
+    return str(handler.key), handler.name, f"{handler.min_version} – {handler.max_version}", handler.newer or "–"
+
+
+def lacks_newer(handler: Handler) -> bool:
+    """Return whether the codec knows a version that is not served."""
+    return handler.max_version < API[handler.key].latest_version
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows])
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201

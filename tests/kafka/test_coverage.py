@@ -1,0 +1,43 @@
+"""The page of what is served is what the handlers say, and speaks of every API that Kafka has."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import kio.schema
+import pytest
+
+from exacta.kafka.coverage import UNSERVED, lacks_newer, page
+from exacta.kafka.handler import Handler
+from exacta.kafka.handlers import HANDLERS
+from exacta.protocol.apis import OUR_OWN
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
+
+
+def test_the_page_is_not_stale() -> None:
+    assert PAGE.read_text() == page(), "make docs writes it anew"
+
+
+@pytest.mark.parametrize("handler", HANDLERS.values(), ids=lambda handler: handler.name)
+def test_a_version_that_is_not_served_has_its_reason(handler: Handler) -> None:
+    assert bool(handler.newer) == lacks_newer(handler)
+
+
+def test_every_api_is_served_or_has_its_reason() -> None:
+    unserved = {key: name for apis in UNSERVED.values() for key, name in apis.items()}
+    assert sum(map(len, UNSERVED.values())) == len(unserved), "one reason each"
+    assert not unserved.keys() & HANDLERS.keys()
+    served = {key: handler.name for key, handler in HANDLERS.items() if key not in OUR_OWN}
+    assert served | unserved == _kafkas_apis()
+
+
+def _kafkas_apis() -> dict[int, str]:
+    """Return what kio knows, which is made from Kafka's own schemas."""
+    found = {}
+    for module in pkgutil.walk_packages(kio.schema.__path__, "kio.schema."):
+        if module.name.endswith(".request"):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if name.endswith("Request") and hasattr(value, "__api_key__"):
+                    found[int(value.__api_key__)] = name.removesuffix("Request")
+    return found
