@@ -13,7 +13,6 @@ from exacta.protocol.apis import API, OUR_OWN
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
         21: "DeleteRecords",
-        23: "OffsetForLeaderEpoch",
         27: "WriteTxnMarkers",
         33: "AlterConfigs",
         35: "DescribeLogDirs",

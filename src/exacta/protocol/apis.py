@@ -75,6 +75,7 @@ _NAMES = {
     19: "CreateTopics",
     20: "DeleteTopics",
     22: "InitProducerId",
+    23: "OffsetForLeaderEpoch",
     24: "AddPartitionsToTxn",
     25: "AddOffsetsToTxn",
     26: "EndTxn",

@@ -1,0 +1,44 @@
+"""OffsetForLeaderEpoch: where a leader's records end (KIP-320). One leader, one epoch: at the high watermark."""
+
+from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.kafka.leader_epoch import leader_epoch_error
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k23_offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH
+MIN_VERSION = 2
+MAX_VERSION = 4
+
+
+def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer from what readers may see now."""
+    reply(
+        OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[_answer(broker, topic.topic, partition) for partition in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
+def _answer(broker: BrokerContext, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    visible = broker.engine.visible(topic, asked.partition)
+    if visible is None:
+        return EpochEndOffset(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    code = leader_epoch_error(asked.current_leader_epoch)
+    if code != ErrorCode.NONE or asked.leader_epoch != LEADER_EPOCH:  # of another epoch there is nothing
+        return EpochEndOffset(partition=asked.partition, error_code=code)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=LEADER_EPOCH, end_offset=visible.high_watermark)
