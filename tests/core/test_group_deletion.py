@@ -2,10 +2,18 @@
 
 import pytest
 
-from exacta.core.commands import CommitOffsets, DeleteGroup, JoinGroup, LeaveGroup, OffsetToCommit, SyncGroup
+from exacta.core.commands import (
+    CommitOffsets,
+    DeleteGroup,
+    DeleteOffsets,
+    JoinGroup,
+    LeaveGroup,
+    OffsetToCommit,
+    SyncGroup,
+)
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
+from exacta.core.replies import DONE, OffsetsDeleted
 from exacta.core.views import fetch_offsets
 from tests.core.world import World
 
@@ -93,3 +101,74 @@ def test_a_deletion_survives_a_crash(world: World) -> None:
     delete(world)
     world.crash()
     assert committed(world) == []
+
+
+def forget(world: World, *partitions: tuple[str, int]) -> object:
+    return world.send(DeleteOffsets(group_id="g", partitions=partitions))
+
+
+def join(world: World, subscription: frozenset[str] | None, protocol_type: str = "consumer") -> None:
+    """Let a member come to a settled group."""
+    world.send(
+        JoinGroup(
+            ticket=Ticket(1),
+            group_id="g",
+            member_id="",
+            new_member_id="m",
+            client_id="c",
+            client_host="h",
+            session_timeout_ms=6000,
+            rebalance_timeout_ms=6000,
+            protocol_type=protocol_type,
+            protocols=(("range", b""),),
+            knows_member_id_required=False,
+            subscription=subscription,
+        )
+    )
+    world.send(SyncGroup(ticket=Ticket(2), group_id="g", member_id="m", generation=1))
+
+
+def test_offsets_are_deleted_one_by_one(world: World) -> None:
+    commit(world, 5)
+    assert forget(world, ("t", 0), ("t", 0), ("t", 1), ("nowhere", 0)) == OffsetsDeleted(
+        rejections=(None, None, None, Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    )
+    assert committed(world) == []
+    length = len(world.log)
+    assert forget(world, ("t", 0)) == OffsetsDeleted(rejections=(None,)), "there is none, which is what was asked for"
+    assert len(world.log) == length
+    world.check()
+
+
+def test_offsets_of_a_group_that_is_not_there(world: World) -> None:
+    assert forget(world, ("t", 0)) is Rejection.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("subscription", "kept"), [(frozenset({"t"}), True), (frozenset({"u"}), False), (frozenset(), False), (None, True)]
+)
+def test_what_a_member_reads_is_not_deleted(world: World, subscription: frozenset[str] | None, kept: bool) -> None:
+    commit(world, 5)
+    join(world, subscription)
+    rejection = Rejection.GROUP_SUBSCRIBED_TO_TOPIC if kept else None
+    assert forget(world, ("t", 0)) == OffsetsDeleted(rejections=(rejection,))
+    assert committed(world) == ([5] if kept else [])
+    world.check()
+
+
+def test_groups_of_others_than_consumers_say_nothing_of_what_they_read(world: World) -> None:
+    commit(world, 5)
+    join(world, None, protocol_type="connect")
+    assert forget(world, ("t", 0)) is Rejection.NON_EMPTY_GROUP
+
+
+def test_offsets_that_are_pending_take_effect_later(world: World) -> None:
+    producer = world.producer()
+    producer.add_group()
+    producer.commit_offsets(7)
+    commit(world, 5)
+    forget(world, ("t", 0))
+    assert committed(world) == [None]
+    producer.end(commit=True)
+    assert committed(world) == [7]
+    world.check()

@@ -286,11 +286,11 @@ class TestOffsets:
 
 
 class Member:
-    def __init__(self, broker: Front, version: int = 4) -> None:
-        self.wire, self.version, self.member_id = broker.connect(), version, ""
+    def __init__(self, broker: Front, version: int = 4, subscription: bytes = b"subscription") -> None:
+        self.wire, self.version, self.member_id, self.subscription = broker.connect(), version, "", subscription
 
     def request(self, **more: Any) -> k11_join_group.JoinGroupRequest:
-        protocol = k11_join_group.JoinGroupRequestProtocol(name="range", metadata=b"subscription")
+        protocol = k11_join_group.JoinGroupRequestProtocol(name="range", metadata=self.subscription)
         values = {
             "group_id": "g",
             "session_timeout_ms": 10_000,

@@ -12,6 +12,7 @@ from exacta.core.events import (
     MembershipChanged,
     NothingAborted,
     OffsetsCommitted,
+    OffsetsDeleted,
     ProducerBound,
     ProducerIdAllocated,
     TopicCreated,
@@ -193,6 +194,14 @@ def _group_deleted(state: State, event: GroupDeleted) -> None:
     state.volatile.memberships.pop(event.group_id, None)
 
 
+def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
+    offsets = state.groups[event.group_id].offsets
+    for topic, index in event.partitions:
+        del offsets[topic][index]
+        if not offsets[topic]:
+            del offsets[topic]
+
+
 def _membership_changed(state: State, event: MembershipChanged) -> None:
     before = state.volatile.memberships.get(event.group_id, NOBODY)
     for member_id in before.members.keys() - event.membership.members.keys():
@@ -220,6 +229,7 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionEnded: _transaction_ended,
     OffsetsCommitted: _offsets_committed,
     GroupDeleted: _group_deleted,
+    OffsetsDeleted: _offsets_deleted,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
     NothingAborted: _nothing_aborted,

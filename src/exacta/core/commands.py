@@ -172,6 +172,13 @@ class DeleteGroup(Command, frozen=True, kw_only=True):
     group_id: str
 
 
+class DeleteOffsets(Command, frozen=True, kw_only=True):
+    """Delete a group's offsets of partitions that none of its members reads (OffsetDelete)."""
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
 # --- groups, classic protocol -----------------------------------------------------------------------------------------
 
 
@@ -179,7 +186,8 @@ class JoinGroup(Command, frozen=True, kw_only=True):
     """Join a group or rejoin it; the answer waits for the other members.
 
     `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
-    told to join again under that id (KIP-394, JoinGroup v4).
+    told to join again under that id (KIP-394, JoinGroup v4). `subscription` are the topics that the member reads, None
+    where that is not known.
     """
 
     ticket: Ticket
@@ -193,6 +201,7 @@ class JoinGroup(Command, frozen=True, kw_only=True):
     protocol_type: str
     protocols: tuple[tuple[str, bytes], ...]
     knows_member_id_required: bool
+    subscription: frozenset[str] | None = None
 
 
 class SyncGroup(Command, frozen=True, kw_only=True):

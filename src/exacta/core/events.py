@@ -150,6 +150,13 @@ class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=13):
     group_id: str
 
 
+class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
+    """The group has no committed offsets of these partitions any more; what is pending in transactions stays."""
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -161,6 +168,7 @@ DurableEvent = (
     | TransactionEnded
     | OffsetsCommitted
     | GroupDeleted
+    | OffsetsDeleted
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -193,6 +193,7 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
             session_timeout_ms=command.session_timeout_ms,
             rebalance_timeout_ms=command.rebalance_timeout_ms,
             protocols=command.protocols,
+            subscription=command.subscription,
             sync_ticket=known.sync_ticket if known is not None else None,
         )
     )

@@ -1,16 +1,20 @@
-"""Deleting a group (KIP-229): its offsets and what is remembered of its membership.
+"""Deleting a group (KIP-229), with what is remembered of its membership, or only some of its offsets (KIP-496).
 
 As in Apache Kafka, offsets that wait in it for an open transaction go as well, and the transaction's end then brings
 none of them back. The transaction itself goes on, and may commit further offsets to the group, which begins anew.
 """
 
-from exacta.core.commands import DeleteGroup
-from exacta.core.events import GroupDeleted
-from exacta.core.membership import NOBODY, Phase
+from exacta.core.commands import DeleteGroup, DeleteOffsets
+from exacta.core.events import GroupDeleted, OffsetsDeleted
+from exacta.core.membership import NOBODY, Membership, Phase
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
+from exacta.core.replies import OffsetsDeleted as OffsetsDeletedReply
 from exacta.core.state import State
+
+_CONSUMERS = "consumer"
+"""The protocol type of groups whose members say which topics they read."""
 
 
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
@@ -23,3 +27,33 @@ def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
     if membership is NOBODY and command.group_id not in state.groups:
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
     return Outcome(events=(GroupDeleted(group_id=command.group_id),), reply=DONE)
+
+
+def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome:
+    """Delete offsets of partitions, but for topics that a member reads, or may read."""
+    membership = state.volatile.memberships.get(command.group_id, NOBODY)
+    group = state.groups.get(command.group_id)
+    if membership is NOBODY and group is None:
+        return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
+    if membership.members and membership.protocol_type != _CONSUMERS:
+        return Outcome(reply=Rejection.NON_EMPTY_GROUP)
+    rejections = tuple(_check_offset(state, membership, *partition) for partition in command.partitions)
+    known = {} if group is None else group.offsets
+    deleted = {
+        (topic, index): None
+        for (topic, index), rejection in zip(command.partitions, rejections, strict=True)
+        if rejection is None and index in known.get(topic, {})
+    }
+    events = (OffsetsDeleted(group_id=command.group_id, partitions=tuple(deleted)),) if deleted else ()
+    return Outcome(events=events, reply=OffsetsDeletedReply(rejections=rejections))
+
+
+def _check_offset(state: State, membership: Membership, topic: str, index: int) -> Rejection | None:
+    if state.partition(topic, index) is None:
+        return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    subscriptions = [member.subscription for member in membership.members.values()]
+    # While they join again, nobody knows who will read what.
+    unsettled = membership.phase is Phase.PREPARING_REBALANCE
+    if any(unsettled or topics is None or topic in topics for topics in subscriptions):
+        return Rejection.GROUP_SUBSCRIBED_TO_TOPIC
+    return None

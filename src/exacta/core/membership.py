@@ -28,6 +28,7 @@ class Member(Struct, frozen=True, kw_only=True):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
+    subscription: frozenset[str] | None = None
     assignment: bytes = b""
     join_ticket: Ticket | None = None
     sync_ticket: Ticket | None = None

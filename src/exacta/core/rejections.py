@@ -38,6 +38,7 @@ class Rejection(Enum):
     GROUP_MAX_SIZE_REACHED = auto()
     NON_EMPTY_GROUP = auto()
     GROUP_ID_NOT_FOUND = auto()
+    GROUP_SUBSCRIBED_TO_TOPIC = auto()
     OFFSET_METADATA_TOO_LARGE = auto()
     OFFSET_OUT_OF_RANGE = auto()
     # storage

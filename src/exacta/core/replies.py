@@ -70,6 +70,12 @@ class OffsetsTaken(Reply, frozen=True, kw_only=True):
     rejections: tuple[Rejection | None, ...]
 
 
+class OffsetsDeleted(Reply, frozen=True, kw_only=True):
+    """Of the partitions, in the command's order, those without a rejection have no offset in the group any more."""
+
+    rejections: tuple[Rejection | None, ...]
+
+
 class MemberIdRequired(Reply, frozen=True, kw_only=True):
     """Join again under this member id (KIP-394)."""
 

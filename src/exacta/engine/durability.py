@@ -13,6 +13,7 @@ from exacta.core.commands import (
     CommitTransactionalOffsets,
     CreateTopic,
     DeleteGroup,
+    DeleteOffsets,
     DeleteTopic,
     EndTransaction,
     EndTransactions,
@@ -41,6 +42,7 @@ WAITS: dict[type[Command], bool] = {
     CreateTopic: True,
     DeleteTopic: True,
     DeleteGroup: True,
+    DeleteOffsets: True,
     # promises only that the next request is accepted, which makes up for it if a crash forgets this one
     AddPartitions: False,
     AddGroup: False,

@@ -19,7 +19,6 @@ UNSERVED: dict[str, dict[int, str]] = {
         37: "CreatePartitions",
         43: "ElectLeaders",
         44: "IncrementalAlterConfigs",
-        47: "OffsetDelete",
         48: "DescribeClientQuotas",
         57: "UpdateFeatures",
         68: "ConsumerGroupHeartbeat",

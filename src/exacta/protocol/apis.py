@@ -86,6 +86,7 @@ _NAMES = {
     37: "CreatePartitions",
     42: "DeleteGroups",
     44: "IncrementalAlterConfigs",
+    47: "OffsetDelete",
     60: "DescribeCluster",
     61: "DescribeProducers",
     65: "DescribeTransactions",

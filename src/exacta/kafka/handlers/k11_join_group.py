@@ -5,6 +5,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
+from exacta.kafka.consumer_protocol import subscribed_topics
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
@@ -69,6 +70,9 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             rebalance_timeout_ms=rebalance_timeout_ms,
             protocol_type=request.protocol_type,
             protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
+            subscription=subscribed_topics(
+                request.protocol_type, [bytes(protocol.metadata) for protocol in request.protocols]
+            ),
             knows_member_id_required=context.version >= MEMBER_ID_REQUIRED_SINCE,
         ),
         done,

@@ -1,0 +1,26 @@
+"""What consumers tell each other through a group (classic protocol), as far as a broker looks into it."""
+
+import struct
+
+
+def subscribed_topics(protocol_type: str, protocols: list[bytes]) -> frozenset[str] | None:
+    """Return the topics that a member subscribes to; None where it is no consumer, or what it says cannot be read.
+
+    `protocols` are the subscriptions, one for each assignor: a version and the topics come first in every version.
+    """
+    if protocol_type != "consumer":
+        return None
+    topics: set[str] = set()
+    try:
+        for subscription in protocols:
+            (count,), at = struct.unpack_from(">i", subscription, 2), 6
+            for _ in range(count):
+                (length,) = struct.unpack_from(">h", subscription, at)
+                name = bytes(subscription[at + 2 : at + 2 + length])
+                if length < 0 or len(name) < length:
+                    return None
+                topics.add(name.decode())
+                at += 2 + length
+    except (struct.error, UnicodeDecodeError):
+        return None
+    return frozenset(topics)

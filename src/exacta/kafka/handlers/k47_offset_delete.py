@@ -1,0 +1,56 @@
+"""OffsetDelete: a group forgets where it was in some partitions, of topics that none of its members reads (KIP-496)."""
+
+from exacta.core.commands import DeleteOffsets
+from exacta.core.replies import OffsetsDeleted
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k47_offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+KEY = ApiKey.OFFSET_DELETE
+MIN_VERSION = 0
+MAX_VERSION = 0
+PLAIN_ERROR = OffsetDeleteResponse
+
+
+def handle(broker: BrokerContext, request: OffsetDeleteRequest, context: RequestContext, reply: Reply) -> None:
+    """Delete what may be; a partition without an offset is no error."""
+    partitions = tuple(
+        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
+    )
+
+    def done(answer: Answer) -> None:
+        if not isinstance(answer, OffsetsDeleted):
+            reply(OffsetDeleteResponse(error_code=error_code(answer, KEY, context.version)))
+            return
+        codes = iter(
+            ErrorCode.NONE if rejection is None else error_code(rejection, KEY, context.version)
+            for rejection in answer.rejections
+        )
+        reply(
+            OffsetDeleteResponse(
+                topics=[
+                    OffsetDeleteResponseTopic(
+                        name=topic.name,
+                        partitions=[
+                            OffsetDeleteResponsePartition(
+                                partition_index=partition.partition_index, error_code=next(codes)
+                            )
+                            for partition in topic.partitions
+                        ],
+                    )
+                    for topic in request.topics
+                ]
+            )
+        )
+
+    broker.ask(context, DeleteOffsets(group_id=request.group_id, partitions=partitions), done)
