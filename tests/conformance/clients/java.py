@@ -220,6 +220,43 @@ class _Consumer:
                 self._consumer.close(_java().clients.consumer.CloseOptions.timeout(_duration(2)))
 
 
+class Admin:
+    """The admin client, by its methods' names; plain Python values go in, Java's come out."""
+
+    def __init__(self, bootstrap: str) -> None:
+        """Connect."""
+        self._admin = _java().clients.admin.Admin.create(_properties(_common(bootstrap)))
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Call a method; its result holds futures."""
+        return getattr(self._admin, method)(*map(self._converted, arguments))
+
+    def outcome(self, future: Any) -> str:
+        """Wait for a future; return "done", or the name of what it failed with."""
+        try:
+            future.get()
+        except jpype.JException as error:
+            return str(error.getCause().getClass().getSimpleName())
+        return "done"
+
+    def partition(self, partition: TopicPartition) -> Any:
+        """Return Java's name of a partition."""
+        return _partition(partition)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._admin.close(_duration(2))
+
+    def _converted(self, argument: Any) -> Any:
+        if isinstance(argument, TopicPartition):
+            return _partition(argument)
+        if isinstance(argument, set):
+            return jpype.JClass("java.util.HashSet")([self._converted(each) for each in argument])
+        if isinstance(argument, list):
+            return jpype.JClass("java.util.ArrayList")([self._converted(each) for each in argument])
+        return argument
+
+
 class JavaClient(Opened):
     """Adapt kafka-clients."""
 

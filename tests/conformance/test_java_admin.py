@@ -1,0 +1,86 @@
+"""Kafka's own admin client for Java: what it asks of a broker beside topics (`make test-java`)."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .scenario import POLL_S, Scenario, send_all, wait_until
+
+if not os.environ.get("EXACTA_TEST_JAVA"):
+    pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
+
+from .clients.java import Admin, TopicPartition
+
+
+@pytest.fixture
+def admin(bootstrap: str) -> Iterator[Admin]:
+    made = Admin(bootstrap)
+    yield made
+    made.close()
+
+
+def test_transactions_and_who_holds_readers_back(scenario: Scenario, admin: Admin) -> None:
+    partition, transactional_id = scenario.partition(), scenario.new_name("id")
+    scenario.fill(partition, [b"before"])
+    producer = scenario.transactional(transactional_id)
+    producer.begin()
+    send_all(producer, partition, [b"v"])
+
+    def listed() -> dict[str, str]:
+        found = admin.ask("listTransactions").all().get()
+        return {str(each.transactionalId()): str(each.state()) for each in found}
+
+    assert listed()[transactional_id] == "Ongoing"
+    described = admin.ask("describeTransactions", [transactional_id]).description(transactional_id).get()
+    assert [str(each) for each in described.topicPartitions()] == [f"{partition.topic}-{partition.partition}"]
+
+    def held_from() -> list[int]:
+        found = admin.ask("describeProducers", [partition]).partitionResult(admin.partition(partition)).get()
+        offsets = [each.currentTransactionStartOffset() for each in found.activeProducers()]
+        return [int(offset.getAsLong()) for offset in offsets if offset.isPresent()]
+
+    assert held_from() == [1]
+    producer.commit()
+    assert held_from() == []
+    assert listed()[transactional_id] == "CompleteCommit"
+
+
+def test_offsets_of_a_group_are_deleted_but_for_what_it_reads(scenario: Scenario, admin: Admin) -> None:
+    read, left, group_id = scenario.partition(), scenario.partition(), scenario.new_name("group")
+    scenario.fill(read, [b"v"])
+    consumer = scenario.consumer(group_id)
+    consumer.subscribe([read.topic])
+    wait_until(lambda: bool(consumer.poll(POLL_S)), "the record")
+    consumer.commit({read: 1, left: 1})
+
+    def deleted(partition: TopicPartition) -> str:
+        result = admin.ask("deleteConsumerGroupOffsets", group_id, {partition})
+        return admin.outcome(result.partitionResult(admin.partition(partition)))
+
+    assert deleted(left) == "done"
+    assert deleted(read) == "GroupSubscribedToTopicException"
+    consumer.close()
+    assert deleted(read) == "done"
+    assert scenario.committed(group_id, read) is scenario.committed(group_id, left) is None
+
+
+def test_consumer_groups_topics_and_the_cluster(scenario: Scenario, admin: Admin) -> None:
+    partition, group_id = scenario.partition(), scenario.new_name("group")
+    scenario.fill(partition, [b"a", b"b"])
+    consumer = scenario.consumer(group_id)
+    consumer.commit({partition: 1})
+    listed: list[Any] = [str(each.groupId()) for each in admin.ask("listConsumerGroups").all().get()]
+    assert group_id in listed
+    found = admin.ask("listConsumerGroupOffsets", group_id).partitionsToOffsetAndMetadata().get()
+    assert int(found.get(admin.partition(partition)).offset()) == 1
+    consumer.close()
+    admin.ask("deleteConsumerGroups", [group_id]).all().get()
+    described = admin.ask("describeTopics", [partition.topic]).allTopicNames().get().get(partition.topic)
+    assert len(described.partitions()) == 1
+    assert str(admin.ask("describeCluster").controller().get().host()) == "127.0.0.1"
+    admin.ask("deleteTopics", [partition.topic]).all().get()
+    assert admin.outcome(admin.ask("describeTopics", [partition.topic]).allTopicNames()) == (
+        "UnknownTopicOrPartitionException"
+    )
