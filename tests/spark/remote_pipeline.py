@@ -4,9 +4,17 @@ A process of its own, since one that has a classic session cannot have one of Sp
 started by PySpark and finds the format by itself.
 """
 
+import functools
 import json
 import os
 import sys
+
+
+def write_batch(options, batch_df, batch_id):
+    """Run in a worker of the server."""
+    from exacta.spark import write
+
+    write(batch_df, batch_id, options)
 
 
 def main(arguments):
@@ -34,15 +42,17 @@ def main(arguments):
             .option("maxOffsetsPerTrigger", arguments["limit"])
             .load()
         )
-        query = (
-            rows.selectExpr("key", "upper(cast(value as string)) as value")
-            .writeStream.format("exacta")
-            .option("kafka.bootstrap.servers", arguments["bootstrap"])
-            .option("topic", arguments["sink"])
-            .option("checkpointLocation", arguments["checkpoint"])
-            .trigger(availableNow=True)
-            .start()
-        )
+        writer = rows.selectExpr("key", "upper(cast(value as string)) as value").writeStream
+        options = {
+            "kafka.bootstrap.servers": arguments["bootstrap"],
+            "topic": arguments["sink"],
+            "checkpointLocation": arguments["checkpoint"],
+        }
+        if arguments["by"] == "foreachBatch":
+            writer = writer.foreachBatch(functools.partial(write_batch, options))
+        else:
+            writer = writer.format("exacta").options(**options)
+        query = writer.option("checkpointLocation", arguments["checkpoint"]).trigger(availableNow=True).start()
         query.awaitTermination()
         print(json.dumps([progress.numInputRows for progress in query.recentProgress]), flush=True)
     spark.stop()
