@@ -61,7 +61,7 @@ SEQUENCES ?= 10000
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) $(BIN)/python -m pytest tests/differential $(ARGS)
 
-# Ten Java virtual machines: master, workers, executors, drivers; and the nodes of Apache Kafka.
+# Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24
 ON_A_CLUSTER = EXACTA_TEST_SPARK_CLUSTER=1 EXACTA_TEST_KILLS=$(CLUSTER_KILLS)
 

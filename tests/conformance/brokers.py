@@ -56,10 +56,11 @@ def free_port() -> int:
 class BrokerProcess:
     """A broker in a process of its own, which can be killed and started again on the same data."""
 
-    def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
+    def __init__(self, command: Sequence[str], port: int, log: Path, host: str = HOST) -> None:
         """Remember how to start it; `log` gets what it prints."""
         self.port = port
-        self.bootstrap = f"{HOST}:{port}"
+        self.bootstrap = f"{host}:{port}"
+        self._host = host
         self._command = command
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,7 +75,7 @@ class BrokerProcess:
                 end = self._log.read_text(errors="replace")[-2_000:]
                 self.kill()
                 raise RuntimeError(f"the broker did not start: {end}")
-            with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout=1):
+            with contextlib.suppress(OSError), socket.create_connection((self._host, self.port), timeout=1):
                 return
             # Nothing to wait on but the port itself: short naps between the attempts.
             time.sleep(0.01)
@@ -113,6 +114,13 @@ def broker_process(folder: Path, *, advertised_port: int | None = None) -> Itera
 
 
 @contextlib.contextmanager
+def exacta_process(folder: Path, host: str) -> Iterator[BrokerProcess]:
+    """Run Exacta on an address of this machine."""
+    with _running(_exacta(folder, None, host)) as broker:
+        yield broker
+
+
+@contextlib.contextmanager
 def kafka_process(folder: Path, *, overrides: Sequence[str] = ()) -> Iterator[BrokerProcess]:
     """Run Apache Kafka, whatever the environment asks for."""
     with _running(_kafka(folder, None, overrides)) as broker:
@@ -143,15 +151,15 @@ def plain_broker(folder: Path) -> Iterator[str]:
             yield embedded.bootstrap_servers
 
 
-def _exacta(folder: Path, advertised_port: int | None) -> BrokerProcess:
+def _exacta(folder: Path, advertised_port: int | None, host: str = HOST) -> BrokerProcess:
     port = free_port()
     command = [sys.executable, "-m", "exacta.cli", "serve"]
-    command += ["--data", str(folder / "data"), "--listen", f"{HOST}:{port}"]
+    command += ["--data", str(folder / "data"), "--listen", f"{host}:{port}"]
     if advertised_port is not None:
         command += ["--advertise", f"{HOST}:{advertised_port}"]
     for setting in (*BROKER_SETTINGS, f"transaction.version={TRANSACTION_VERSION}"):
         command += ["--set", setting]
-    return BrokerProcess(command, port, folder / "log")
+    return BrokerProcess(command, port, folder / "log", host)
 
 
 def _kafka(folder: Path, advertised_port: int | None, more: Sequence[str] = ()) -> BrokerProcess:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 
-from tests.conformance.brokers import BROKER_SETTINGS, ON_KAFKA, TRANSACTION_VERSION, broker_name, broker_process
+from tests.conformance.brokers import BROKER_SETTINGS, ON_KAFKA, TRANSACTION_VERSION, broker_name, exacta_process
 
 
 class OneBroker:
@@ -52,10 +52,10 @@ class ThreeNodes:
 
 
 @contextmanager
-def some_brokers(folder: Path) -> Iterator[OneBroker | ThreeNodes]:
-    """Run brokers on empty data."""
+def some_brokers(folder: Path, host: str) -> Iterator[OneBroker | ThreeNodes]:
+    """Run brokers on empty data: Exacta on `host`, the nodes of Kafka on the loopback."""
     if not ON_KAFKA:
-        with broker_process(folder) as process:
+        with exacta_process(folder, host) as process:
             yield OneBroker(process)
         return
     from benchmarks.kafka.cluster import Cluster

@@ -1,7 +1,8 @@
 """A standalone Spark cluster on one machine: a master and two workers, each a process that can be killed.
 
-Owns these processes and the settings by which a driver uses them. The workers have addresses of their own on the
-loopback, for Spark starts no speculative copy of a task at the address of the first one.
+Owns these processes and the settings by which a driver uses them. The workers have addresses of their own, in networks
+of their own (`networks.py`) or else on the loopback, for Spark starts no speculative copy of a task at the address of
+the first one.
 """
 
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pyspark
 
 from exacta.demo.processes import ServerProcess, free_port, spark_environment
 from tests.spark.lives import ROOT, wait_until
+from tests.spark_cluster.networks import Networks
 
 MASTER_HOST = "127.0.0.1"
 WORKER_HOSTS = ("127.0.0.2", "127.0.0.3")
@@ -30,14 +32,19 @@ SETTINGS = {
 class Standalone:
     """The cluster; a context in which it runs."""
 
-    def __init__(self, directory: Path) -> None:
-        """Choose ports; nothing runs yet."""
+    def __init__(self, directory: Path, networks: Networks | None = None) -> None:
+        """Choose ports; nothing runs yet. With `networks` each worker is in one of its own."""
         self._directory = directory
+        self._networks = networks
         self._port = free_port()
-        self.master = f"spark://{MASTER_HOST}:{self._port}"
+        self.host = MASTER_HOST if networks is None else networks.host
+        self.master = f"spark://{self.host}:{self._port}"
+        self.settings = {**SETTINGS, "spark.driver.host": self.host, "spark.driver.bindAddress": self.host}
+        self.name = "a Spark cluster" if networks is None else "a Spark cluster, its workers in networks of their own"
         ports = ["--port", str(self._port), "--webui-port", str(free_port())]
-        self._master = self._process("master", "master.Master", MASTER_HOST, "--host", MASTER_HOST, *ports)
-        self._workers = {host: self._worker(host) for host in WORKER_HOSTS}
+        self._master = self._process("master", "master.Master", self.host, "--host", self.host, *ports)
+        workers = WORKER_HOSTS if networks is None else networks.worker_hosts
+        self._workers = {host: self._worker(host) for host in workers}
 
     def __enter__(self) -> "Standalone":
         """Start all and wait until both workers are registered."""
@@ -94,7 +101,8 @@ class Standalone:
             # So that executors find the daemon of the tests.
             "PYTHONPATH": str(ROOT),
         }
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", *arguments]
+        where = [] if self._networks is None or host == self.host else self._networks.inside(host)
+        command = [*where, str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", *arguments]
         return ServerProcess(command, self._directory / f"{name}.log", environment)
 
     def _wait_for(self, process: ServerProcess, text: str, times: int) -> None:

@@ -9,7 +9,6 @@ from tests.spark.clusters import check_exactly, held_back
 from tests.spark.kill_campaign import Campaign
 from tests.spark.kill_plan import ON_A_CLUSTER, plan
 from tests.spark.successors import ROWS, Query, ended
-from tests.spark_cluster.standalone import SETTINGS
 
 KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "8"))
 SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
@@ -23,12 +22,12 @@ def test_killed_at_every_point_in_a_cluster(spark_cluster, brokers, tmp_path, re
         tmp_path / "campaign",
         plan(SEED, KILLS, ON_A_CLUSTER),
         connection=brokers.connection,
-        settings=SETTINGS,
+        settings=spark_cluster.settings,
         master=spark_cluster.master,
         kill_executor=spark_cluster.kill_worker_of,
     )
     found = campaign.run()
-    reports.append(campaign.report(f"Exacta's sink in a Spark cluster, on {brokers.name}, seed {SEED}", found))
+    reports.append(campaign.report(f"Exacta's sink in {spark_cluster.name}, on {brokers.name}, seed {SEED}", found))
     assert campaign.struck.total() == KILLS
     assert found.exactly_once, reports[-1]
 
@@ -44,7 +43,7 @@ SPECULATION = {
 
 def test_what_a_speculative_loser_left_open_is_swept(spark_cluster, brokers, tmp_path):
     """The first attempt stands still with everything written; its copy on the other worker wins."""
-    settings = {**SETTINGS, **SPECULATION}
+    settings = {**spark_cluster.settings, **SPECULATION}
     query = Query(
         brokers.bootstrap,
         tmp_path,
