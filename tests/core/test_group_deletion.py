@@ -31,6 +31,29 @@ def commit(world: World, offset: int) -> None:
     assert world.send(CommitOffsets(group_id="g", offsets=offsets)) == DONE
 
 
+def join(world: World, subscription: frozenset[str] | None = None, protocol_type: str = "consumer") -> None:
+    world.send(
+        JoinGroup(
+            ticket=Ticket(1),
+            group_id="g",
+            member_id="",
+            new_member_id="m",
+            client_id="c",
+            client_host="h",
+            session_timeout_ms=6000,
+            rebalance_timeout_ms=6000,
+            protocol_type=protocol_type,
+            protocols=(("range", b""),),
+            knows_member_id_required=False,
+            subscription=subscription,
+        )
+    )
+
+
+def sync(world: World) -> None:
+    world.send(SyncGroup(ticket=Ticket(2), group_id="g", member_id="m", generation=1))
+
+
 def test_a_deleted_group_has_no_offsets_and_may_begin_anew(world: World) -> None:
     commit(world, 5)
     assert delete(world) == DONE
@@ -48,23 +71,9 @@ def test_what_cannot_be_deleted(world: World) -> None:
 
 def test_a_group_with_members_stays_until_they_have_left(world: World) -> None:
     commit(world, 5)
-    world.send(
-        JoinGroup(
-            ticket=Ticket(1),
-            group_id="g",
-            member_id="",
-            new_member_id="m",
-            client_id="c",
-            client_host="h",
-            session_timeout_ms=6000,
-            rebalance_timeout_ms=6000,
-            protocol_type="consumer",
-            protocols=(("range", b""),),
-            knows_member_id_required=False,
-        )
-    )
+    join(world)
     assert delete(world) is Rejection.NON_EMPTY_GROUP
-    world.send(SyncGroup(ticket=Ticket(2), group_id="g", member_id="m", generation=1))
+    sync(world)
     assert delete(world) is Rejection.NON_EMPTY_GROUP
     world.send(LeaveGroup(group_id="g", member_id="m"))
     assert delete(world) == DONE
@@ -107,27 +116,6 @@ def forget(world: World, *partitions: tuple[str, int]) -> object:
     return world.send(DeleteOffsets(group_id="g", partitions=partitions))
 
 
-def join(world: World, subscription: frozenset[str] | None, protocol_type: str = "consumer") -> None:
-    """Let a member come to a settled group."""
-    world.send(
-        JoinGroup(
-            ticket=Ticket(1),
-            group_id="g",
-            member_id="",
-            new_member_id="m",
-            client_id="c",
-            client_host="h",
-            session_timeout_ms=6000,
-            rebalance_timeout_ms=6000,
-            protocol_type=protocol_type,
-            protocols=(("range", b""),),
-            knows_member_id_required=False,
-            subscription=subscription,
-        )
-    )
-    world.send(SyncGroup(ticket=Ticket(2), group_id="g", member_id="m", generation=1))
-
-
 def test_offsets_are_deleted_one_by_one(world: World) -> None:
     commit(world, 5)
     assert forget(world, ("t", 0), ("t", 0), ("t", 1), ("nowhere", 0)) == OffsetsDeleted(
@@ -150,6 +138,7 @@ def test_offsets_of_a_group_that_is_not_there(world: World) -> None:
 def test_what_a_member_reads_is_not_deleted(world: World, subscription: frozenset[str] | None, kept: bool) -> None:
     commit(world, 5)
     join(world, subscription)
+    sync(world)
     rejection = Rejection.GROUP_SUBSCRIBED_TO_TOPIC if kept else None
     assert forget(world, ("t", 0)) == OffsetsDeleted(rejections=(rejection,))
     assert committed(world) == ([5] if kept else [])
@@ -158,7 +147,8 @@ def test_what_a_member_reads_is_not_deleted(world: World, subscription: frozense
 
 def test_groups_of_others_than_consumers_say_nothing_of_what_they_read(world: World) -> None:
     commit(world, 5)
-    join(world, None, protocol_type="connect")
+    join(world, protocol_type="connect")
+    sync(world)
     assert forget(world, ("t", 0)) is Rejection.NON_EMPTY_GROUP
 
 
