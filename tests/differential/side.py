@@ -27,7 +27,7 @@ from exacta.protocol.messages import (
     k28_txn_offset_commit,
     k65_describe_transactions,
 )
-from exacta.protocol.records import iter_batches
+from exacta.protocol.records import HEADER_SIZE, iter_batches
 from tests.differential.steps import (
     CLIENTS,
     PARTITIONS,
@@ -392,7 +392,5 @@ def _of_first(reply: Any) -> int:
 
 def _commits(view: memoryview) -> bool:
     """Return what a control batch of one record says: its key is version and type, behind five bytes of the record."""
-    from exacta.protocol.records import HEADER_SIZE
-
     # length, attributes, timestamp delta, offset delta, key length: one byte each in a marker
     return view[HEADER_SIZE + 8] == 1

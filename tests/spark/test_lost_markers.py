@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from exacta.client.transactions import end_transactions, list_transactions
-from exacta.spark import cleaning, lost_markers
+from exacta.spark import lost_markers
 from exacta.spark.cleaning import clean
 from exacta.spark.decision import Decision, DecisionEntry
 from tests.conformance.brokers import broker_process
@@ -140,6 +140,6 @@ def test_what_is_cleaned_is_completed_also_where_the_broker_lists_nothing_yet(br
     def listed(*given, **named):
         return first.pop() if first else list_transactions(*given, **named)
 
-    monkeypatch.setattr(cleaning, "list_transactions", listed)
+    monkeypatch.setattr(lost_markers, "list_transactions", listed)
     assert clean(query.client, query.names.name).last_batch == 0
     assert query.rows() == rows_of(0)

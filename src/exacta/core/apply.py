@@ -103,6 +103,7 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
     held = state.transactionals[event.transactional_id]
     if held.phase is not Phase.ONGOING:
         held.phase = Phase.ONGOING
+        held.bumped_by_end = False
         held.start_ms = event.at_ms
         state.volatile.aborted_nothing.discard(event.transactional_id)
     held.last_update_ms = event.at_ms

@@ -356,7 +356,7 @@ def check_committer(
         if transactional or membership.phase is Phase.EMPTY:
             return None
         return Rejection.UNKNOWN_MEMBER_ID
-    if generation >= 0 and group_id not in state.volatile.memberships and group_id not in state.groups:
+    if generation >= 0 and not state.has_group(group_id):
         return Rejection.ILLEGAL_GENERATION  # there is no group that could have had it
     rejection = _check_member(membership, member_id, generation)
     if rejection is None and not transactional and membership.phase is Phase.COMPLETING_REBALANCE:

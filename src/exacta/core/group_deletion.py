@@ -6,15 +6,12 @@ none of them back. The transaction itself goes on, and may commit further offset
 
 from exacta.core.commands import DeleteGroup, DeleteOffsets
 from exacta.core.events import GroupDeleted, OffsetsDeleted
-from exacta.core.membership import NOBODY, Membership, Phase
+from exacta.core.membership import CONSUMERS, NOBODY, Membership, Phase
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.replies import OffsetsDeleted as OffsetsDeletedReply
 from exacta.core.state import State
-
-_CONSUMERS = "consumer"
-"""The protocol type of groups whose members say which topics they read."""
 
 
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
@@ -24,7 +21,7 @@ def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
     if membership.phase is not Phase.EMPTY:
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)
-    if membership is NOBODY and command.group_id not in state.groups:
+    if not state.has_group(command.group_id):
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
     return Outcome(events=(GroupDeleted(group_id=command.group_id),), reply=DONE)
 
@@ -32,12 +29,12 @@ def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
 def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome:
     """Delete offsets of partitions, but for topics that a member reads, or may read."""
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
-    group = state.groups.get(command.group_id)
-    if membership is NOBODY and group is None:
+    if not state.has_group(command.group_id):
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
-    if membership.members and membership.protocol_type != _CONSUMERS:
+    if membership.members and membership.protocol_type != CONSUMERS:
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)
     rejections = tuple(_check_offset(state, membership, *partition) for partition in command.partitions)
+    group = state.groups.get(command.group_id)
     known = {} if group is None else group.offsets
     deleted = {
         (topic, index): None

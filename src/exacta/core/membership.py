@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from exacta.core.ids import Ticket
 
+CONSUMERS = "consumer"
+"""The protocol type of groups whose members say which topics they read."""
+
 
 class Phase(Enum):
     """Where a group stands, by Kafka's names."""

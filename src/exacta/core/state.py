@@ -106,7 +106,8 @@ class Transactional(Struct, array_like=True):
     """A transactional id: who holds it, and its open or last transaction.
 
     The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
-    Where the last end of a transaction made the present pair (`bumped_by_end`), it also names that transaction.
+    Where the end of a transaction made the present pair, and nothing has begun under that (`bumped_by_end`), it also
+    names the transaction.
     """
 
     transactional_id: str
@@ -125,7 +126,7 @@ class Transactional(Struct, array_like=True):
     @property
     def has_unused_pair(self) -> bool:
         """Whether nothing has begun or ended under the present pair yet."""
-        return self.phase is Phase.EMPTY or (self.phase is not Phase.ONGOING and self.bumped_by_end)
+        return self.phase is Phase.EMPTY or self.bumped_by_end
 
     @property
     def deadline_ms(self) -> int:
@@ -179,6 +180,10 @@ class State(Struct):
     next_partition_id: PartitionId = PartitionId(0)
     next_commit_order: int = 0
     volatile: Volatile = field(default_factory=Volatile)
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether there is a group of this name: it has offsets, or has had members since the last start."""
+        return group_id in self.groups or group_id in self.volatile.memberships
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Look up a partition by name and index."""

@@ -277,7 +277,7 @@ def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
 def _repeat_of_end(state: State, command: EndTransaction) -> TransactionEndedReply | Rejection | None:
     """Return the answer to a repeat of the EndTxn that made the present pair, or None where it is none."""
     held = state.transactionals.get(command.transactional_id)
-    if held is None or not held.bumped_by_end or held.phase is Phase.ONGOING:
+    if held is None or not held.bumped_by_end:
         return None
     if (command.producer_id, command.producer_epoch) != (held.previous_producer_id, held.previous_producer_epoch):
         return None

@@ -1,14 +1,17 @@
 """What consumers tell each other through a group (classic protocol), as far as a broker looks into it."""
 
 import struct
+from collections.abc import Iterable
+
+from exacta.core.membership import CONSUMERS
 
 
-def subscribed_topics(protocol_type: str, protocols: list[bytes]) -> frozenset[str] | None:
+def subscribed_topics(protocol_type: str, protocols: Iterable[bytes]) -> frozenset[str] | None:
     """Return the topics that a member subscribes to; None where it is no consumer, or what it says cannot be read.
 
     `protocols` are the subscriptions, one for each assignor: a version and the topics come first in every version.
     """
-    if protocol_type != "consumer":
+    if protocol_type != CONSUMERS:
         return None
     topics: set[str] = set()
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
-from exacta.protocol.apis import API, OUR_OWN
+from exacta.protocol.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
@@ -103,11 +103,6 @@ def page() -> str:
 
 def _row(handler: Handler) -> Sequence[str]:
     return str(handler.key), handler.name, f"{handler.min_version} – {handler.max_version}", handler.newer or "–"
-
-
-def lacks_newer(handler: Handler) -> bool:
-    """Return whether the codec knows a version that is not served."""
-    return handler.max_version < API[handler.key].latest_version
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -30,7 +30,7 @@ from exacta.client.transactions import (
 )
 from exacta.spark.decision import origin_of, pieces_of
 from exacta.spark.incarnations import Sweeper
-from exacta.spark.lost_markers import settle_ended
+from exacta.spark.lost_markers import settle_all
 from exacta.spark.names import QueryNames
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
@@ -122,9 +122,7 @@ def clean(client: Client, name: str) -> Cleaned:
     Raises `KafkaError`, NON_EMPTY_GROUP where a group of that name has members.
     """
     names = QueryNames(name)
-    # The driver's id by name: a broker that has just started lists nothing before it has read its transactions, and
-    # says so only of an id that it is asked for.
-    settle_ended(client, {names.driver, *list_transactions(client, names.prefix, states=())})
+    settle_all(client, names)
     driver = init_producer_id(client, names.driver, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS)
     heads = fetch_offsets(client, names.decision_group(0), stable=True)
     last_batch, torn = -1, False

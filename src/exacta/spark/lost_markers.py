@@ -45,7 +45,14 @@ def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Pro
                 raise
     once_ended(client, [names.driver])
     if records.heads().pending:
-        settle_ended(client, list_transactions(client, names.prefix, states=()))
+        settle_all(client, names)
+
+
+def settle_all(client: Client, names: QueryNames) -> None:
+    """Have all of a query's transactions ended everywhere, as far as they are ended at all."""
+    # The driver's id by name: a broker that has just started lists nothing before it has read its transactions, and
+    # says so only of an id that it is asked for.
+    settle_ended(client, {names.driver, *list_transactions(client, names.prefix, states=())})
 
 
 def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:

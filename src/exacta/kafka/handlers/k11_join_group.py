@@ -70,9 +70,7 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             rebalance_timeout_ms=rebalance_timeout_ms,
             protocol_type=request.protocol_type,
             protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
-            subscription=subscribed_topics(
-                request.protocol_type, [bytes(protocol.metadata) for protocol in request.protocols]
-            ),
+            subscription=subscribed_topics(request.protocol_type, [each.metadata for each in request.protocols]),
             knows_member_id_required=context.version >= MEMBER_ID_REQUIRED_SINCE,
         ),
         done,
