@@ -13,10 +13,11 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from exacta.core.ids import TransactionVersion
+from exacta.core.ids import NO_TIMEOUT_MS, TransactionVersion
 from exacta.core.state import Limits
 
 _INT_MAX = 2**31 - 1
+_LONG_MAX = 2**63 - 1
 
 
 class ConfigurationError(Exception):
@@ -61,8 +62,27 @@ class Configuration(Struct, frozen=True, kw_only=True):
         ),
     ] = int(TransactionVersion.V2)
     transaction_max_timeout_ms: Annotated[
-        int, Meta(ge=1, le=_INT_MAX, description="Longest transaction time-out that a producer may ask for.")
+        int, Meta(ge=1, le=NO_TIMEOUT_MS - 1, description="Longest transaction time-out that a producer may ask for.")
     ] = 900_000
+    transaction_two_phase_commit_enable: Annotated[
+        bool,
+        Meta(
+            description="Whether producers may take part in two-phase commits: their transactions have no time-out and "
+            "can be taken over by their successors (KIP-939).",
+        ),
+    ] = False
+    transactional_id_expiration_ms: Annotated[
+        int, Meta(ge=1, le=_LONG_MAX, description="How long an idle transactional id is remembered.")
+    ] = 604_800_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="How often transactional ids are looked for that are to be forgotten.")
+    ] = 3_600_000
+    producer_id_expiration_ms: Annotated[
+        int, Meta(ge=1, le=_LONG_MAX, description="How long a partition remembers an idle producer, and its sequences.")
+    ] = 86_400_000
+    producer_id_expiration_check_interval_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="How often producers are looked for that are to be forgotten.")
+    ] = 600_000
     group_initial_rebalance_delay_ms: Annotated[
         int, Meta(ge=0, le=_INT_MAX, description="How long an empty group waits for more members before it begins.")
     ] = 0
@@ -82,6 +102,10 @@ class Configuration(Struct, frozen=True, kw_only=True):
         """Return what the core must know."""
         return Limits(
             transaction_max_timeout_ms=self.transaction_max_timeout_ms,
+            transactional_id_expiration_ms=self.transactional_id_expiration_ms,
+            transactional_id_expiry_interval_ms=self.transaction_remove_expired_transaction_cleanup_interval_ms,
+            producer_id_expiration_ms=self.producer_id_expiration_ms,
+            producer_id_expiry_interval_ms=self.producer_id_expiration_check_interval_ms,
             offset_metadata_max_bytes=self.offset_metadata_max_bytes,
             group_min_session_timeout_ms=self.group_min_session_timeout_ms,
             group_max_session_timeout_ms=self.group_max_session_timeout_ms,

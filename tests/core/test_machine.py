@@ -3,8 +3,9 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
-from exacta.core.commands import CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit
+from exacta.core.commands import AbortByMarker, CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit
 from exacta.core.ids import PartitionId, TransactionVersion
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -14,6 +15,16 @@ from tests.core.world import SMALL, Producer, World
 partitions = st.integers(0, 1)
 transactional_ids = st.sampled_from(["x", "y"])
 versions = st.sampled_from(TransactionVersion)
+FORGETFUL = replace(
+    SMALL,
+    transactional_id_expiration_ms=3000,
+    transactional_id_expiry_interval_ms=500,
+    producer_id_expiration_ms=2000,
+    producer_id_expiry_interval_ms=500,
+    max_expired_at_once=1,
+    max_incidents_per_id=2,
+    max_ids_with_incidents=1,
+)
 
 
 class CoreMachine(RuleBasedStateMachine):
@@ -23,7 +34,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.world = World()
+        self.world = World(FORGETFUL)
         self.world.topic()
         self.stable: dict[PartitionId, int] = {}
         self.started = 0
@@ -35,19 +46,31 @@ class CoreMachine(RuleBasedStateMachine):
         transactional_id=st.none() | transactional_ids,
         timeout_ms=st.sampled_from([50, 1000]),
         version=versions,
+        two_phase=st.booleans(),
+        keep=st.booleans(),
     )
-    def start(self, transactional_id: str | None, timeout_ms: int, version: TransactionVersion) -> Producer:
+    def start(
+        self, transactional_id: str | None, timeout_ms: int, version: TransactionVersion, two_phase: bool, keep: bool
+    ) -> Producer:
         self.started += 1
-        return self.world.producer(transactional_id, timeout_ms, version)
+        return self.world.producer(transactional_id, timeout_ms, version, two_phase=two_phase, keep_prepared=keep)
 
     @rule(producer=producers, version=versions)
     def change_version(self, producer: Producer, version: TransactionVersion) -> None:
         producer.version = version
 
-    @rule(producer=producers)
-    def init_again(self, producer: Producer) -> None:
+    @rule(producer=producers, keep=st.booleans())
+    def init_again(self, producer: Producer, keep: bool) -> None:
         if producer.transactional_id is not None:
-            producer.init_again()
+            producer.init_again(keep_prepared=keep)
+
+    @rule(producer=producers, partition=partitions)
+    def abort_by_marker(self, producer: Producer, partition: int) -> None:
+        self.world.send(
+            AbortByMarker(
+                producer_id=producer.producer_id, producer_epoch=producer.epoch, topic="t", partition=partition
+            )
+        )
 
     @rule(producer=producers, partition=partitions)
     def add(self, producer: Producer, partition: int) -> None:
@@ -98,14 +121,14 @@ class CoreMachine(RuleBasedStateMachine):
     def delete_group(self, group_id: str) -> None:
         self.world.send(DeleteGroup(group_id=group_id))
 
-    @rule(ms=st.sampled_from([1, 49, 50, 1000]))
+    @rule(ms=st.sampled_from([1, 49, 50, 1000, 4000]))
     def pass_time(self, ms: int) -> None:
         self.world.pass_time(ms)
 
     @rule()
     def recover_from_snapshot(self) -> None:
         """Crash with everything durable: the snapshot alone must bring the same state back."""
-        self.world.state = restore(snapshot(self.world.state), SMALL)
+        self.world.state = restore(snapshot(self.world.state), FORGETFUL)
         after_recovery(self.world.state)
 
     @rule()

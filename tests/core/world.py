@@ -14,9 +14,10 @@ from exacta.core.commands import (
     OffsetToCommit,
     TransactionToEnd,
 )
-from exacta.core.decide import decide, timers_after_recovery
+from exacta.core.decide import decide
 from exacta.core.events import BatchAppended, Event, decode_event, encode_event
 from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
@@ -37,8 +38,8 @@ class World:
         self.acknowledged: list[Acknowledged] = []
         self.told: dict[tuple[PartitionId, int], bool] = {}
         """Where a batch lies whose client was told how its transaction ended -> whether it was committed."""
-        self.timers: list[Timer] = []
         self.now_ms = 1_000_000
+        self.timers: list[Timer] = timers_after_recovery(self.state, self.now_ms)
         self.woken: dict[int, object] = {}
         self.durable_length = 0
 
@@ -86,7 +87,7 @@ class World:
         for event in self.log:
             apply(self.state, event)
         after_recovery(self.state)
-        self.timers = timers_after_recovery(self.state)
+        self.timers = timers_after_recovery(self.state, self.now_ms)
 
     def check(self) -> None:
         assert violations(self.state, self.log, self.acknowledged) == []
@@ -115,8 +116,18 @@ class World:
         transactional_id: str | None = "x",
         timeout_ms: int = 1000,
         version: TransactionVersion = TransactionVersion.V1,
+        *,
+        two_phase: bool = False,
+        keep_prepared: bool = False,
     ) -> "Producer":
-        bound = self.send(InitProducerId(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms))
+        bound = self.send(
+            InitProducerId(
+                transactional_id=transactional_id,
+                transaction_timeout_ms=timeout_ms,
+                two_phase=two_phase,
+                keep_prepared=keep_prepared,
+            )
+        )
         assert isinstance(bound, ProducerBound), bound
         return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch, version)
 
@@ -215,7 +226,7 @@ class Producer:
         """Name this producer's transaction, in a set of some to end together."""
         return TransactionToEnd(**self._who(), partitions=partitions)
 
-    def init_again(self) -> object:
+    def init_again(self, *, keep_prepared: bool = False) -> object:
         """InitProducerId with the pair that the client holds (KIP-360); adopts the answer."""
         reply = self.world.send(
             InitProducerId(
@@ -223,6 +234,7 @@ class Producer:
                 transaction_timeout_ms=1000,
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
+                keep_prepared=keep_prepared,
             )
         )
         if isinstance(reply, ProducerBound):

@@ -82,6 +82,7 @@ class Front:
         self.storage = MemoryStorage()
         self.address = ("", 0)
         self.engine: Engine
+        self.context: BrokerContext
         self.connections: set[Connection] = set()
         self._configuration = configure(options)
         self._loop = loop or new_event_loop()
@@ -137,7 +138,7 @@ class Front:
         listener = await self._loop.create_server(self._connection, "127.0.0.1", 0)
         self.address = listener.sockets[0].getsockname()
         broker_host, broker_port = self.address
-        self._broker = BrokerContext(
+        self.context = BrokerContext(
             self.engine,
             self._configuration,
             cluster_id="a-cluster",
@@ -147,7 +148,7 @@ class Front:
         return listener
 
     def _connection(self) -> Connection:
-        return Connection(self._broker, self._loop, self.connections.add, self.connections.discard)
+        return Connection(self.context, self._loop, self.connections.add, self.connections.discard)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         producer_id=command.producer_id,
         producer_epoch=command.producer_epoch,
         base_sequence=command.base_sequence,
+        at_ms=now_ms if command.producer_id != NO_PRODUCER_ID else -1,
     )
     return Outcome(events=(*before.events, appended), reply=Appended(base_offset=base_offset), timers=before.timers)
 
@@ -63,8 +64,8 @@ def _check_producer(
     before = Extension()
     if held is not None and transactional:
         needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
-        if needed is None:
-            return Rejection.TRANSACTION_NOT_BEGUN
+        if isinstance(needed, Rejection):
+            return needed
         before = needed
     version = command.version if transactional else TransactionVersion.V1
     rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=version)

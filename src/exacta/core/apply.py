@@ -1,6 +1,7 @@
 """The fold: how each event changes the state. Nothing here can refuse or fail; `decide` has looked before."""
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any
 
 from exacta.core.commands import OffsetToCommit
@@ -15,19 +16,23 @@ from exacta.core.events import (
     OffsetsDeleted,
     ProducerBound,
     ProducerIdAllocated,
+    ProducersExpired,
     TopicCreated,
     TopicDeleted,
+    TransactionalIdsExpired,
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
 )
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.incidents import Incident, What, record
 from exacta.core.membership import NOBODY
 from exacta.core.sequence import last_sequence
 from exacta.core.state import (
     AbortedTransaction,
     CommittedOffset,
     Group,
+    KeptTransaction,
     OffsetMap,
     Partition,
     Phase,
@@ -78,16 +83,61 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
         held = Transactional(
             event.transactional_id, event.producer_id, event.producer_epoch, event.transaction_timeout_ms
         )
-        state.transactionals[event.transactional_id] = held
+    elif event.cause is not Cause.OWNER:
+        _note(state, held.transactional_id, What.FENCED, event, (held.producer_id, held.producer_epoch))
+    _move_to_end(state, held)
+    if event.keeps and held.kept is None:
+        held.kept = KeptTransaction(held.producer_id, held.producer_epoch, held.transaction_timeout_ms)
+    if event.cause in _OWNERS:
+        # The same few names again and again: one copy of each is enough.
+        held.client_id, held.client_host = intern(event.client_id), intern(event.client_host)
     held.transaction_timeout_ms = event.transaction_timeout_ms
     held.previous_producer_id = event.previous_producer_id
     held.previous_producer_epoch = event.previous_producer_epoch
     held.bumped_by_end = False
     held.last_update_ms = event.at_ms
-    held.phase = Phase.EMPTY
+    if not event.keeps:
+        held.phase = Phase.EMPTY
     _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.aborted_nothing.discard(event.transactional_id)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
+
+
+_OWNERS = frozenset({Cause.OWNER, Cause.NEW_INSTANCE})
+
+
+def _move_to_end(state: State, held: Transactional) -> None:
+    """Keep the transactional ids in the order in which they were heard of last (see `expiry.py`)."""
+    state.transactionals.pop(held.transactional_id, None)
+    state.transactionals[held.transactional_id] = held
+
+
+def _note(
+    state: State,
+    transactional_id: str,
+    what: What,
+    event: ProducerBound | TransactionEnded | TransactionalIdsExpired,
+    pair: tuple[ProducerId, ProducerEpoch],
+) -> None:
+    """Keep why this pair lost what it had."""
+    asked = (event.client_id, event.client_host) if isinstance(event, ProducerBound) else ("", "")
+    incident = Incident(
+        what=what,
+        cause=Cause.IDLE if isinstance(event, TransactionalIdsExpired) else event.cause,
+        at_ms=event.at_ms,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        client_id=asked[0],
+        client_host=asked[1],
+    )
+    limits = state.limits
+    record(
+        state.incidents,
+        transactional_id,
+        incident,
+        per_id=limits.max_incidents_per_id,
+        ids=limits.max_ids_with_incidents,
+    )
 
 
 def _hold(state: State, held: Transactional, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
@@ -116,10 +166,11 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     partition.next_offset = Offset(event.base_offset + event.record_count)
     if event.producer_id < 0:
         return
-    producer = partition.producers.get(event.producer_id)
+    producer = partition.producers.pop(event.producer_id, None)
     if producer is None or producer.producer_epoch != event.producer_epoch:
         producer = ProducerState(event.producer_epoch, [])
-        partition.producers[event.producer_id] = producer
+    partition.producers[event.producer_id] = producer
+    producer.last_append_ms = event.at_ms
     producer.last_timestamp_ms = event.max_timestamp_ms
     last = last_sequence(event.base_sequence, event.record_count, state.limits)
     producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset))
@@ -142,6 +193,10 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
         pending = group.pending.pop(event.producer_id, None) if group is not None else None
         if group is not None and pending is not None and event.committed:
             _merge(group.offsets, pending)
+    _move_to_end(state, held)
+    if not event.committed:
+        _note(state, held.transactional_id, What.ABORTED, event, (event.producer_id, event.producer_epoch))
+    held.kept = None
     held.phase = Phase.COMPLETE_COMMIT if event.committed else Phase.COMPLETE_ABORT
     state.volatile.may_have_forgotten.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
@@ -149,9 +204,23 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     held.groups = set()
     held.bumped_by_end = event.bumps
     if event.bumps:
-        held.previous_producer_id = event.producer_id
-        held.previous_producer_epoch = event.producer_epoch
+        held.previous_producer_id = held.producer_id
+        held.previous_producer_epoch = held.producer_epoch
         _hold(state, held, event.next_producer_id, event.next_producer_epoch)
+
+
+def _transactional_ids_expired(state: State, event: TransactionalIdsExpired) -> None:
+    for transactional_id in event.transactional_ids:
+        held = state.transactionals.pop(transactional_id)
+        _note(state, transactional_id, What.FORGOTTEN, event, (held.producer_id, held.producer_epoch))
+        del state.volatile.transactional_by_producer[held.producer_id]
+        state.volatile.may_have_forgotten.discard(transactional_id)
+        state.volatile.aborted_nothing.discard(transactional_id)
+
+
+def _producers_expired(state: State, event: ProducersExpired) -> None:
+    for partition_id, producer_id in event.producers:
+        del state.partitions[partition_id].producers[producer_id]
 
 
 def _merge(offsets: OffsetMap, pending: OffsetMap) -> None:
@@ -231,6 +300,8 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     OffsetsCommitted: _offsets_committed,
     GroupDeleted: _group_deleted,
     OffsetsDeleted: _offsets_deleted,
+    TransactionalIdsExpired: _transactional_ids_expired,
+    ProducersExpired: _producers_expired,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
     NothingAborted: _nothing_aborted,

@@ -50,13 +50,18 @@ class DeleteTopic(Command, frozen=True, kw_only=True):
 class InitProducerId(Command, frozen=True, kw_only=True):
     """Bind a producer id and epoch (KIP-98, KIP-360); with a transactional id fences and aborts the predecessor.
 
-    `producer_id` and `producer_epoch` are what the client holds already (KIP-360), else -1.
+    `producer_id` and `producer_epoch` are what the client holds already (KIP-360), else -1. A producer of a
+    `two_phase` commit gets no time-out; `keep_prepared` takes over what is open instead of aborting it (KIP-939).
     """
 
     transactional_id: str | None
     transaction_timeout_ms: int
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    two_phase: bool = False
+    keep_prepared: bool = False
+    client_id: str = ""
+    client_host: str = ""
 
 
 class AppendBatch(Command, frozen=True, kw_only=True):
@@ -125,10 +130,29 @@ class EndTransactions(Command, frozen=True, kw_only=True):
     commit: bool
 
 
+class AbortByMarker(Command, frozen=True, kw_only=True):
+    """Abort the transaction that this producer has open in the partition (WriteTxnMarkers, KIP-664)."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    topic: str
+    partition: int
+    client_id: str = ""
+    client_host: str = ""
+
+
 class ExpireTransaction(Command, frozen=True, kw_only=True):
     """Timer: abort the transaction of this id if its time is up; names no transaction, so that one timer serves all."""
 
     transactional_id: str
+
+
+class ExpireTransactionalIds(Command, frozen=True, kw_only=True):
+    """Timer: forget transactional ids that have been idle for too long."""
+
+
+class ExpireProducers(Command, frozen=True, kw_only=True):
+    """Timer: let partitions forget producers that have been idle for too long."""
 
 
 # --- offsets ----------------------------------------------------------------------------------------------------------

@@ -3,8 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core import append, group, group_deletion, offsets, topics, transaction, transaction_set
+from exacta.core import (
+    append,
+    binding,
+    expiry,
+    group,
+    group_deletion,
+    marker,
+    offsets,
+    topics,
+    transaction,
+    transaction_set,
+)
 from exacta.core.commands import (
+    AbortByMarker,
     AddGroup,
     AddPartitions,
     AppendBatch,
@@ -18,16 +30,18 @@ from exacta.core.commands import (
     EndTransaction,
     EndTransactions,
     ExpireMember,
+    ExpireProducers,
     ExpireRebalance,
     ExpireTransaction,
+    ExpireTransactionalIds,
     Heartbeat,
     InitProducerId,
     JoinGroup,
     LeaveGroup,
     SyncGroup,
 )
-from exacta.core.outcome import Outcome, Timer
-from exacta.core.state import Phase, State
+from exacta.core.outcome import Outcome
+from exacta.core.state import State
 
 
 def decide(state: State, command: Command, now_ms: int) -> Outcome:
@@ -35,25 +49,19 @@ def decide(state: State, command: Command, now_ms: int) -> Outcome:
     return _DECIDE[type(command)](state, command, now_ms)
 
 
-def timers_after_recovery(state: State) -> list[Timer]:
-    """Return the timers that open transactions need; those of members died with the membership."""
-    return [
-        transaction.expiry(held, held.deadline_ms)
-        for held in state.transactionals.values()
-        if held.phase is Phase.ONGOING
-    ]
-
-
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CreateTopic: topics.create,
     DeleteTopic: topics.delete,
-    InitProducerId: transaction.init_producer_id,
+    InitProducerId: binding.init_producer_id,
     AppendBatch: append.append_batch,
     AddPartitions: transaction.add_partitions,
     AddGroup: transaction.add_group,
     EndTransaction: transaction.end,
     EndTransactions: transaction_set.end_all,
-    ExpireTransaction: transaction.expire,
+    AbortByMarker: marker.abort_by_marker,
+    ExpireTransaction: expiry.expire_transaction,
+    ExpireTransactionalIds: expiry.expire_transactional_ids,
+    ExpireProducers: expiry.expire_producers,
     CommitOffsets: offsets.commit_offsets,
     CommitTransactionalOffsets: offsets.commit_transactional_offsets,
     DeleteGroup: group_deletion.delete,

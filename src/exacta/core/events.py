@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.membership import Membership
 
 
@@ -47,6 +47,7 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True, tag=4):
     """A transactional id has this producer id and epoch from now on; lower ones are fenced.
 
     The previous pair is what the same client may still present to learn the new one (KIP-360); -1 after a takeover.
+    With `keeps` an open transaction stays open, under the pair that it has (KIP-939). The client is who asked for it.
     """
 
     transactional_id: str
@@ -56,6 +57,10 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True, tag=4):
     at_ms: int
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    keeps: bool = False
+    cause: Cause = Cause.OWNER
+    client_id: str = ""
+    client_host: str = ""
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True, tag=5):
@@ -79,6 +84,8 @@ class BatchAppended(Event, frozen=True, kw_only=True, array_like=True, tag=6):
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     base_sequence: int = -1
+    at_ms: int = -1
+    """Noted where there is a producer id, whose last sign of life it is."""
 
 
 class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=7):
@@ -105,6 +112,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8)
     at_ms: int
     next_producer_id: ProducerId = NO_PRODUCER_ID
     next_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    cause: Cause = Cause.OWNER
 
     @property
     def bumps(self) -> bool:
@@ -157,6 +165,19 @@ class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
     partitions: tuple[tuple[str, int], ...]
 
 
+class TransactionalIdsExpired(Event, frozen=True, kw_only=True, array_like=True, tag=15):
+    """Nothing is known of these transactional ids any more."""
+
+    transactional_ids: tuple[str, ...]
+    at_ms: int
+
+
+class ProducersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=16):
+    """Partitions know nothing of these producers any more."""
+
+    producers: tuple[tuple[PartitionId, ProducerId], ...]
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -169,6 +190,8 @@ DurableEvent = (
     | OffsetsCommitted
     | GroupDeleted
     | OffsetsDeleted
+    | TransactionalIdsExpired
+    | ProducersExpired
 )
 
 _encoder = msgspec.msgpack.Encoder()

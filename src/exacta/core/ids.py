@@ -28,6 +28,26 @@ class TransactionVersion(IntEnum):
     """A write registers what it writes to; each end bumps the epoch, so that a pair names one transaction."""
 
 
+class Cause(IntEnum):
+    """Why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
+
+    OWNER = 0
+    """Its own producer asked."""
+    NEW_INSTANCE = 1
+    """Somebody else initialised the transactional id."""
+    TIME_OUT = 2
+    """It was open for longer than its producer had asked for."""
+    MARKER = 3
+    """An operator wrote an abort marker (WriteTxnMarkers)."""
+    SET = 4
+    """It was ended as one of a set, by whoever knew its pair (EndTransactions)."""
+    IDLE = 5
+    """Nothing was heard of the transactional id for too long."""
+
+
+NO_TIMEOUT_MS = 2**31 - 1
+"""The time-out of a transaction that takes part in a two-phase commit: none (KIP-939; Kafka's own number for it)."""
+
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
 NO_GENERATION = -1

@@ -14,11 +14,12 @@ from exacta.core.events import (
     BatchAppended,
     Event,
     ProducerBound,
+    ProducersExpired,
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
 )
-from exacta.core.ids import NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Partition, Phase, State
 from exacta.core.views import aborted_between
@@ -56,6 +57,9 @@ def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
     """Invariant 1: per producer, epoch and partition, sequences follow each other; a new epoch begins at 0."""
     last: dict[tuple[PartitionId, ProducerId], tuple[ProducerEpoch, int]] = {}
     for event in log:
+        if isinstance(event, ProducersExpired):
+            for forgotten in event.producers:
+                last.pop(forgotten, None)
         if not isinstance(event, BatchAppended) or event.producer_id < 0:
             continue
         key = (event.partition_id, event.producer_id)
@@ -89,7 +93,7 @@ def acknowledged_once(log: Log, acknowledged: Sequence[Acknowledged]) -> Iterato
 
 def ends_are_whole(state: State) -> Iterator[str]:
     """Invariant 3: whatever is open or pending belongs to a transaction that is open; nothing survives its end."""
-    ongoing = {held.producer_id: held for held in state.transactionals.values() if held.phase is Phase.ONGOING}
+    ongoing = {held.open_pair[0]: held for held in state.transactionals.values() if held.phase is Phase.ONGOING}
     for partition in state.partitions.values():
         for producer_id in partition.open_transactions:
             held = ongoing.get(producer_id)
@@ -214,13 +218,19 @@ def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list
 def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
     """Invariant 6: epochs only grow, up to the limit; ids have one owner; and old epochs write nothing."""
     bound: dict[str, tuple[ProducerId, ProducerEpoch]] = {}
+    kept: dict[str, tuple[ProducerId, ProducerEpoch]] = {}
     owner: dict[ProducerId, str] = {}
     for event in log:
         if isinstance(event, BatchAppended | TransactionEnded) and event.producer_id in owner:
-            current = bound[owner[event.producer_id]]
+            whose = owner[event.producer_id]
+            current = bound[whose]
+            if isinstance(event, TransactionEnded):
+                current = kept.pop(whose, current)
             if (event.producer_id, event.producer_epoch) != current:
                 yield f"6: {event} was accepted although {current} is current"
         if isinstance(event, ProducerBound):
+            if event.keeps:
+                kept.setdefault(event.transactional_id, bound[event.transactional_id])
             pair = (event.producer_id, event.producer_epoch)
         elif isinstance(event, TransactionEnded) and event.bumps:
             pair = (event.next_producer_id, event.next_producer_epoch)
@@ -241,7 +251,8 @@ def open_transactions_can_end(state: State, log: Log) -> Iterator[str]:
     """Invariant 7: every open transaction has a deadline, and an end names exactly the transaction it ends."""
     for held in state.transactionals.values():
         if held.phase is Phase.ONGOING:
-            if not 0 < held.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms or held.start_ms < 0:
+            limited = 0 < held.open_timeout_ms <= state.limits.transaction_max_timeout_ms
+            if not (limited or held.open_timeout_ms == NO_TIMEOUT_MS) or held.start_ms < 0:
                 yield f"7: {held.transactional_id} is open without a deadline"
         elif held.partitions or held.groups:
             yield f"7: {held.transactional_id} is not open but holds {held.partitions} and {held.groups}"

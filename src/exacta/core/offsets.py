@@ -32,8 +32,8 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     if (rejection := _check_group(command.group_id)) is not None:
         return Outcome(reply=rejection)
     before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
-    if before is None:
-        return Outcome(reply=Rejection.TRANSACTION_NOT_BEGUN)
+    if isinstance(before, Rejection):
+        return Outcome(reply=before)
     rejection = check_committer(state, command.group_id, command.member_id, command.generation, transactional=True)
     if rejection is not None:
         return Outcome(reply=rejection)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 
 
@@ -29,6 +29,9 @@ class ProducerBound(Reply, frozen=True, kw_only=True):
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
+    open_producer_id: ProducerId = NO_PRODUCER_ID
+    open_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    """The pair of a transaction that was kept (KIP-939)."""
 
 
 class PartitionsVerified(Reply, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.incidents import Incident
 from exacta.core.state import Group, Limits, Partition, State, Topic, Transactional
 
 
@@ -17,6 +18,7 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     next_producer_id: ProducerId
     next_partition_id: PartitionId
     next_commit_order: int
+    incidents: dict[str, list[Incident]] = {}
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -34,6 +36,7 @@ def snapshot(state: State) -> bytes:
             next_producer_id=state.next_producer_id,
             next_partition_id=state.next_partition_id,
             next_commit_order=state.next_commit_order,
+            incidents=state.incidents,
         )
     )
 
@@ -52,6 +55,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         next_producer_id=held.next_producer_id,
         next_partition_id=held.next_partition_id,
         next_commit_order=held.next_commit_order,
+        incidents=held.incidents,
     )
     for entry in held.transactionals:
         state.volatile.transactional_by_producer[entry.producer_id] = entry

@@ -10,7 +10,16 @@ from enum import Enum
 
 from msgspec import Struct, field
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    Offset,
+    PartitionId,
+    ProducerEpoch,
+    ProducerId,
+)
+from exacta.core.incidents import Incident
 from exacta.core.membership import Membership
 
 
@@ -24,6 +33,18 @@ class Limits(Struct, frozen=True, kw_only=True):
     retained_batches: int = 5
     """Batches remembered per producer and partition to recognise repeats (KIP-98); clients have at most 5 in flight."""
     transaction_max_timeout_ms: int = 900_000
+    transactional_id_expiration_ms: int = 604_800_000
+    """How long an idle transactional id is remembered; never forgotten while its transaction is open."""
+    producer_id_expiration_ms: int = 86_400_000
+    """How long a partition remembers an idle producer."""
+    transactional_id_expiry_interval_ms: int = 3_600_000
+    """How often idle ones are looked for."""
+    producer_id_expiry_interval_ms: int = 600_000
+    max_expired_at_once: int = 1_000
+    """In one step: a bound on how long everybody else waits for it."""
+    max_incidents_per_id: int = 8
+    max_ids_with_incidents: int = 2_000
+    """The reasons of fencings and aborts that are kept, of the transactional ids to which the last ones happened."""
     max_transactions_ended_at_once: int = 10_000
     """In one command (EndTransactions), together with the partitions that they hold: a bound on how long everybody else
     waits for it."""
@@ -53,6 +74,8 @@ class ProducerState(Struct, array_like=True):
     batches: list[RetainedBatch]
     last_timestamp_ms: int = -1
     """Of its last batch, by the client's clock."""
+    last_append_ms: int = -1
+    """By ours; a partition's producers are in the order of it."""
 
 
 class AbortedTransaction(Struct, frozen=True, array_like=True):
@@ -102,12 +125,22 @@ class Phase(Enum):
     COMPLETE_ABORT = "CompleteAbort"
 
 
+class KeptTransaction(Struct, frozen=True, array_like=True):
+    """The pair and time-out with which an open transaction was begun, where its id has another holder by now."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    transaction_timeout_ms: int
+
+
 class Transactional(Struct, array_like=True):
     """A transactional id: who holds it, and its open or last transaction.
 
     The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
     Where the end of a transaction made the present pair, and nothing has begun under that (`bumped_by_end`), it also
     names the transaction.
+
+    A transaction that was kept when its id got another holder (KIP-939) has the pair of who wrote it until it ends.
     """
 
     transactional_id: str
@@ -122,6 +155,22 @@ class Transactional(Struct, array_like=True):
     partitions: set[PartitionId] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     bumped_by_end: bool = False
+    kept: KeptTransaction | None = None
+    client_id: str = ""
+    """Whose it is, as that client said when it initialised; empty where nobody has noted it."""
+    client_host: str = ""
+
+    @property
+    def open_pair(self) -> tuple[ProducerId, ProducerEpoch]:
+        """Return the pair of the open transaction's records, which a kept one does not share with its holder."""
+        if self.kept is not None:
+            return self.kept.producer_id, self.kept.producer_epoch
+        return self.producer_id, self.producer_epoch
+
+    @property
+    def open_timeout_ms(self) -> int:
+        """Return the time-out of the open transaction."""
+        return self.transaction_timeout_ms if self.kept is None else self.kept.transaction_timeout_ms
 
     @property
     def has_unused_pair(self) -> bool:
@@ -129,9 +178,11 @@ class Transactional(Struct, array_like=True):
         return self.phase is Phase.EMPTY or self.bumped_by_end
 
     @property
-    def deadline_ms(self) -> int:
-        """Return when the open transaction is aborted."""
-        return self.start_ms + self.transaction_timeout_ms
+    def deadline_ms(self) -> int | None:
+        """Return when the open transaction is aborted; None: never, it takes part in a two-phase commit (KIP-939)."""
+        if self.open_timeout_ms == NO_TIMEOUT_MS:
+            return None
+        return self.start_ms + self.open_timeout_ms
 
 
 class CommittedOffset(Struct, frozen=True, array_like=True):
@@ -179,6 +230,7 @@ class State(Struct):
     next_producer_id: ProducerId = ProducerId(0)
     next_partition_id: PartitionId = PartitionId(0)
     next_commit_order: int = 0
+    incidents: dict[str, list[Incident]] = field(default_factory=dict)
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -1,11 +1,11 @@
 """The transaction coordinator: who holds a transactional id, and the life of its transaction.
 
-    phase \\ input    InitProducerId   AddPartitions,   time-out
-                                      AddGroup ***
-    EMPTY            bump             begin            -
-    ONGOING          abort, bump      extend           abort, bump
-    COMPLETE_COMMIT  bump             begin            -
-    COMPLETE_ABORT   bump             begin            -
+    phase \\ input    AddPartitions,   time-out
+                     AddGroup ***     (`expiry.py`)
+    EMPTY            begin            -
+    ONGOING          extend *****     abort, bump
+    COMPLETE_COMMIT  begin            -
+    COMPLETE_ABORT   begin            -
 
                      version 1                        version 2 (KIP-890) ****         version 2, the pair before
     phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
@@ -33,22 +33,20 @@ transaction, abort or initialise again.
 **** A transaction may also end and leave the pair, by version 1 or as one of a set (`transaction_set.py`). Its owner
 must not go on under that pair in version 2, with two transactions that it takes for one: no write begins another, and
 EndTxn is answered as a repeat of that end, and bumps.
+
+***** But for one that was kept when its id got another holder (KIP-939, `binding.py`): that can only be ended, by the
+pair of its holder, and INVALID_STATE is what everything else gets.
 """
 
 from msgspec import Struct
 
-from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction, InitProducerId
-from exacta.core.events import (
-    Event,
-    NothingAborted,
-    ProducerBound,
-    ProducerIdAllocated,
-    TransactionEnded,
-    TransactionExtended,
-)
+from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction
+from exacta.core.events import Event, NothingAborted, TransactionEnded, TransactionExtended
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    Cause,
     Offset,
     PartitionId,
     ProducerEpoch,
@@ -58,7 +56,6 @@ from exacta.core.ids import (
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified
-from exacta.core.replies import ProducerBound as ProducerBoundReply
 from exacta.core.replies import TransactionEnded as TransactionEndedReply
 from exacta.core.state import Phase, State, Transactional
 
@@ -90,6 +87,7 @@ def ending(
     now_ms: int,
     next_offsets: dict[PartitionId, Offset] | None = None,
     bump: bool = False,
+    cause: Cause = Cause.OWNER,
 ) -> TransactionEnded:
     """Make the one event that ends the open transaction; with `bump` it also gives its holder the next pair.
 
@@ -98,10 +96,11 @@ def ending(
     """
     if next_offsets is None:
         next_offsets = {}
+    producer_id, producer_epoch = held.open_pair
     markers: list[tuple[PartitionId, Offset]] = []
     for partition_id in sorted(held.partitions):
         partition = state.partitions[partition_id]
-        if held.producer_id in partition.open_transactions:
+        if producer_id in partition.open_transactions:
             offset = next_offsets.get(partition_id, partition.next_offset)
             next_offsets[partition_id] = Offset(offset + 1)
             markers.append((partition_id, offset))
@@ -110,71 +109,15 @@ def ending(
         following = next_pair(state, held.producer_id, held.producer_epoch)
     return TransactionEnded(
         transactional_id=held.transactional_id,
-        producer_id=held.producer_id,
-        producer_epoch=held.producer_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
         committed=commit,
         markers=tuple(markers),
         at_ms=now_ms,
         next_producer_id=following[0],
         next_producer_epoch=following[1],
+        cause=cause,
     )
-
-
-def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:
-    """Bind a producer id (KIP-98, KIP-360); fence and abort what a predecessor left open, in the same step."""
-    if command.transactional_id is None:
-        producer_id = state.next_producer_id
-        reply = ProducerBoundReply(producer_id=producer_id, producer_epoch=ProducerEpoch(0))
-        return Outcome(events=(ProducerIdAllocated(producer_id=producer_id),), reply=reply)
-    if not command.transactional_id:
-        return Outcome(reply=Rejection.INVALID_TRANSACTIONAL_ID)
-    if not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
-        return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
-    held = state.transactionals.get(command.transactional_id)
-    if (
-        held is None
-    ):  # whatever the client holds was forgotten, or is another cluster's: nobody here can be fenced by it
-        pair = (state.next_producer_id, ProducerEpoch(0))
-        return _bind(command, pair, (NO_PRODUCER_ID, NO_PRODUCER_EPOCH), (), now_ms)
-
-    current = (held.producer_id, held.producer_epoch)
-    previous = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    if command.producer_id != NO_PRODUCER_ID:
-        expected = (command.producer_id, command.producer_epoch)
-        if expected == (held.previous_producer_id, held.previous_producer_epoch) and held.phase is not Phase.ONGOING:
-            # KIP-360: a repeat of the request that made the present pair, or the first word of a client whose
-            # transaction timed out or ended. Nobody else has been given the present pair.
-            if held.phase is Phase.EMPTY:
-                return Outcome(reply=ProducerBoundReply(producer_id=current[0], producer_epoch=current[1]))
-            return _bind(command, current, expected, (), now_ms)  # what ended before is not repeated from here on
-        if expected != current:
-            return Outcome(reply=Rejection.PRODUCER_FENCED)
-        previous = current
-    events: tuple[Event, ...] = ()
-    if held.phase is Phase.ONGOING:
-        events = (ending(state, held, commit=False, now_ms=now_ms),)
-    return _bind(command, next_pair(state, *current), previous, events, now_ms)
-
-
-def _bind(
-    command: InitProducerId,
-    pair: tuple[ProducerId, ProducerEpoch],
-    previous: tuple[ProducerId, ProducerEpoch],
-    events: tuple[Event, ...],
-    now_ms: int,
-) -> Outcome:
-    assert command.transactional_id is not None
-    bound = ProducerBound(
-        transactional_id=command.transactional_id,
-        producer_id=pair[0],
-        producer_epoch=pair[1],
-        transaction_timeout_ms=command.transaction_timeout_ms,
-        at_ms=now_ms,
-        previous_producer_id=previous[0],
-        previous_producer_epoch=previous[1],
-    )
-    reply = ProducerBoundReply(producer_id=pair[0], producer_epoch=pair[1])
-    return Outcome(events=(*events, bound), reply=reply)
 
 
 def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome:
@@ -190,6 +133,8 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
         named.append(partition.partition_id)
     if command.verify_only:
         return Outcome(reply=PartitionsVerified(registered=tuple(each in held.partitions for each in named)))
+    if held.kept is not None:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     return _extend(held, tuple(each for each in named if each not in held.partitions), (), now_ms)
 
 
@@ -200,6 +145,8 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
         return Outcome(reply=held)
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
+    if held.kept is not None:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     added = () if command.group_id in held.groups else (command.group_id,)
     return _extend(held, (), added, now_ms)
 
@@ -211,8 +158,8 @@ def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tu
         transactional_id=held.transactional_id, partitions=partitions, groups=groups, at_ms=now_ms
     )
     timers: tuple[Timer, ...] = ()
-    if held.phase is not Phase.ONGOING:
-        timers = (expiry(held, now_ms + held.transaction_timeout_ms),)
+    if held.phase is not Phase.ONGOING and held.transaction_timeout_ms != NO_TIMEOUT_MS:
+        timers = (time_out(held, now_ms + held.transaction_timeout_ms),)
     return Outcome(events=(extended,), reply=DONE, timers=timers)
 
 
@@ -231,14 +178,16 @@ def joined(
     partition_id: PartitionId | None = None,
     group_id: str | None = None,
     now_ms: int,
-) -> Extension | None:
-    """Return what a write to this partition or group needs first (often nothing), or None where it may not be.
+) -> Extension | Rejection:
+    """Return what a write to this partition or group needs first (often nothing), or why it may not be.
 
     In version 2 a write registers what it writes to, but begins no second transaction under a pair. In version 1,
     without an open transaction that knows it, only a write whose registration a crash may have forgotten is taken. That
     is no late one of an ended transaction: requests of before the crash died with their connections, and a repeat was
     recognised before.
     """
+    if held.kept is not None:
+        return Rejection.INVALID_TRANSACTION_STATE  # its client must not be told to abort what another has prepared
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     if held.phase is Phase.ONGOING and known:
         return Extension()
@@ -247,7 +196,7 @@ def joined(
     else:
         allowed = held.transactional_id in state.volatile.may_have_forgotten
     if not allowed:
-        return None
+        return Rejection.TRANSACTION_NOT_BEGUN
     outcome = _extend(
         held,
         (partition_id,) if partition_id is not None else (),
@@ -257,7 +206,7 @@ def joined(
     return Extension(outcome.events, outcome.timers)
 
 
-def expiry(held: Transactional, deadline_ms: int) -> Timer:
+def time_out(held: Transactional, deadline_ms: int) -> Timer:
     """Return the timer that looks at the deadline of the transaction which is open, or begins."""
     return Timer(deadline_ms, ExpireTransaction(transactional_id=held.transactional_id))
 
@@ -316,27 +265,3 @@ def _end_keeping_the_epoch(state: State, held: Transactional, command: EndTransa
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     given_up = (NothingAborted(transactional_id=held.transactional_id),) if forgotten and not command.commit else ()
     return Outcome(events=given_up, reply=reply)
-
-
-def expire(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:
-    """Abort a transaction whose time is up, and fence its producer by a bumped epoch.
-
-    The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588); after a takeover it may
-    not.
-    """
-    held = state.transactionals.get(command.transactional_id)
-    if held is None or held.phase is not Phase.ONGOING:
-        return Outcome(reply=DONE)
-    if now_ms < held.deadline_ms:  # this transaction began after the timer was set, or the clock went back
-        return Outcome(reply=DONE, timers=(expiry(held, held.deadline_ms),))
-    producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
-    bound = ProducerBound(
-        transactional_id=held.transactional_id,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transaction_timeout_ms=held.transaction_timeout_ms,
-        at_ms=now_ms,
-        previous_producer_id=held.producer_id,
-        previous_producer_epoch=held.producer_epoch,
-    )
-    return Outcome(events=(ending(state, held, commit=False, now_ms=now_ms), bound), reply=DONE)

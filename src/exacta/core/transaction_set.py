@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from exacta.core.commands import EndTransactions, TransactionToEnd
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Cause, Offset, PartitionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
@@ -66,7 +66,8 @@ def end_all(state: State, command: EndTransactions, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.TOO_MANY_TRANSACTIONS)
     next_offsets: dict[PartitionId, Offset] = {}
     events = tuple(
-        ending(state, held, commit=command.commit, now_ms=now_ms, next_offsets=next_offsets) for held in known
+        ending(state, held, commit=command.commit, now_ms=now_ms, next_offsets=next_offsets, cause=Cause.SET)
+        for held in known
     )
     return Outcome(events=events, reply=DONE)
 
@@ -90,7 +91,7 @@ def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transact
 
 def _wrote_to(state: State, held: Transactional, topic: str, index: int) -> bool:
     partition = state.partition(topic, index)
-    return partition is not None and held.producer_id in partition.open_transactions
+    return partition is not None and held.open_pair[0] in partition.open_transactions
 
 
 def _refuse(rejections: Iterable[Rejection | None]) -> Outcome:

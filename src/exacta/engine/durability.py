@@ -5,6 +5,7 @@ acknowledged begin of a transaction is worth no sync of its own, since only the 
 """
 
 from exacta.core.commands import (
+    AbortByMarker,
     AddGroup,
     AddPartitions,
     AppendBatch,
@@ -18,8 +19,10 @@ from exacta.core.commands import (
     EndTransaction,
     EndTransactions,
     ExpireMember,
+    ExpireProducers,
     ExpireRebalance,
     ExpireTransaction,
+    ExpireTransactionalIds,
     Heartbeat,
     InitProducerId,
     JoinGroup,
@@ -37,7 +40,10 @@ WAITS: dict[type[Command], bool] = {
     # promises the outcome
     EndTransaction: True,
     EndTransactions: True,
+    AbortByMarker: True,
     ExpireTransaction: True,
+    ExpireTransactionalIds: True,
+    ExpireProducers: True,
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,

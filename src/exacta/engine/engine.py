@@ -19,8 +19,9 @@ from typing import TypeVar
 
 from exacta.core.apply import apply
 from exacta.core.commands import Command, JoinGroup, SyncGroup
-from exacta.core.decide import decide, timers_after_recovery
+from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, decode_event
+from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Timer
 from exacta.core.rejections import Rejection
@@ -86,7 +87,7 @@ class Engine:
         self._show(visible_changes(self._state, self._state.partitions))
         self._deadlines = Deadlines(scheduler, clock)
         self._fetcher = Fetcher(self._state, journal, self._visible, self._deadlines)
-        for timer in timers_after_recovery(self._state):
+        for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
 
     # --- what the fronts ask ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from exacta.core.ids import Ticket
 from exacta.core.state import State
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
+from exacta.kafka.authorization import Authorizer, everybody
 from exacta.kafka.context import RequestContext
 from exacta.ports.record_format import Buffer
 
@@ -32,10 +33,12 @@ class BrokerContext:
         cluster_id: str,
         advertised_host: str,
         advertised_port: int,
+        authorize: Authorizer = everybody,
     ) -> None:
         self.engine = engine
         self.configuration = configuration
         self.cluster_id = cluster_id
+        self.authorize = authorize
         self.node_id = configuration.node_id
         self._advertised_host = advertised_host
         self._advertised_port = advertised_port

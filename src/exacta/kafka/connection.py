@@ -56,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._register = register
         self._forget = forget
+        self.configuration = broker.configuration
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
         self._transport: asyncio.Transport | None = None
         self._chunks: list[bytes] = []

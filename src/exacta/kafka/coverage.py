@@ -13,7 +13,6 @@ from exacta.protocol.apis import OUR_OWN
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
         21: "DeleteRecords",
-        27: "WriteTxnMarkers",
         33: "AlterConfigs",
         35: "DescribeLogDirs",
         37: "CreatePartitions",
@@ -96,7 +95,8 @@ def page() -> str:
     unserved = [(why, ", ".join(f"{name} ({key})" for key, name in apis.items())) for why, apis in UNSERVED.items()]
     parts += [
         _table(("Why", "APIs"), unserved),
-        "A request of our own, which Kafka does not have: [EndTransactions](end-transactions.md).",
+        "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
+        "[ExplainTransactions](explain-transactions.md).",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from exacta.config import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.protocol.apis import API
@@ -24,6 +25,8 @@ class Handler(Struct, frozen=True, kw_only=True):
     min_version: int
     max_version: int
     advertised_min_version: int
+    advertised_max_version: Callable[[Configuration], int]
+    """Where the configuration offers less than is served."""
     newer: str
     """What the versions are about that the codec knows and that are not served; empty where there are none."""
     handle: Handle
@@ -42,6 +45,7 @@ def handler_of(module: ModuleType) -> Handler:
         min_version=module.MIN_VERSION,
         max_version=module.MAX_VERSION,
         advertised_min_version=getattr(module, "ADVERTISED_MIN_VERSION", module.MIN_VERSION),
+        advertised_max_version=getattr(module, "advertised_max_version", lambda configuration: module.MAX_VERSION),
         newer=getattr(module, "NEWER", ""),
         handle=module.handle,
         answer_unserved=getattr(module, "answer_unserved", None),

@@ -27,6 +27,7 @@ class ApiKey(IntEnum):
     ADD_PARTITIONS_TO_TXN = 24
     ADD_OFFSETS_TO_TXN = 25
     END_TXN = 26
+    WRITE_TXN_MARKERS = 27
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     DELETE_GROUPS = 42
@@ -37,3 +38,4 @@ class ApiKey(IntEnum):
     LIST_TRANSACTIONS = 66
     END_TRANSACTIONS = 17784
     """No Kafka's: see its handler."""
+    EXPLAIN_TRANSACTIONS = 17786

@@ -92,9 +92,10 @@ _NAMES = {
     65: "DescribeTransactions",
     66: "ListTransactions",
     17784: "EndTransactions",
+    17786: "ExplainTransactions",
 }
 
-OUR_OWN: Final = frozenset({17784})
+OUR_OWN: Final = frozenset({17784, 17786})
 """The keys that no Kafka has."""
 
 API: Final[Mapping[int, Api]] = MappingProxyType({key: Api(key, name) for key, name in _NAMES.items()})

@@ -2,6 +2,7 @@
 
 A module defines `KEY`, `MIN_VERSION`, `MAX_VERSION` and `handle(broker, request, context, reply)`; nothing awaits.
 `NEWER` says what the versions are about that are known and not served.
+`advertised_max_version(configuration)` is there where the configuration may offer less than is served.
 `PLAIN_ERROR` is the response class where an error code alone is a whole answer in every version.
 """
 
@@ -28,6 +29,7 @@ from exacta.kafka.handlers import (
     k24_add_partitions_to_txn,
     k25_add_offsets_to_txn,
     k26_end_txn,
+    k27_write_txn_markers,
     k28_txn_offset_commit,
     k32_describe_configs,
     k42_delete_groups,
@@ -37,6 +39,7 @@ from exacta.kafka.handlers import (
     k65_describe_transactions,
     k66_list_transactions,
     k17784_end_transactions,
+    k17786_explain_transactions,
 )
 
 HANDLERS: dict[int, Handler] = {
@@ -63,6 +66,7 @@ HANDLERS: dict[int, Handler] = {
         k24_add_partitions_to_txn,
         k25_add_offsets_to_txn,
         k26_end_txn,
+        k27_write_txn_markers,
         k28_txn_offset_commit,
         k32_describe_configs,
         k42_delete_groups,
@@ -72,5 +76,6 @@ HANDLERS: dict[int, Handler] = {
         k65_describe_transactions,
         k66_list_transactions,
         k17784_end_transactions,
+        k17786_explain_transactions,
     )
 }

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from exacta.config import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -28,28 +29,28 @@ LEVEL_0_SINCE = 4
 
 
 @cache
-def _served() -> tuple[tuple[int, int, int], ...]:
+def _served(configuration: Configuration) -> tuple[tuple[int, int, int], ...]:
     from exacta.kafka.handlers import HANDLERS  # the table holds this module too
 
     return tuple(
-        (handler.key, handler.advertised_min_version, handler.max_version)
+        (handler.key, handler.advertised_min_version, handler.advertised_max_version(configuration))
         for handler in sorted(HANDLERS.values(), key=lambda handler: handler.key)
     )
 
 
-def _response(code: ErrorCode) -> ApiVersionsResponse:
+def _response(configuration: Configuration, code: ErrorCode) -> ApiVersionsResponse:
     return ApiVersionsResponse(
         error_code=code,
         api_keys=[
             ApiVersion(api_key=key, min_version=min_version, max_version=max_version)
-            for key, min_version, max_version in _served()
+            for key, min_version, max_version in _served(configuration)
         ],
     )
 
 
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
-    response = _response(ErrorCode.NONE)
+    response = _response(broker.configuration, ErrorCode.NONE)
     level = broker.configuration.transaction_version
     response.supported_features = [
         SupportedFeatureKey(
@@ -67,4 +68,6 @@ def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestC
 
 def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer]:
     """Tell a client that speaks a version we do not know which ones we do (KIP-511), in version 0."""
-    return encode_response(_response(ErrorCode.UNSUPPORTED_VERSION), 0, context.correlation_id)
+    return encode_response(
+        _response(context.connection.configuration, ErrorCode.UNSUPPORTED_VERSION), 0, context.correlation_id
+    )

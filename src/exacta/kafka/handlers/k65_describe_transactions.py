@@ -1,4 +1,7 @@
-"""DescribeTransactions: what a transactional id is doing (KIP-664)."""
+"""DescribeTransactions: what a transactional id is doing (KIP-664).
+
+Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
+"""
 
 from exacta.core.state import Phase, State, Transactional
 from exacta.kafka.broker import BrokerContext
@@ -39,10 +42,10 @@ def _describe(state: State, transactional_id: str) -> TransactionState:
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=held.phase.value,
-        transaction_timeout_ms=held.transaction_timeout_ms,
+        transaction_timeout_ms=held.open_timeout_ms,
         transaction_start_time_ms=held.start_ms if open_now else -1,
-        producer_id=held.producer_id,
-        producer_epoch=held.producer_epoch,
+        producer_id=held.open_pair[0],
+        producer_epoch=held.open_pair[1],
         topics=_partitions(state, held) if open_now else [],
     )
 

@@ -48,7 +48,7 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
     def wanted(held: Transactional, now_ms: int) -> bool:
         if states and held.phase.value not in states:
             return False
-        if producer_ids and held.producer_id not in producer_ids:
+        if producer_ids and held.open_pair[0] not in producer_ids:
             return False
         open_for_ms = now_ms - held.start_ms if held.phase is Phase.ONGOING else -1
         if request.duration_filter >= 0 and open_for_ms <= request.duration_filter:
@@ -61,7 +61,7 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
             transaction_states=[
                 TransactionState(
                     transactional_id=held.transactional_id,
-                    producer_id=held.producer_id,
+                    producer_id=held.open_pair[0],
                     transaction_state=held.phase.value,
                 )
                 for held in state.transactionals.values()

@@ -1,0 +1,89 @@
+"""WriteTxnMarkers: abort a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
+
+In Kafka coordinators write their markers by it. Here the coordinator needs no request for that, so that only an
+operator's abort remains; see `exacta.core.marker` for what it does. A commit is refused: the one who may decide that is
+the holder of the transactional id, by EndTxn.
+"""
+
+from itertools import chain
+
+from exacta.core.commands import AbortByMarker
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.engine.engine import Answer
+from exacta.kafka.authorization import Permission
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k27_write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+KEY = ApiKey.WRITE_TXN_MARKERS
+MIN_VERSION = 1
+MAX_VERSION = 2
+
+CLUSTER = "kafka-cluster"
+"""Kafka's name for the one cluster, as a resource."""
+
+
+def handle(broker: BrokerContext, request: WriteTxnMarkersRequest, context: RequestContext, reply: Reply) -> None:
+    """Abort marker by marker; each partition has its own answer."""
+    if not broker.authorize(context, Permission.CLUSTER_ACTION, CLUSTER):
+        reply(_refused(request.markers, Permission.CLUSTER_ACTION.value))
+        return
+    if any(marker.transaction_result for marker in request.markers):
+        reply(_refused(request.markers, ErrorCode.INVALID_REQUEST))
+        return
+    commands = [
+        AbortByMarker(
+            producer_id=ProducerId(marker.producer_id),
+            producer_epoch=ProducerEpoch(marker.producer_epoch),
+            topic=topic.name,
+            partition=index,
+            client_id=context.client_id,
+            client_host=context.client_host,
+        )
+        for marker in request.markers
+        for topic in marker.topics
+        for index in topic.partition_indexes
+    ]
+
+    def done(answers: list[Answer]) -> None:
+        reply(_response(request.markers, [error_code(answer, KEY, context.version) for answer in answers]))
+
+    broker.submit(context, commands, done)
+
+
+def _refused(markers: list[WritableTxnMarker], code: ErrorCode) -> WriteTxnMarkersResponse:
+    partitions = chain.from_iterable(topic.partition_indexes for marker in markers for topic in marker.topics)
+    return _response(markers, [code for _ in partitions])
+
+
+def _response(markers: list[WritableTxnMarker], codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
+    in_order = iter(codes)
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(in_order))
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in markers
+        ]
+    )
