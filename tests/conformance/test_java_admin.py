@@ -11,6 +11,7 @@ from .scenario import POLL_S, Scenario, send_all, wait_until
 if not os.environ.get("EXACTA_TEST_JAVA"):
     pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
 
+from .clients import FencedError
 from .clients.java import Admin, TopicPartition
 
 
@@ -43,8 +44,39 @@ def test_transactions_and_who_holds_readers_back(scenario: Scenario, admin: Admi
 
     assert held_from() == [1]
     producer.commit()
-    assert held_from() == []
-    assert listed()[transactional_id] == "CompleteCommit"
+    # Kafka answers a commit before its markers are written.
+    wait_until(lambda: held_from() == [], "the marker")
+    wait_until(lambda: listed()[transactional_id] == "CompleteCommit", "the end")
+
+
+@pytest.mark.parametrize("how", ["forceTerminateTransaction", "fenceProducers"])
+def test_a_transaction_is_ended_by_its_transactional_id(scenario: Scenario, admin: Admin, how: str) -> None:
+    partition, transactional_id = scenario.partition(), scenario.new_name("id")
+    producer = scenario.transactional(transactional_id)
+    producer.begin()
+    send_all(producer, partition, [b"in the way"])
+    scenario.fill(partition, [b"behind"])
+    if how == "fenceProducers":
+        admin.ask(how, [transactional_id]).all().get()
+    else:
+        admin.ask(how, transactional_id).result().get()
+    with pytest.raises(FencedError):
+        producer.commit()
+    assert scenario.wait_for_what_was_held_back(partition) == [b"behind"]
+
+
+def test_a_transaction_is_aborted_by_its_partition(scenario: Scenario, admin: Admin) -> None:
+    """As `kafka-transactions.sh abort` does, which finds the producer by DescribeProducers."""
+    partition = scenario.partition()
+    producer = scenario.transactional(scenario.new_name("id"))
+    producer.begin()
+    send_all(producer, partition, [b"in the way"])
+    scenario.fill(partition, [b"behind"])
+    found = admin.ask("describeProducers", [partition]).partitionResult(admin.partition(partition)).get()
+    (active,) = [each for each in found.activeProducers() if each.currentTransactionStartOffset().isPresent()]
+    epoch = int(active.producerEpoch())
+    admin.ask("abortTransaction", admin.abort_of(partition, int(active.producerId()), epoch)).all().get()
+    assert scenario.wait_for_what_was_held_back(partition) == [b"behind"]
 
 
 def test_offsets_of_a_group_are_deleted_but_for_what_it_reads(scenario: Scenario, admin: Admin) -> None:

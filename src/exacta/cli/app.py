@@ -6,6 +6,7 @@ import typer
 
 from exacta.cli.demo import demo
 from exacta.cli.spark import spark
+from exacta.cli.transactions import transactions
 
 app = typer.Typer(
     help="Exactly once, in exact order: a transactional log for every Kafka client.",
@@ -42,3 +43,4 @@ def serve(context: typer.Context) -> None:
 
 app.command()(demo)
 app.add_typer(spark, name="spark")
+app.add_typer(transactions, name="transactions")

@@ -37,6 +37,10 @@ from exacta.protocol.messages.k65_describe_transactions import (
 )
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from exacta.protocol.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
+from exacta.protocol.messages.k17786_explain_transactions import (
+    ExplainTransactionsRequest,
+    ExplainTransactionsResponse,
+)
 
 API_VERSIONS_KEY = 18
 
@@ -76,6 +80,7 @@ _CALLS: dict[type[Any], Call] = {
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
+    ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
 }
 
 

@@ -243,6 +243,11 @@ class Admin:
         """Return Java's name of a partition."""
         return _partition(partition)
 
+    def abort_of(self, partition: TopicPartition, producer_id: int, producer_epoch: int) -> Any:
+        """Return Java's name of what a producer has open in a partition."""
+        spec = jpype.JClass("org.apache.kafka.clients.admin.AbortTransactionSpec")
+        return spec(_partition(partition), producer_id, producer_epoch, 0)
+
     def close(self) -> None:
         """Hang up."""
         self._admin.close(_duration(2))

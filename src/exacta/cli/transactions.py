@@ -1,0 +1,157 @@
+"""`exacta transactions …`: which transactions are open, what happened to one, and its end. On any Kafka cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from exacta.client.explanations import Explanation
+    from exacta.client.routing import Client
+
+_EXIT_NO = 1
+_EXIT_USAGE = 2
+_CALL_TIMEOUT_MS = 20_000
+_TAKEOVER_TIMEOUT_MS = 60_000
+
+transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
+
+Servers = Annotated[str, typer.Option(metavar="HOST:PORT,…", help="The cluster, an Exacta or any Kafka.")]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="How the cluster is reached (security.protocol and so on), as Kafka's own tools take it.",
+        show_default=False,
+    ),
+]
+TransactionalId = Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID")]
+
+
+@transactions.callback()
+def root() -> None:
+    """See what transactions do, and end one that is in the way."""
+
+
+@transactions.command("list")
+def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
+    """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
+
+    The oldest comes first. Exit code 0 also if none is open.
+    """
+    from exacta.client.explanations import explain
+
+    with _client(bootstrap_servers, command_config) as client:
+        found = sorted(explain(client), key=lambda each: each.start_ms or 0)
+    now_ms = _now_ms()
+    for each in found:
+        _show(each, now_ms)
+    if not found:
+        typer.echo("no transaction is open")
+
+
+@transactions.command("explain")
+def explain_one(
+    transactional_id: TransactionalId, bootstrap_servers: Servers, command_config: CommandConfig = None
+) -> None:
+    """Show what a transactional id is doing, and why its producers were fenced and its transactions aborted.
+
+    Exit code 1 if nothing is known of it.
+    """
+    from exacta.client.explanations import explain
+
+    with _client(bootstrap_servers, command_config) as client:
+        (found,) = explain(client, [transactional_id])
+    if not found.state and not found.incidents:
+        _fail(f"nothing is known of transactional id {transactional_id}", _EXIT_NO)
+    _show(found, _now_ms())
+    for incident in found.incidents:
+        whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
+        asked = f" ({incident.client})" if incident.client else ""
+        typer.echo(f"  {_time(incident.at_ms)}  {incident.what}: {whom}: {incident.cause}{asked}")
+    if not found.gives_reasons:
+        typer.echo("  this cluster does not say why its producers were fenced or its transactions aborted")
+
+
+@transactions.command("abort")
+def abort(
+    transactional_id: TransactionalId,
+    bootstrap_servers: Servers,
+    command_config: CommandConfig = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Abort the open transaction of a transactional id, and fence its producer.
+
+    Exit code 1 if none is open.
+    """
+    from exacta.client.explanations import explain
+    from exacta.client.transactions import init_producer_id
+
+    with _client(bootstrap_servers, command_config) as client:
+        (found,) = explain(client, [transactional_id])
+        if not found.is_open:
+            _fail(f"no transaction of {transactional_id} is open", _EXIT_NO)
+        _show(found, _now_ms())
+        if not yes and not typer.confirm("Abort it? Its producer will be fenced"):
+            raise typer.Exit(_EXIT_NO)
+        init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
+    typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
+
+
+@contextmanager
+def _client(bootstrap_servers: str, command_config: Path | None) -> "Iterator[Client]":
+    from exacta.client.errors import ClientError
+    from exacta.client.routing import Client
+    from exacta.spark.options import OptionError
+    from exacta.spark.options.properties import cluster_of
+
+    try:
+        cluster = cluster_of(bootstrap_servers, command_config, client_id="exacta-transactions")
+        with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+            yield client
+    except OptionError as error:
+        _fail(str(error), _EXIT_USAGE)
+    except ClientError as error:
+        _fail(str(error), _EXIT_NO)
+
+
+def _show(found: "Explanation", now_ms: int) -> None:
+    typer.echo(f"{found.transactional_id}: {_in_words(found, now_ms)}")
+    if found.producer_id >= 0:
+        whose = f", of {found.client}" if found.client else ""
+        typer.echo(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
+    held = [f"{at.topic}-{at.partition} at {offset}" for at, offset in found.partitions if offset is not None]
+    if held:
+        typer.echo(f"  holds readers back: {', '.join(held)}")
+    registered = [f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None]
+    if registered:
+        typer.echo(f"  registered: {', '.join(registered)}")
+    if found.groups:
+        typer.echo(f"  offsets of: {', '.join(found.groups)}")
+
+
+def _in_words(found: "Explanation", now_ms: int) -> str:
+    if not found.state:
+        return "not known any more"
+    if not found.is_open or found.start_ms is None:
+        return found.state
+    open_for = f"open for {max(0, now_ms - found.start_ms) // 1000} s"
+    if found.deadline_ms is None:
+        return f"{open_for}, without a time-out (two-phase commit)"
+    return f"{open_for}, is aborted at {_time(found.deadline_ms)} unless it ends before"
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"exacta: {message}", err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,162 @@
+"""What transactions are open, whose they are, and what happened to a transactional id: on Exacta, or what Kafka tells.
+
+Exacta answers all of it from one state (ExplainTransactions). Another cluster is asked by Kafka's own calls, broker by
+broker, which know no owner, no first offset and no reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from exacta.client.deadline import Deadline
+from exacta.client.routing import TRANSACTION, Anyone, Client, Coordinator
+from exacta.client.transactions import ONGOING, TopicPartition, list_transactions
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
+
+#: The time-out of a transaction that has none (KIP-939).
+_NO_TIMEOUT_MS = 2**31 - 1
+
+WHAT = ("fenced", "aborted", "forgotten")
+CAUSES = (
+    "its own producer asked",
+    "a new instance initialised the transactional id",
+    "time-out",
+    "an operator wrote an abort marker",
+    "ended as one of a set",
+    "idle for too long",
+)
+
+
+class Incident(NamedTuple):
+    """What happened to the producer that had the pair, why, and who had asked for it (empty: nobody)."""
+
+    what: str
+    cause: str
+    at_ms: int
+    producer_id: int
+    producer_epoch: int
+    client: str
+
+
+class Explanation(NamedTuple):
+    """A transactional id; `state` is empty where it is unknown. Times are ms since 1970; None: none, or unknown.
+
+    `partitions` are what the open transaction holds, with its first offset in each: None where nothing is written yet,
+    or the cluster does not say.
+    """
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    client: str = ""
+    start_ms: int | None = None
+    deadline_ms: int | None = None
+    partitions: tuple[tuple[TopicPartition, int | None], ...] = ()
+    groups: tuple[str, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    gives_reasons: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction is open."""
+        return self.state == ONGOING
+
+
+def explain(
+    client: Client, transactional_ids: Sequence[str] | None = None, deadline: Deadline | None = None
+) -> list[Explanation]:
+    """Explain these transactional ids, or all that have a transaction open; raises what `Client.call` raises."""
+    deadline = deadline or client.deadline()
+    request = ExplainTransactionsRequest(
+        transactional_ids=None if transactional_ids is None else list(transactional_ids)
+    )
+    if client.offers(Anyone(), request, deadline):
+        reply = client.call(
+            Anyone(),
+            request,
+            what="asking what transactions are open",
+            codes=lambda reply: (reply.error_code,),
+            deadline=deadline,
+        )
+        return [_from_exacta(each) for each in reply.transactions]
+    if transactional_ids is None:
+        transactional_ids = list_transactions(client, "", deadline=deadline)
+    return [_from_kafka(client, each, deadline) for each in transactional_ids]
+
+
+def _from_exacta(each: Any) -> Explanation:
+    return Explanation(
+        transactional_id=each.transactional_id,
+        state=each.transaction_state,
+        producer_id=each.producer_id,
+        producer_epoch=each.producer_epoch,
+        client=_client(each),
+        start_ms=_or_none(each.start_ms),
+        deadline_ms=_or_none(each.deadline_ms),
+        partitions=tuple(
+            (TopicPartition(topic.name, partition.partition_index), _or_none(partition.first_offset))
+            for topic in each.topics
+            for partition in topic.partitions
+        ),
+        groups=tuple(each.groups),
+        incidents=tuple(
+            Incident(
+                _of(WHAT, incident.what),
+                _of(CAUSES, incident.cause),
+                incident.at_ms,
+                incident.producer_id,
+                incident.producer_epoch,
+                _client(incident),
+            )
+            for incident in each.incidents
+        ),
+    )
+
+
+def _from_kafka(client: Client, transactional_id: str, deadline: Deadline) -> Explanation:
+    reply = client.call(
+        Coordinator(TRANSACTION, transactional_id),
+        DescribeTransactionsRequest(transactional_ids=[transactional_id]),
+        what=f"describing transactional id '{transactional_id}'",
+        codes=lambda reply: (each.error_code for each in reply.transaction_states if each.error_code != _UNKNOWN),
+        deadline=deadline,
+    )
+    (found,) = reply.transaction_states
+    if found.error_code == _UNKNOWN:
+        return Explanation(transactional_id, "", -1, -1, gives_reasons=False)
+    start_ms = _or_none(found.transaction_start_time_ms)
+    limited = start_ms is not None and found.transaction_timeout_ms != _NO_TIMEOUT_MS
+    return Explanation(
+        transactional_id=transactional_id,
+        state=found.transaction_state,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        start_ms=start_ms,
+        deadline_ms=start_ms + found.transaction_timeout_ms if limited and start_ms is not None else None,
+        partitions=tuple(
+            (TopicPartition(topic.topic, index), None) for topic in found.topics for index in topic.partitions
+        ),
+        gives_reasons=False,
+    )
+
+
+_UNKNOWN = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+
+
+def _or_none(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _of(names: Sequence[str], number: int) -> str:
+    """Return a name; a newer broker may have more of them."""
+    return names[number] if 0 <= number < len(names) else f"reason {number}"
+
+
+def _client(each: Any) -> str:
+    if not each.client_id and not each.client_host:
+        return ""
+    return f"client '{each.client_id}' at {each.client_host.lstrip('/')}"

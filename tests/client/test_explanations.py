@@ -1,0 +1,109 @@
+"""What `exacta transactions` shows and does; on a cluster of Apache Kafka what can be had there."""
+
+import pytest
+from typer.testing import CliRunner
+
+from exacta.cli.app import app
+from exacta.client.errors import KafkaError
+from exacta.client.explanations import explain
+from exacta.client.producer import IdempotentProducer
+from exacta.client.routing import Anyone
+from exacta.client.transactions import (
+    CommittedOffset,
+    Producer,
+    TopicPartition,
+    commit_offset,
+    end_transaction,
+    init_producer_id,
+)
+from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from tests.client.appending import append
+
+
+@pytest.fixture
+def on_exacta(client):
+    return client.offers(Anyone(), ExplainTransactionsRequest())
+
+
+def opened(client, topic) -> Producer:
+    """A transaction that has written to partition 1."""
+    producer = init_producer_id(client, topic, transaction_timeout_ms=60_000)
+    writer = IdempotentProducer(client, producer)
+    append(writer, TopicPartition(topic, 1), 1, b"held", key=b"k")
+    writer.flush()
+    writer.close()
+    return producer
+
+
+def run(bootstrap, *arguments, answer=""):
+    command = ["transactions", *arguments, "--bootstrap-servers", bootstrap]
+    return CliRunner().invoke(app, command, input=answer)
+
+
+def test_an_open_transaction_is_seen(client, bootstrap, topic, on_exacta):
+    producer = opened(client, topic)
+    commit_offset(client, producer, f"{topic}-group", TopicPartition(topic, 0), CommittedOffset(5, ""))
+    (found,) = explain(client, [topic])
+    assert (found.producer_id, found.producer_epoch) == (producer.producer_id, producer.producer_epoch)
+    assert found.is_open
+    assert found.deadline_ms == found.start_ms + 60_000
+    held = dict(found.partitions)
+    assert held[TopicPartition(topic, 1)] == (0 if on_exacta else None)
+    assert found in explain(client)
+
+    shown = run(bootstrap, "list").stdout
+    assert f"{topic}: open for" in shown
+    if on_exacta:
+        assert f"holds readers back: {topic}-1 at 0" in shown
+        assert f"offsets of: {topic}-group" in shown
+        assert "at 127.0.0.1" in shown
+    end_transaction(client, producer, commit=True)
+    assert not any(each.transactional_id == topic for each in explain(client))
+    assert topic not in run(bootstrap, "list").stdout
+
+
+def test_a_fencing_is_explained(client, bootstrap, topic, on_exacta):
+    opened(client, topic)
+    init_producer_id(client, topic, transaction_timeout_ms=60_000)
+    explained = run(bootstrap, "explain", topic)
+    assert explained.exit_code == 0
+    assert explained.stdout.startswith(f"{topic}: ")
+    if on_exacta:
+        assert "aborted: producer" in explained.stdout
+        assert (
+            "a new instance initialised the transactional id (client 'exacta-spark' at 127.0.0.1)" in explained.stdout
+        )
+    else:
+        assert "does not say why" in explained.stdout
+
+
+def test_a_transaction_in_the_way_is_aborted(client, bootstrap, topic):
+    producer = opened(client, topic)
+    assert run(bootstrap, "abort", topic, answer="n\n").exit_code == 1
+    assert explain(client, [topic])[0].is_open
+    aborted = run(bootstrap, "abort", topic, "--yes")
+    assert aborted.exit_code == 0, aborted.output
+    assert f"the transaction of {topic} is aborted" in aborted.stdout
+    with pytest.raises(KafkaError) as refused:
+        end_transaction(client, producer, commit=True)
+    assert refused.value.fenced
+
+
+@pytest.mark.parametrize("command", ["explain", "abort"])
+def test_an_unknown_id_is_one_line(client, bootstrap, topic, command):
+    unknown = run(bootstrap, command, f"{topic}-unknown")
+    assert unknown.exit_code == 1
+    assert unknown.stderr.startswith("exacta: no")
+    assert unknown.stderr.count("\n") == 1
+
+
+def test_a_cluster_that_cannot_be_named_is_a_wrong_call(tmp_path):
+    wrong = run("nowhere", "list")
+    assert wrong.exit_code in (1, 2)
+    assert wrong.stderr.startswith("exacta: ")
+    assert wrong.stderr.count("\n") == 1
+    missing = CliRunner().invoke(
+        app, ["transactions", "list", "--bootstrap-servers", "h:1", "--command-config", str(tmp_path / "none")]
+    )
+    assert missing.exit_code == 2
+    assert missing.stderr.startswith("exacta: ")
