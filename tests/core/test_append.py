@@ -8,7 +8,7 @@ from tests.core.world import World
 
 
 def at(offset: int, *, repeated: bool = False) -> Appended:
-    return Appended(base_offset=Offset(offset), repeated=repeated)
+    return Appended(base_offset=Offset(offset), repeated=repeated, max_timestamp_ms=1_000_000 if repeated else -1)
 
 
 def test_batches_follow_each_other_and_sequences_wrap(world: World) -> None:

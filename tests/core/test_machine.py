@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from exacta.core.commands import AbortByMarker, CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit
+from exacta.core.commands import AbortByMarker, CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit, SetTopicConfigs
 from exacta.core.ids import PartitionId, TransactionVersion
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -120,6 +120,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(group_id=st.sampled_from(["g", "h"]))
     def delete_group(self, group_id: str) -> None:
         self.world.send(DeleteGroup(group_id=group_id))
+
+    @rule(configs=st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), validate_only=st.booleans())
+    def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:
+        self.world.send(SetTopicConfigs(topic="t", configs=configs, validate_only=validate_only))
 
     @rule(ms=st.sampled_from([1, 49, 50, 1000, 4000]))
     def pass_time(self, ms: int) -> None:

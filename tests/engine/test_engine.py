@@ -97,7 +97,7 @@ def test_a_repeat_of_what_is_not_durable_yet_waits_with_it(rig: Rig) -> None:
     repeat = rig.submit(write, payloads=[b"one"])
     assert repeat == [], "a crash now would make this answer a lie"
     rig.loop.turn()
-    assert repeat == [Appended(base_offset=0, repeated=True)]
+    assert repeat == [Appended(base_offset=0, repeated=True, max_timestamp_ms=0)]
 
 
 def test_a_rejection_and_a_view_wait_too(rig: Rig) -> None:
@@ -297,7 +297,7 @@ def test_recovery_brings_back_what_was_acknowledged(rig: Rig, keep_in_flight: bo
     assert unanswered == []
     assert rig.records(read_committed=False).startswith(b"one")
     assert rig.records().startswith(b"one") is keep_in_flight
-    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0, repeated=True)
+    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0, repeated=True, max_timestamp_ms=0)
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded), "the retried end gets its answer"
     assert rig.records().startswith(b"one")
 

@@ -1,11 +1,10 @@
-"""Metadata, CreateTopics, DeleteTopics, DescribeConfigs, DescribeCluster over the wire."""
+"""Metadata, CreateTopics, DeleteTopics, DescribeCluster over the wire."""
 
 from typing import Any
 
 import pytest
 
 from exacta.config import options
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, fault
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k19_create_topics import (
@@ -15,7 +14,6 @@ from exacta.protocol.messages.k19_create_topics import (
     CreateTopicsRequest,
 )
 from exacta.protocol.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from exacta.protocol.messages.k60_describe_cluster import DescribeClusterRequest
 from tests.kafka.wire import Front, Wire, front
 
@@ -169,75 +167,6 @@ class TestDeleteTopics:
             (None, ErrorCode.UNKNOWN_TOPIC_ID),
             ("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ]
-
-
-class TestDescribeConfigs:
-    def describe(self, wire: Wire, kind: int, name: str, version: int = 4, **more: Any) -> Any:
-        resource = DescribeConfigsResource(
-            resource_type=kind, resource_name=name, configuration_keys=more.pop("keys", None)
-        )
-        return wire.ask(DescribeConfigsRequest(resources=[resource], **more), version).results[0]
-
-    @pytest.mark.parametrize("version", range(1, 5))
-    def test_a_topic(self, wire: Wire, version: int) -> None:
-        create(wire, configs=[CreatableTopicConfig(name="retention.ms", value="1000")])
-        result = self.describe(wire, 2, "t", version, include_synonyms=True)
-        configs = {config.name: config for config in result.configs}
-        assert set(configs) == set(TOPIC_CONFIGS)
-        assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)
-        assert [synonym.value for synonym in configs["retention.ms"].synonyms] == ["1000", "-1"]
-        assert (configs["max.message.bytes"].value, configs["max.message.bytes"].config_source) == ("1048588", 5)
-
-    def test_only_what_was_asked_for(self, wire: Wire) -> None:
-        create(wire)
-        result = self.describe(wire, 2, "t", keys=["retention.ms", "no.such"])
-        assert [config.name for config in result.configs] == ["retention.ms"]
-        assert result.configs[0].synonyms == []
-        assert result.configs[0].documentation is None
-        documented = self.describe(wire, 2, "t", keys=["retention.ms"], include_documentation=True)
-        assert documented.configs[0].documentation
-
-    def test_the_broker(self) -> None:
-        with front(num_partitions=7) as broker:
-            result = self.describe(broker.connect(), 4, "0")
-        configs = {config.name: config for config in result.configs}
-        assert set(configs) == set(options())
-        assert (configs["num.partitions"].value, configs["num.partitions"].config_source) == ("7", 4)
-        assert (configs["auto.create.topics.enable"].value, configs["auto.create.topics.enable"].config_type) == (
-            "true",
-            1,
-        )
-
-    def test_what_is_not_there(self, wire: Wire) -> None:
-        assert self.describe(wire, 2, "nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert self.describe(wire, 4, "17").error_code == ErrorCode.INVALID_REQUEST
-        assert self.describe(wire, 8, "0").error_code == ErrorCode.INVALID_REQUEST
-        assert self.describe(wire, 4, "").configs == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "accepted"),
-    [
-        ("cleanup.policy", "compact,delete", True),
-        ("cleanup.policy", "forget", False),
-        ("compression.type", "zstd", False),
-        ("message.timestamp.type", "LogAppendTime", False),
-        ("min.insync.replicas", "1", True),
-        ("min.insync.replicas", "2", False),
-        ("min.cleanable.dirty.ratio", "0.1", True),
-        ("min.cleanable.dirty.ratio", "2", False),
-        ("retention.ms", "-1", True),
-        ("retention.ms", "-2", False),
-        ("retention.ms", None, False),
-    ],
-)
-def test_values_of_topic_configurations(name: str, value: str | None, accepted: bool) -> None:
-    assert (fault(name, value) is None) is accepted
-
-
-def test_defaults_of_topic_configurations_are_possible_values() -> None:
-    for name, config in TOPIC_CONFIGS.items():
-        assert fault(name, config.default) is None
 
 
 class TestDescribeCluster:

@@ -78,8 +78,14 @@ class Wire:
 class Front:
     """A broker in memory: `storage` is its disk."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None, **options: Any) -> None:
-        self.storage = MemoryStorage()
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        storage: MemoryStorage | None = None,
+        **options: Any,
+    ) -> None:
+        self.storage = storage or MemoryStorage()
         self.address = ("", 0)
         self.engine: Engine
         self.context: BrokerContext
@@ -152,9 +158,11 @@ class Front:
 
 
 @contextmanager
-def front(loop: asyncio.AbstractEventLoop | None = None, **options: Any) -> Iterator[Front]:
+def front(
+    loop: asyncio.AbstractEventLoop | None = None, *, storage: MemoryStorage | None = None, **options: Any
+) -> Iterator[Front]:
     """Run a broker in memory, on the loop that servers use unless another is given."""
-    with Front(loop, **options) as running:
+    with Front(loop, storage=storage, **options) as running:
         yield running
 
 

@@ -19,6 +19,7 @@ from exacta.protocol.records import (
     iter_batches,
     parse_batch_header,
     validate_batch,
+    with_max_timestamp,
 )
 
 with warnings.catch_warnings():
@@ -198,3 +199,12 @@ def test_a_header_that_is_none_ends_the_walk_with_an_error() -> None:
         next(walk)
     with pytest.raises(CorruptBatch):
         list(iter_batches(patched(GOOD, batch_length=0)))
+
+
+@pytest.mark.parametrize("compression", [0, 1])
+def test_the_brokers_time_is_that_of_all_records(compression: int) -> None:
+    stamped = with_max_timestamp(build(compression=compression), 5_000, log_append_time=True)
+    assert validate_batch(stamped).log_append_time
+    assert [record.timestamp for record in DefaultRecordBatch(bytearray(stamped))] == [5_000] * 3
+    back = with_max_timestamp(stamped, 1_002, log_append_time=False)
+    assert back == build(compression=compression)

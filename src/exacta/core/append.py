@@ -60,7 +60,7 @@ def _check_producer(
     known = partition.producers.get(producer_id)
     repeat = find_repeat(known, epoch, command.base_sequence, command.record_count, state.limits)
     if repeat is not None:
-        return Appended(base_offset=repeat, repeated=True)
+        return Appended(base_offset=repeat.base_offset, repeated=True, max_timestamp_ms=repeat.max_timestamp_ms)
     before = Extension()
     if held is not None and transactional:
         needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)

@@ -17,6 +17,7 @@ from exacta.core.events import (
     ProducerBound,
     ProducerIdAllocated,
     ProducersExpired,
+    TopicConfigsSet,
     TopicCreated,
     TopicDeleted,
     TransactionalIdsExpired,
@@ -71,6 +72,10 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():
             pending.pop(event.topic, None)
+
+
+def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
+    state.topics[event.topic].configs = event.configs
 
 
 def _producer_id_allocated(state: State, event: ProducerIdAllocated) -> None:
@@ -173,7 +178,7 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     producer.last_append_ms = event.at_ms
     producer.last_timestamp_ms = event.max_timestamp_ms
     last = last_sequence(event.base_sequence, event.record_count, state.limits)
-    producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset))
+    producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset, event.max_timestamp_ms))
     if len(producer.batches) > state.limits.retained_batches:
         del producer.batches[0]
     if event.transactional:
@@ -291,6 +296,7 @@ def _nothing_aborted(state: State, event: NothingAborted) -> None:
 _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicCreated: _topic_created,
     TopicDeleted: _topic_deleted,
+    TopicConfigsSet: _topic_configs_set,
     ProducerIdAllocated: _producer_id_allocated,
     ProducerBound: _producer_bound,
     TransactionExtended: _transaction_extended,

@@ -44,6 +44,14 @@ class DeleteTopic(Command, frozen=True, kw_only=True):
     topic_id: bytes = b""
 
 
+class SetTopicConfigs(Command, frozen=True, kw_only=True):
+    """Let the topic's own configurations be these from now on, whichever they were; their meaning is the caller's."""
+
+    topic: str
+    configs: dict[str, str]
+    validate_only: bool = False
+
+
 # --- producers and transactions ---------------------------------------------------------------------------------------
 
 

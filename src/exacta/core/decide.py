@@ -38,6 +38,7 @@ from exacta.core.commands import (
     InitProducerId,
     JoinGroup,
     LeaveGroup,
+    SetTopicConfigs,
     SyncGroup,
 )
 from exacta.core.outcome import Outcome
@@ -52,6 +53,7 @@ def decide(state: State, command: Command, now_ms: int) -> Outcome:
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CreateTopic: topics.create,
     DeleteTopic: topics.delete,
+    SetTopicConfigs: topics.set_configs,
     InitProducerId: binding.init_producer_id,
     AppendBatch: append.append_batch,
     AddPartitions: transaction.add_partitions,

@@ -178,6 +178,13 @@ class ProducersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=16
     producers: tuple[tuple[PartitionId, ProducerId], ...]
 
 
+class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True, tag=20):
+    """The topic's own configurations are these from now on."""
+
+    topic: str
+    configs: dict[str, str]
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -192,6 +199,7 @@ DurableEvent = (
     | OffsetsDeleted
     | TransactionalIdsExpired
     | ProducersExpired
+    | TopicConfigsSet
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -18,10 +18,11 @@ DONE = Done()
 
 
 class Appended(Reply, frozen=True, kw_only=True):
-    """A batch is in the log, now or since an earlier try, from `base_offset` on."""
+    """A batch is in the log, now or since an earlier try, from `base_offset` on; its timestamp is told in a repeat."""
 
     base_offset: Offset
     repeated: bool = False
+    max_timestamp_ms: int = -1
 
 
 class ProducerBound(Reply, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ Owns the arithmetic of sequences, which wrap at `sequence_modulus`, and the wind
 producer itself is current is the business of `transaction.py`.
 """
 
-from exacta.core.ids import Offset, ProducerEpoch, TransactionVersion
+from exacta.core.ids import ProducerEpoch, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.state import Limits, ProducerState
+from exacta.core.state import Limits, ProducerState, RetainedBatch
 
 
 def last_sequence(first_sequence: int, record_count: int, limits: Limits) -> int:
@@ -16,14 +16,14 @@ def last_sequence(first_sequence: int, record_count: int, limits: Limits) -> int
 
 def find_repeat(
     known: ProducerState | None, epoch: ProducerEpoch, first_sequence: int, record_count: int, limits: Limits
-) -> Offset | None:
-    """Return the offset at which this very batch is in the log already, if it is one of the retained ones."""
+) -> RetainedBatch | None:
+    """Return this very batch as it is in the log already, if it is one of the retained ones."""
     if known is None or known.producer_epoch != epoch:
         return None
     last = last_sequence(first_sequence, record_count, limits)
     for batch in reversed(known.batches):
         if batch.first_sequence == first_sequence and batch.last_sequence == last:
-            return batch.base_offset
+            return batch
     return None
 
 

@@ -65,6 +65,7 @@ class RetainedBatch(Struct, array_like=True):
     first_sequence: int
     last_sequence: int
     base_offset: Offset
+    max_timestamp_ms: int = -1
 
 
 class ProducerState(Struct, array_like=True):

@@ -1,11 +1,12 @@
-"""Creating and deleting topics."""
+"""Creating, configuring and deleting topics."""
 
 import re
 
-from exacta.core.commands import CreateTopic, DeleteTopic
-from exacta.core.events import Event, TopicCreated, TopicDeleted
+from exacta.core.commands import CreateTopic, DeleteTopic, SetTopicConfigs
+from exacta.core.events import Event, TopicConfigsSet, TopicCreated, TopicDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
 from exacta.core.replies import TopicCreated as TopicCreatedReply
 from exacta.core.replies import TopicDeleted as TopicDeletedReply
 from exacta.core.state import State
@@ -13,9 +14,14 @@ from exacta.core.state import State
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
+def is_legal_name(topic: str) -> bool:
+    """Say whether Kafka allows a topic of this name."""
+    return _LEGAL_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+
+
 def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
     """Create a topic under a name legal in Kafka."""
-    if not _LEGAL_NAME.fullmatch(command.topic) or command.topic in (".", ".."):
+    if not is_legal_name(command.topic):
         return Outcome(reply=Rejection.INVALID_TOPIC)
     if command.topic in state.topics:
         return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)
@@ -53,3 +59,13 @@ def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
         return Outcome(reply=unknown)
     reply = TopicDeletedReply(topic=found.topic, topic_id=found.topic_id)
     return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply)
+
+
+def set_configs(state: State, command: SetTopicConfigs, now_ms: int) -> Outcome:
+    """Configure a topic anew; where nothing changes, nothing has happened."""
+    topic = state.topics.get(command.topic)
+    if topic is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    if command.validate_only or command.configs == topic.configs:
+        return Outcome(reply=DONE)
+    return Outcome(events=(TopicConfigsSet(topic=command.topic, configs=command.configs),), reply=DONE)

@@ -27,6 +27,7 @@ from exacta.core.commands import (
     InitProducerId,
     JoinGroup,
     LeaveGroup,
+    SetTopicConfigs,
     SyncGroup,
 )
 
@@ -47,6 +48,7 @@ WAITS: dict[type[Command], bool] = {
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,
+    SetTopicConfigs: True,
     DeleteGroup: True,
     DeleteOffsets: True,
     # promises only that the next request is accepted, which makes up for it if a crash forgets this one

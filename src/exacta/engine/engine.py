@@ -14,7 +14,7 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from exacta.core.apply import apply
@@ -152,10 +152,17 @@ class Engine:
         if self.failed is None:
             self._fetcher.fetch(request, done, self._clock())
 
-    def topic_config(self, topic: str, name: str) -> str | None:
-        """Return what the topic's creator set, or None; it never changes while the topic lives."""
+    def now_ms(self) -> int:
+        """Return the time by which commands are decided."""
+        return self._clock()
+
+    def topic_configs(self, topic: str) -> Mapping[str, str] | None:
+        """Return the topic's own configurations as they are in this step, durable or not; None: there is no topic.
+
+        What is made of them must be submitted before the loop's next turn.
+        """
         entry = self._state.topics.get(topic)
-        return None if entry is None else entry.configs.get(name)
+        return None if entry is None else entry.configs
 
     def visible(self, topic: str, partition: int) -> Visible | None:
         """Return what readers may know of a partition now; None if there is none, or not durably yet."""

@@ -1,7 +1,7 @@
 """What every handler needs: the engine, the configuration, and who this broker says it is."""
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from exacta.config import Configuration
@@ -74,9 +74,9 @@ class BrokerContext:
         """See `Engine.fetch`."""
         self.engine.fetch(request, context.guard(done))
 
-    def topic_config(self, topic: str, name: str) -> str | None:
-        """Return what the topic's creator set, or None. It never changes while the topic lives."""
-        return self.engine.topic_config(topic, name)
+    def topic_configs(self, topic: str) -> Mapping[str, str] | None:
+        """See `Engine.topic_configs`."""
+        return self.engine.topic_configs(topic)
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""

@@ -1,4 +1,4 @@
-"""Where a configuration's value comes from, in Kafka's numbers (KIP-226)."""
+"""Where a configuration's value comes from, in Kafka's numbers (KIP-226), and what of configurations has values."""
 
 from enum import IntEnum
 
@@ -9,3 +9,13 @@ class ConfigSource(IntEnum):
     TOPIC = 1
     BROKER = 4
     DEFAULT = 5
+
+
+class ResourceType(IntEnum):
+    """What can have configurations of its own."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32

@@ -13,18 +13,15 @@ from exacta.protocol.apis import OUR_OWN
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
         21: "DeleteRecords",
-        33: "AlterConfigs",
         35: "DescribeLogDirs",
         37: "CreatePartitions",
         43: "ElectLeaders",
-        44: "IncrementalAlterConfigs",
         48: "DescribeClientQuotas",
         57: "UpdateFeatures",
         68: "ConsumerGroupHeartbeat",
         69: "ConsumerGroupDescribe",
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
-        74: "ListConfigResources",
         75: "DescribeTopicPartitions",
     },
     "There are no logins, access rules or quotas yet": {

@@ -1,21 +1,30 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
 Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
-where a value would promise what is not done here (another compression than the producer's, broker timestamps, more
-replicas), it is refused. Settings of retention and cleaning are kept for when there is a cleaner; until then nothing is
-ever deleted, which the defaults shown here say.
+where a value would promise what is not done here (another compression than the producer's, more replicas, a second
+storage), it is refused. Settings of retention and cleaning are kept for when there is a cleaner; until then nothing is
+ever deleted by itself, which the defaults shown here say. What those of them mean that Produce goes by, and how
+timestamps are judged, stands in `batch_rules.py`; how requests change values in `topic_config_changes.py`.
 """
 
+import re
 from enum import IntEnum
 from typing import Final
 
 from msgspec import Struct
 
-from exacta.kafka.broker import BrokerContext
-
 _LONG_MAX: Final = 2**63 - 1
+_LONG_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**31 - 1
+CLEANUP_POLICY: Final = "cleanup.policy"
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
+TIMESTAMP_TYPE: Final = "message.timestamp.type"
+TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"
+TIMESTAMP_AFTER_MAX_MS: Final = "message.timestamp.after.max.ms"
+LOG_APPEND_TIME: Final = "LogAppendTime"
+DELETE: Final = "delete"
+_MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
+_MAX_COMPACTION_LAG_MS: Final = "max.compaction.lag.ms"
 
 
 class ConfigType(IntEnum):
@@ -29,13 +38,18 @@ class ConfigType(IntEnum):
     LIST = 7
 
 
+class UnfitValue(ValueError):
+    """A configuration that a topic cannot have; the message is meant for the client."""
+
+
 class TopicConfig(Struct, frozen=True, kw_only=True):
-    """One configuration. `choices` are the values that can be had; bounds are inclusive."""
+    """One configuration. `choices` are the values that can be had; bounds are inclusive, `also` lies outside them."""
 
     type: ConfigType
     default: str
     lowest: float = 0
     highest: float = _LONG_MAX
+    also: int | None = None
     choices: tuple[str, ...] = ()
     description: str
 
@@ -44,9 +58,11 @@ def _long(default: int, description: str, lowest: int = 0) -> TopicConfig:
     return TopicConfig(type=ConfigType.LONG, default=str(default), lowest=lowest, description=description)
 
 
-def _int(default: int, description: str, lowest: int = 0, highest: int = _INT_MAX) -> TopicConfig:
+def _int(
+    default: int, description: str, lowest: int = 0, highest: int = _INT_MAX, also: int | None = None
+) -> TopicConfig:
     return TopicConfig(
-        type=ConfigType.INT, default=str(default), lowest=lowest, highest=highest, description=description
+        type=ConfigType.INT, default=str(default), lowest=lowest, highest=highest, also=also, description=description
     )
 
 
@@ -54,63 +70,111 @@ def _choice(default: str, description: str, *others: str, type: ConfigType = Con
     return TopicConfig(type=type, default=default, choices=(default, *others), description=description)
 
 
+def _off(description: str) -> TopicConfig:
+    return _choice("false", description, type=ConfigType.BOOLEAN)
+
+
+_ONE_STORAGE: Final = "There is one storage: remote.storage.enable can only be false."
+_AS_PRODUCED: Final = "Batches are kept as their producer made them, whatever is set here."
+_NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
+
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
-    "cleanup.policy": _choice("delete", "Whether old records go by age or by key.", "compact", type=ConfigType.LIST),
+    CLEANUP_POLICY: _choice(DELETE, "Whether old records go by age or by key.", "compact", type=ConfigType.LIST),
+    "compression.gzip.level": _int(-1, _AS_PRODUCED, lowest=1, highest=9, also=-1),
+    "compression.lz4.level": _int(9, _AS_PRODUCED, lowest=1, highest=17),
     "compression.type": _choice("producer", "Batches are kept as their producer made them."),
+    "compression.zstd.level": _int(3, _AS_PRODUCED, lowest=-131_072, highest=22),
     "delete.retention.ms": _long(86_400_000, "How long a compacted topic shows that a key was deleted."),
+    "errors.deadletterqueue.group.enable": _off("There are no share groups."),
     "file.delete.delay.ms": _long(60_000, "How long files of removed records stay."),
     "flush.messages": _long(1, "Every acknowledged record is on disk, whatever is set here.", lowest=1),
     "flush.ms": _long(0, "Every acknowledged record is on disk, whatever is set here."),
+    "follower.replication.throttled.replicas": _choice("", _NO_REPLICATION, type=ConfigType.LIST),
     "index.interval.bytes": _int(4096, "Every batch is indexed, whatever is set here."),
-    "max.compaction.lag.ms": _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
+    "leader.replication.throttled.replicas": _choice("", _NO_REPLICATION, type=ConfigType.LIST),
+    "local.retention.bytes": _long(-2, _ONE_STORAGE, lowest=-2),
+    "local.retention.ms": _long(-2, _ONE_STORAGE, lowest=-2),
+    _MAX_COMPACTION_LAG_MS: _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
+    "max.decompressed.message.bytes": _int(
+        2_147_483_639, "Batches are not decompressed, whatever is set here.", lowest=1, highest=2_147_483_639
+    ),
     MAX_MESSAGE_BYTES: _int(0, "Largest record batch; the default is the broker's message.max.bytes."),
-    "message.timestamp.after.max.ms": _long(_LONG_MAX, "Timestamps are not limited, whatever is set here."),
-    "message.timestamp.before.max.ms": _long(_LONG_MAX, "Timestamps are not limited, whatever is set here."),
-    "message.timestamp.type": _choice("CreateTime", "Timestamps are the producers'."),
+    TIMESTAMP_AFTER_MAX_MS: _long(
+        3_600_000, "How far ahead of the broker's clock a batch's first and its highest timestamp may be."
+    ),
+    TIMESTAMP_BEFORE_MAX_MS: _long(
+        _LONG_MAX, "How far behind the broker's clock a batch's first and its highest timestamp may be."
+    ),
+    TIMESTAMP_TYPE: _choice("CreateTime", "Whether timestamps are the producers' or the broker's.", LOG_APPEND_TIME),
     "min.cleanable.dirty.ratio": TopicConfig(
         type=ConfigType.DOUBLE, default="0.5", highest=1, description="When compaction is worth its cost."
     ),
-    "min.compaction.lag.ms": _long(0, "How long a record is safe from compaction."),
+    _MIN_COMPACTION_LAG_MS: _long(0, "How long a record is safe from compaction."),
     "min.insync.replicas": _int(1, "There is one replica.", lowest=1, highest=1),
-    "preallocate": _choice("false", "Files grow as they are written.", type=ConfigType.BOOLEAN),
-    "retention.bytes": _long(-1, "Most bytes of a partition to keep; -1: all.", lowest=-1),
+    "preallocate": _off("Files grow as they are written."),
+    "remote.copy.lag.bytes": _long(-1, _ONE_STORAGE, lowest=-1),
+    "remote.copy.lag.ms": _long(0, _ONE_STORAGE, lowest=-1),
+    "remote.log.copy.disable": _choice("false", _ONE_STORAGE, "true", type=ConfigType.BOOLEAN),
+    "remote.log.delete.on.disable": _choice("false", _ONE_STORAGE, "true", type=ConfigType.BOOLEAN),
+    "remote.storage.enable": _off("There is one storage."),
+    "retention.bytes": _long(-1, "Most bytes of a partition to keep; below 0: all.", lowest=_LONG_MIN),
     "retention.ms": _long(-1, "How long to keep records; -1: for ever.", lowest=-1),
-    "segment.bytes": _int(1 << 30, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=14),
+    "segment.bytes": _int(1 << 30, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=1 << 20),
     "segment.index.bytes": _int(10 << 20, "Indexes are as large as they must be, whatever is set here.", lowest=4),
     "segment.jitter.ms": _long(0, "Files hold many topics: log.segment.bytes of the broker decides."),
     "segment.ms": _long(604_800_000, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=1),
-    "unclean.leader.election.enable": _choice("false", "There is one replica.", type=ConfigType.BOOLEAN),
+    "unclean.leader.election.enable": _off("There is one replica."),
 }
 
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
-def fault(name: str, value: str | None) -> str | None:
-    """Return why a topic cannot have this configuration, or None."""
+
+def checked(name: str, value: str) -> str:
+    """Return the value as it is kept and shown. Raises UnfitValue."""
     config = TOPIC_CONFIGS.get(name)
     if config is None:
-        return f"Unknown topic config name: {name}"
-    if value is None:
-        return f"{name} needs a value"
+        raise UnfitValue(f"Unknown topic config name: {name}")
+    value = value.strip()
+    if config.type is ConfigType.LIST:
+        parts = as_list(value)
+        _require_choice(name, config, parts, value)
+        return ",".join(parts)
+    if config.type is ConfigType.BOOLEAN:
+        value = value.lower()
     if config.choices:
-        wanted = [part.strip() for part in value.split(",")] if config.type is ConfigType.LIST else [value.strip()]
-        wrong = [each for each in wanted if each not in config.choices]
-        return f"{name} can be {' or '.join(config.choices)} here, not {value}" if wrong else None
+        _require_choice(name, config, [value], value)
+        return value
+    return str(_number(name, config, value))
+
+
+def require_consistent(configs: dict[str, str]) -> None:
+    """Check what settings say together. Raises UnfitValue."""
+    least, most = (
+        int(configs.get(name, TOPIC_CONFIGS[name].default)) for name in (_MIN_COMPACTION_LAG_MS, _MAX_COMPACTION_LAG_MS)
+    )
+    if least > most:
+        raise UnfitValue(f"{_MIN_COMPACTION_LAG_MS} ({least}) must not be above {_MAX_COMPACTION_LAG_MS} ({most})")
+
+
+def as_list(value: str) -> list[str]:
+    """Split a list's value, each element once; the empty string has none."""
+    return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+
+def _require_choice(name: str, config: TopicConfig, wanted: list[str], value: str) -> None:
+    if not set(wanted) <= set(config.choices):
+        choices = " or ".join(choice or "empty" for choice in config.choices)
+        raise UnfitValue(f"{name} can be {choices} here, not {value}")
+
+
+def _number(name: str, config: TopicConfig, value: str) -> int | float:
+    number: int | float
     try:
+        if config.type is not ConfigType.DOUBLE and not _WHOLE_NUMBER.fullmatch(value):
+            raise ValueError
         number = float(value) if config.type is ConfigType.DOUBLE else int(value)
     except ValueError:
-        return f"{name} must be a number, not {value}"
-    if not config.lowest <= number <= config.highest:
-        return f"{name} must be between {config.lowest} and {config.highest}, not {value}"
-    return None
-
-
-def default_of(broker: BrokerContext, name: str) -> str:
-    """Return the value of a configuration that the topic's creator did not set."""
-    if name == MAX_MESSAGE_BYTES:
-        return str(broker.configuration.message_max_bytes)
-    return TOPIC_CONFIGS[name].default
-
-
-def max_message_bytes(broker: BrokerContext, topic: str) -> int:
-    """Return the size limit of a batch for this topic."""
-    value = broker.topic_config(topic, MAX_MESSAGE_BYTES)
-    return broker.configuration.message_max_bytes if value is None else int(value)
+        raise UnfitValue(f"Invalid value {value} for {name}: it must be a number") from None
+    if number != config.also and not config.lowest <= number <= config.highest:
+        raise UnfitValue(f"{name} must be between {config.lowest} and {config.highest}, not {value}")
+    return number

@@ -82,6 +82,7 @@ _NAMES = {
     27: "WriteTxnMarkers",
     28: "TxnOffsetCommit",
     32: "DescribeConfigs",
+    33: "AlterConfigs",
     36: "SaslAuthenticate",
     37: "CreatePartitions",
     42: "DeleteGroups",
@@ -91,6 +92,7 @@ _NAMES = {
     61: "DescribeProducers",
     65: "DescribeTransactions",
     66: "ListTransactions",
+    74: "ListConfigResources",
     17784: "EndTransactions",
     17786: "ExplainTransactions",
 }

@@ -173,6 +173,23 @@ def assign_offset(records: Buffer, base_offset: int, partition_leader_epoch: int
     return [_PREFIX.pack(base_offset, length, partition_leader_epoch), view[_PREFIX.size :]]
 
 
+_AFTER_CRC: Final = struct.Struct(">hiqq")
+"""Attributes, last offset delta, base timestamp, maximum timestamp."""
+
+
+def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_time: bool) -> bytes:
+    """Return a copy of the batch that says that this is its highest timestamp, and whose clock it is of.
+
+    What it says of its first record's timestamp stays: readers ignore it where the time is the broker's.
+    """
+    batch = bytearray(records)
+    attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, _CRC_START)
+    attributes = attributes | _LOG_APPEND_TIME if log_append_time else attributes & ~_LOG_APPEND_TIME
+    _AFTER_CRC.pack_into(batch, _CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
+    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    return bytes(batch)
+
+
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Walk over batches that follow one another, with their bytes; an incomplete last one ends the walk.
 

@@ -7,12 +7,12 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
+from exacta.kafka.batch_rules import BatchRules, batch_rules
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_configs import max_message_bytes
 from exacta.ports.record_format import Buffer
 from exacta.protocol.codec import decode
 from exacta.protocol.errors import ErrorCode
@@ -51,48 +51,55 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     """Answer once every accepted batch is durable, whatever `acks` says: it is the same sync for all."""
     commands: list[Command] = []
     payloads: list[Buffer | None] = []
-    asked: list[PartitionProduceResponse] = []
+    asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
+    now_ms = broker.engine.now_ms()
     response = ProduceResponse(responses=[])
     for topic in request.topic_data:
-        limit = max_message_bytes(broker, topic.name)
+        rules = batch_rules(broker.topic_configs(topic.name), broker.configuration)
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
             partitions.append(answer)
             try:
-                command = _command(request, topic.name, data, limit, context.version)
+                command, payload = _command(request, topic.name, data, rules, now_ms, context.version)
             except _Refused as refused:
                 answer.error_code = refused.code
                 answer.error_message = str(refused)
             else:
                 commands.append(command)
-                payloads.append(data.records)  # type: ignore[arg-type]  # decoded: one buffer
-                asked.append(answer)
+                payloads.append(payload)
+                asked.append((answer, rules))
         response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=partitions))
 
     def done(answers: list[Answer]) -> None:
-        for answer, command, outcome in zip(asked, commands, answers, strict=True):
+        for (answer, rules), command, outcome in zip(asked, commands, answers, strict=True):
             assert isinstance(command, AppendBatch)
-            _fill(broker, answer, command, outcome, context.version)
+            _fill(broker, answer, command, rules, outcome, context.version)
         _finish(request, response, context, reply)
 
     if commands:
         broker.submit(context, commands, done, payloads)
-    else:
-        _finish(request, response, context, reply)
+    else:  # refused, maybe by a configuration that is not durable yet
+        broker.read(context, lambda state, now_ms: None, lambda _: _finish(request, response, context, reply))
 
 
-def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, limit: int, version: int) -> AppendBatch:
+def _command(
+    request: ProduceRequest,
+    topic: str,
+    data: PartitionProduceData,
+    rules: BatchRules | None,
+    now_ms: int,
+    version: int,
+) -> tuple[AppendBatch, Buffer]:
     if request.acks not in VALID_ACKS:
         raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
     records = data.records
     if records is None:
         raise _Refused(ErrorCode.INVALID_RECORD, "there are no records")
     assert isinstance(records, memoryview | bytes)
-    if len(records) > limit:
-        raise _Refused(
-            ErrorCode.MESSAGE_TOO_LARGE, f"the batch of {len(records)} bytes is above the limit of {limit} bytes"
-        )
+    if rules is not None and len(records) > rules.max_bytes:
+        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        raise _Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
     try:
         header = validate_batch(records)
     except CorruptBatch as corrupt:
@@ -101,22 +108,35 @@ def _command(request: ProduceRequest, topic: str, data: PartitionProduceData, li
         raise _Refused(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
         )
-    return AppendBatch(
+    kept: Buffer = records
+    max_timestamp_ms = header.max_timestamp
+    if rules is not None:
+        wrong = rules.timestamp_fault(header, now_ms)
+        if wrong is not None:
+            raise _Refused(ErrorCode.INVALID_TIMESTAMP, wrong)
+        kept, max_timestamp_ms = rules.stamped(records, header, now_ms)
+    command = AppendBatch(
         topic=topic,
         partition=data.index,
         record_count=header.record_count,
         size=len(records),
-        max_timestamp_ms=header.max_timestamp,
+        max_timestamp_ms=max_timestamp_ms,
         transactional_id=request.transactional_id if header.transactional else None,
         producer_id=ProducerId(header.producer_id),
         producer_epoch=ProducerEpoch(header.producer_epoch),
         base_sequence=header.base_sequence,
         version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
     )
+    return command, kept
 
 
 def _fill(
-    broker: BrokerContext, answer: PartitionProduceResponse, command: AppendBatch, outcome: Answer, version: int
+    broker: BrokerContext,
+    answer: PartitionProduceResponse,
+    command: AppendBatch,
+    rules: BatchRules | None,
+    outcome: Answer,
+    version: int,
 ) -> None:
     answer.error_code = error_code(outcome, KEY, version)
     visible = broker.engine.visible(command.topic, command.partition)
@@ -124,6 +144,10 @@ def _fill(
         answer.log_start_offset = visible.log_start_offset
     if isinstance(outcome, Appended):
         answer.base_offset = outcome.base_offset
+        if outcome.repeated:
+            answer.log_append_time_ms = outcome.max_timestamp_ms  # whoever's time it is: as Kafka
+        elif rules is not None and rules.log_append_time:
+            answer.log_append_time_ms = command.max_timestamp_ms
     elif isinstance(outcome, Rejection):
         answer.error_message = outcome.name.lower().replace("_", " ")
 

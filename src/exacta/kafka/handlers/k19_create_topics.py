@@ -7,12 +7,12 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreated
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_source import ConfigSource
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, default_of, fault
+from exacta.kafka.topic_config_values import values_of
+from exacta.kafka.topic_configs import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k19_create_topics import (
     CreatableTopic,
@@ -78,12 +78,14 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
             broker.configuration.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
         )
     configs = {}
-    for config in topic.configs:
-        wrong = fault(config.name, config.value)
-        if wrong is not None:
-            raise _Refused(ErrorCode.INVALID_CONFIG, wrong)
-        assert config.value is not None
-        configs[config.name] = config.value
+    try:
+        for config in topic.configs:
+            if config.value is None:
+                raise UnfitValue(f"{config.name} needs a value")
+            configs[config.name] = checked(config.name, config.value)
+        require_consistent(configs)
+    except UnfitValue as unfit:
+        raise _Refused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
     return CreateTopic(
         topic=topic.name,
         topic_id=broker.new_uuid().bytes,
@@ -121,11 +123,7 @@ def _fill(
     result.topic_id = answer.topic_id
     result.num_partitions = answer.partition_count
     result.replication_factor = 1
-    result.configs = [
-        CreatableTopicConfigs(
-            name=name,
-            value=command.configs.get(name, default_of(broker, name)),
-            config_source=ConfigSource.TOPIC if name in command.configs else ConfigSource.DEFAULT,
-        )
-        for name in TOPIC_CONFIGS
-    ]
+    result.configs = []
+    for name in TOPIC_CONFIGS:
+        [(_, value, source), *_] = values_of(command.configs, name, broker.configuration)
+        result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=source))

@@ -2,12 +2,14 @@
 
 from exacta.config import options
 from exacta.core.state import State
+from exacta.core.topics import is_legal_name
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_source import ConfigSource
+from exacta.kafka.config_source import ConfigSource, ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, ConfigType, default_of
+from exacta.kafka.topic_config_values import values_of
+from exacta.kafka.topic_configs import TOPIC_CONFIGS, ConfigType
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k32_describe_configs import (
     DescribeConfigsRequest,
@@ -21,9 +23,6 @@ from exacta.protocol.messages.k32_describe_configs import (
 KEY = ApiKey.DESCRIBE_CONFIGS
 MIN_VERSION = 1
 MAX_VERSION = 4
-
-TOPIC = 2
-BROKER = 4
 
 
 def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
@@ -46,43 +45,45 @@ def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: Requ
 
 def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsResource) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
-    if resource.resource_type == TOPIC:
-        topic = state.topics.get(resource.resource_name)
-        if topic is None:
+    name = resource.resource_name
+    configs: list[DescribeConfigsResourceResult] = []
+    match resource.resource_type:
+        case ResourceType.TOPIC if not is_legal_name(name):
+            result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        case ResourceType.TOPIC if name not in state.topics:
             result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return result
-        configs = _topic_configs(broker, topic.configs)
-    elif resource.resource_type == BROKER:
-        if resource.resource_name not in ("", str(broker.node_id)):
+        case ResourceType.TOPIC:
+            configs = _topic_configs(broker, state.topics[name].configs)
+        case ResourceType.BROKER if name == str(broker.node_id):
+            configs = _broker_configs(broker)
+        case ResourceType.BROKER if name:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"this is broker {broker.node_id}"
-            return result
-        # The empty name asks for cluster-wide dynamic settings, of which there are none.
-        configs = _broker_configs(broker) if resource.resource_name else []
-    else:
-        result.error_code = ErrorCode.INVALID_REQUEST
-        result.error_message = f"there are no resources of type {resource.resource_type} here"
-        return result
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS if not name:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = "a name is needed"
+        # The broker's empty name asks for cluster-wide dynamic settings, of which there are none.
+        case ResourceType.BROKER | ResourceType.GROUP | ResourceType.CLIENT_METRICS:
+            pass
+        case unknown:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = f"there are no resources of type {unknown} here"
     keys = resource.configuration_keys
-    result.configs = [config for config in configs if keys is None or config.name in keys]
+    result.configs = [config for config in configs if not keys or config.name in keys]
     return result
 
 
 def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[DescribeConfigsResourceResult]:
     described = []
     for name, config in TOPIC_CONFIGS.items():
-        default = default_of(broker, name)
-        synonyms = [DescribeConfigsSynonym(name=name, value=default, source=ConfigSource.DEFAULT)]
-        source = ConfigSource.DEFAULT
-        if name in configs:
-            source = ConfigSource.TOPIC
-            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=configs[name], source=source))
+        values = values_of(configs, name, broker.configuration)
+        [(_, value, source), *_] = values
         described.append(
             DescribeConfigsResourceResult(
                 name=name,
-                value=configs.get(name, default),
+                value=value,
                 config_source=source,
-                synonyms=synonyms,
+                synonyms=[DescribeConfigsSynonym(name=each, value=text, source=of) for each, text, of in values],
                 config_type=config.type,
                 documentation=config.description,
             )

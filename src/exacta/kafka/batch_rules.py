@@ -1,0 +1,73 @@
+"""What a topic's configurations say about a batch that is to be appended: its size, its timestamps.
+
+Records are not looked into (DESIGN D5): a batch's timestamps are those of its header, that of its first record and the
+highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
+for the time of all of the batch's records.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from exacta.config import Configuration
+from exacta.kafka.topic_configs import (
+    LOG_APPEND_TIME,
+    MAX_MESSAGE_BYTES,
+    TIMESTAMP_AFTER_MAX_MS,
+    TIMESTAMP_BEFORE_MAX_MS,
+    TIMESTAMP_TYPE,
+    TOPIC_CONFIGS,
+)
+from exacta.ports.record_format import Buffer
+from exacta.protocol.records import BatchHeader, with_max_timestamp
+
+_NO_TIMESTAMP = -1
+
+
+class BatchRules(Struct, frozen=True, kw_only=True):
+    """One topic's rules; the defaults are those of a topic that sets nothing."""
+
+    max_bytes: int
+    log_append_time: bool = False
+    before_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_BEFORE_MAX_MS].default)
+    after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
+
+    def timestamp_fault(self, header: BatchHeader, now_ms: int) -> str | None:
+        """Return what is wrong with the batch's timestamps, or None."""
+        if self.log_append_time:
+            return (
+                "timestamps are the broker's, not the producer's, and the batch says so"
+                if (header.log_append_time)
+                else None
+            )
+        earliest_ms, latest_ms = now_ms - self.before_max_ms, now_ms + self.after_max_ms
+        for timestamp_ms in (header.base_timestamp, header.max_timestamp):
+            if not earliest_ms <= timestamp_ms <= latest_ms and timestamp_ms != _NO_TIMESTAMP:
+                return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
+        return None
+
+    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int) -> tuple[Buffer, int]:
+        """Return the batch as it is to be kept, and its highest timestamp."""
+        if self.log_append_time:
+            return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
+        if header.log_append_time:  # it says so of a producer's time
+            return with_max_timestamp(records, header.max_timestamp, log_append_time=False), header.max_timestamp
+        return records, header.max_timestamp
+
+
+def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration) -> BatchRules | None:
+    """Return the rules for a topic with these configurations of its own; None where there is no such topic."""
+    if configs is None:
+        return None
+    if not configs:
+        return BatchRules(max_bytes=configuration.message_max_bytes)
+    return BatchRules(
+        max_bytes=int(configs.get(MAX_MESSAGE_BYTES, configuration.message_max_bytes)),
+        log_append_time=configs.get(TIMESTAMP_TYPE) == LOG_APPEND_TIME,
+        before_max_ms=_ms(configs, TIMESTAMP_BEFORE_MAX_MS),
+        after_max_ms=_ms(configs, TIMESTAMP_AFTER_MAX_MS),
+    )
+
+
+def _ms(configs: Mapping[str, str], name: str) -> int:
+    return int(configs.get(name) or TOPIC_CONFIGS[name].default)

@@ -1,0 +1,110 @@
+"""Altering configurations (AlterConfigs, IncrementalAlterConfigs): resource by resource, each whole or not at all.
+
+Only topics have configurations that change. The broker's options are read when it starts; of groups and of clients'
+metrics there are none: asking for a value there is refused, asking for none is granted.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from exacta.core.commands import Command, SetTopicConfigs
+from exacta.core.rejections import Rejection
+from exacta.core.topics import is_legal_name
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.config_source import ResourceType
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import CODES
+from exacta.kafka.topic_config_changes import Change, ChangeRefused, Operation, changed, require_well_formed
+from exacta.protocol.errors import ErrorCode
+
+
+class Alteration(NamedTuple):
+    """What a request wants of one resource; `replaces`: what it does not name goes back to its default."""
+
+    resource_type: int
+    resource_name: str
+    changes: Sequence[Change]
+    replaces: bool
+
+
+Altered = tuple[ErrorCode, str | None]
+
+
+def alter(
+    broker: BrokerContext,
+    context: RequestContext,
+    wanted: Sequence[Alteration],
+    validate_only: bool,
+    done: Callable[[list[Altered]], None],
+) -> None:
+    """Alter each resource for itself; `done` gets an error code and message for each."""
+    named = Counter((each.resource_type, each.resource_name) for each in wanted)
+    results: list[Altered] = []
+    commands: list[Command] = []
+    asked: list[int] = []
+    for number, each in enumerate(wanted):
+        results.append((ErrorCode.NONE, None))
+        try:
+            if named[each.resource_type, each.resource_name] > 1:
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the request names this resource more than once")
+            command = _command(broker, each, validate_only)
+        except ChangeRefused as refused:
+            results[number] = (refused.code, str(refused))
+        else:
+            if command is not None:
+                commands.append(command)
+                asked.append(number)
+
+    def altered(answers: list[Answer]) -> None:
+        for number, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, Rejection):
+                results[number] = (CODES[answer], f"there is no topic {wanted[number].resource_name}")
+        done(results)
+
+    if commands:
+        broker.submit(context, commands, altered)
+    else:  # refused, maybe by what is not durable yet
+        broker.read(context, lambda state, now_ms: None, lambda _: done(results))
+
+
+def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> Command | None:
+    """Return what the engine is to be asked; None where there is nothing to do. Raises ChangeRefused."""
+    require_well_formed(wanted.changes)
+    name = wanted.resource_name
+    given = [change.name for change in wanted.changes if change.operation != Operation.DELETE]
+    match wanted.resource_type:
+        case ResourceType.TOPIC:
+            return _topic_command(broker, wanted, validate_only)
+        case ResourceType.BROKER:
+            if name not in ("", str(broker.node_id)):
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
+            if given:
+                names = ", ".join(given)
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{names}]")
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS if not name:
+            raise ChangeRefused(ErrorCode.INVALID_REQUEST, "a name is needed")
+        case ResourceType.GROUP:
+            if given:
+                raise ChangeRefused(
+                    ErrorCode.INVALID_CONFIG, f"groups have no configurations here, hence no {given[0]}"
+                )
+        case ResourceType.CLIENT_METRICS:
+            if given:
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, "clients' metrics are not collected here (KIP-714)")
+        case unknown:
+            raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {unknown}")
+    return None
+
+
+def _topic_command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> SetTopicConfigs:
+    """Make the new configurations of the present ones, in the step in which they are submitted."""
+    topic = wanted.resource_name
+    if not topic:
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, "there are no defaults of all topics")
+    if not is_legal_name(topic):
+        raise ChangeRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"no topic can be called {topic!r}")
+    present = {} if wanted.replaces else broker.topic_configs(topic) or {}
+    configs = changed(present, wanted.changes, broker.configuration)
+    return SetTopicConfigs(topic=topic, configs=configs, validate_only=validate_only)

@@ -1,0 +1,46 @@
+"""IncrementalAlterConfigs: single configurations are set, deleted, appended to, subtracted from (KIP-339)."""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.config_alteration import Alteration, Altered, alter
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_config_changes import Change
+from exacta.protocol.messages.k44_incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
+MIN_VERSION = 0
+MAX_VERSION = 1
+
+
+def handle(
+    broker: BrokerContext, request: IncrementalAlterConfigsRequest, context: RequestContext, reply: Reply
+) -> None:
+    """Change each resource's configurations for itself."""
+    wanted = [
+        Alteration(
+            resource.resource_type,
+            resource.resource_name,
+            [Change(config.name, config.config_operation, config.value) for config in resource.configs],
+            replaces=False,
+        )
+        for resource in request.resources
+    ]
+
+    def done(results: list[Altered]) -> None:
+        responses = [
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each, (code, message) in zip(wanted, results, strict=True)
+        ]
+        reply(IncrementalAlterConfigsResponse(responses=responses))
+
+    alter(broker, context, wanted, request.validate_only, done)

@@ -1,0 +1,44 @@
+"""ListConfigResources: what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
+
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.config_source import ResourceType
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k74_list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+KEY = ApiKey.LIST_CONFIG_RESOURCES
+MIN_VERSION = 0
+MAX_VERSION = 1
+PLAIN_ERROR = ListConfigResourcesResponse
+
+FIRST_VERSION_WITH_TYPES = 1
+
+
+def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
+    """List topics and this broker; loggers, groups and clients' metrics have no configurations here."""
+    if context.version < FIRST_VERSION_WITH_TYPES:
+        reply(ListConfigResourcesResponse())
+        return
+    types = set(request.resource_types) or set(ResourceType)
+    if not types <= set(ResourceType):
+        reply(ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        return
+
+    def view(state: State, now_ms: int) -> ListConfigResourcesResponse:
+        resources = []
+        if ResourceType.BROKER in types:
+            resources.append(ConfigResource(resource_type=ResourceType.BROKER, resource_name=str(broker.node_id)))
+        if ResourceType.TOPIC in types:
+            resources += [
+                ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic) for topic in state.topics
+            ]
+        return ListConfigResourcesResponse(config_resources=resources)
+
+    broker.read(context, view, reply)
