@@ -5,14 +5,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from exacta.core.commands import AbortByMarker, CommitOffsets, DeleteGroup, DeleteTopic, OffsetToCommit, SetTopicConfigs
+from exacta.core.commands import (
+    AbortByMarker,
+    CommitOffsets,
+    CreatePartitions,
+    DeleteGroup,
+    DeleteTopic,
+    OffsetToCommit,
+    SetTopicConfigs,
+)
 from exacta.core.ids import PartitionId, TransactionVersion
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state import Phase
 from tests.core.world import SMALL, Producer, World
 
-partitions = st.integers(0, 1)
+partitions = st.integers(0, 2)  # the last one is there only once partitions were added
 transactional_ids = st.sampled_from(["x", "y"])
 versions = st.sampled_from(TransactionVersion)
 FORGETFUL = replace(
@@ -120,6 +128,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(group_id=st.sampled_from(["g", "h"]))
     def delete_group(self, group_id: str) -> None:
         self.world.send(DeleteGroup(group_id=group_id))
+
+    @rule(total_count=st.integers(0, 4), validate_only=st.booleans())
+    def create_partitions(self, total_count: int, validate_only: bool) -> None:
+        self.world.send(CreatePartitions(topic="t", total_count=total_count, validate_only=validate_only))
 
     @rule(configs=st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:

@@ -188,7 +188,9 @@ class Producer:
         if isinstance(reply, Appended) and sequence is None:
             self.sequences[topic, partition] = (base + count) % modulus
         if isinstance(reply, Appended) and self.version is TransactionVersion.V2 and self.transactional_id is not None:
-            self.written.append((self.world.state.topics[topic].first_partition_id + partition, reply.base_offset))
+            partition_id = self.world.state.topics[topic].partition_id(partition)
+            assert partition_id is not None
+            self.written.append((partition_id, reply.base_offset))
         return reply
 
     def add_group(self, group_id: str = "g") -> object:

@@ -10,21 +10,14 @@ import pytest
 from exacta.config import Configuration
 from exacta.kafka.batch_rules import batch_rules
 from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.records import BatchHeader, iter_batches, validate_batch
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
-from tests.kafka.wire import Wire, batch, values_in
+from tests.kafka.wire import Wire, batch, produce, values_in
 
 NOW_MS = 1_000_000
-
-
-def produce(wire: Wire, records: bytes, topic: str = "t", version: int = 11) -> Any:
-    data = PartitionProduceData(index=0, records=records)
-    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
-    return wire.ask(request, version).responses[0].partition_responses[0]
 
 
 def stored(wire: Wire) -> list[tuple[BatchHeader, list[bytes]]]:

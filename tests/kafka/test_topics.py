@@ -1,4 +1,4 @@
-"""Metadata, CreateTopics, DeleteTopics, DescribeCluster over the wire."""
+"""Metadata, CreateTopics, DeleteTopics, CreatePartitions, DescribeCluster over the wire."""
 
 from typing import Any
 
@@ -14,8 +14,13 @@ from exacta.protocol.messages.k19_create_topics import (
     CreateTopicsRequest,
 )
 from exacta.protocol.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
+from exacta.protocol.messages.k37_create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from exacta.protocol.messages.k60_describe_cluster import DescribeClusterRequest
-from tests.kafka.wire import Front, Wire, front
+from tests.kafka.wire import Front, Wire, batch, front, produce
 
 
 def metadata(wire: Wire, *names: str, version: int = 12, create: bool = True) -> Any:
@@ -167,6 +172,64 @@ class TestDeleteTopics:
             (None, ErrorCode.UNKNOWN_TOPIC_ID),
             ("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ]
+
+
+class TestCreatePartitions:
+    def grow(
+        self,
+        wire: Wire,
+        count: int,
+        *assigned: list[int],
+        name: str = "t",
+        version: int = 3,
+        validate_only: bool = False,
+        twice: bool = False,
+    ) -> list[ErrorCode]:
+        assignments = [CreatePartitionsAssignment(broker_ids=brokers) for brokers in assigned] or None
+        topic = CreatePartitionsTopic(name=name, count=count, assignments=assignments)
+        request = CreatePartitionsRequest(topics=[topic] * (1 + twice), validate_only=validate_only)
+        results = wire.ask(request, version).results
+        assert all(result.name == name for result in results)
+        assert all(bool(result.error_message) == bool(result.error_code) for result in results)
+        return [result.error_code for result in results]
+
+    def partitions(self, wire: Wire) -> list[int]:
+        [topic] = metadata(wire, "t", create=False).topics
+        return [partition.partition_index for partition in topic.partitions]
+
+    @pytest.mark.parametrize("version", range(4))
+    def test_a_topic_grows(self, wire: Wire, version: int) -> None:
+        create(wire)
+        assert self.grow(wire, 3, validate_only=True, version=version) == [ErrorCode.NONE]
+        assert self.partitions(wire) == [0]
+        assert self.grow(wire, 2, version=version) == [ErrorCode.NONE]
+        assert self.grow(wire, 4, [0], [0], version=version) == [ErrorCode.NONE]
+        assert self.partitions(wire) == [0, 1, 2, 3]
+
+    def test_what_cannot_be(self, wire: Wire) -> None:
+        create(wire, num_partitions=2)
+        for count in (-1, 0, 1, 2, 10_001):
+            assert self.grow(wire, count) == [ErrorCode.INVALID_PARTITIONS]
+        assert self.grow(wire, 2, [1]) == [ErrorCode.INVALID_PARTITIONS]
+        for assigned in ([[0]], [[0], [1]], [[0], []], [[0, 0], [0]], [[0], [0], [0]]):
+            assert self.grow(wire, 4, *assigned) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
+        assert self.grow(wire, 4, name="nowhere") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert self.grow(wire, 4, twice=True) == [ErrorCode.INVALID_REQUEST] * 2
+        assert self.partitions(wire) == [0, 1]
+
+    def test_a_new_partition_is_written_and_read_and_survives(self) -> None:
+        with front() as broker:
+            wire = broker.connect()
+            create(wire)
+            create(wire, name="u")
+            self.grow(wire, 3)
+            assert produce(wire, batch(b"v"), partition=2).error_code == ErrorCode.NONE
+            storage = broker.storage
+        with front(storage=storage) as again:
+            wire = again.connect()
+            assert self.partitions(wire) == [0, 1, 2]
+            assert produce(wire, batch(b"w"), partition=2).base_offset == 1
+            assert produce(wire, batch(b"w"), partition=3).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class TestDescribeCluster:

@@ -19,6 +19,7 @@ from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.protocol.apis import API
 from exacta.protocol.codec import decode_response, encode_request
+from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.schema import Message
 from exacta.server import new_event_loop
 
@@ -207,6 +208,13 @@ def _varint(number: int) -> bytes:
         zigzag >>= 7
     encoded.append(zigzag)
     return bytes(encoded)
+
+
+def produce(wire: Wire, records: bytes, topic: str = "t", partition: int = 0, version: int = 11) -> Any:
+    """Append one batch outside any transaction; return the partition's answer."""
+    data = PartitionProduceData(index=partition, records=records)
+    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    return wire.ask(request, version).responses[0].partition_responses[0]
 
 
 def values_in(records: Any) -> list[bytes]:

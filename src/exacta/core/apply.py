@@ -14,6 +14,7 @@ from exacta.core.events import (
     NothingAborted,
     OffsetsCommitted,
     OffsetsDeleted,
+    PartitionsAdded,
     ProducerBound,
     ProducerIdAllocated,
     ProducersExpired,
@@ -55,14 +56,25 @@ def _topic_created(state: State, event: TopicCreated) -> None:
         event.topic, event.topic_id, event.first_partition_id, event.partition_count, event.configs
     )
     for index in range(event.partition_count):
-        partition_id = PartitionId(event.first_partition_id + index)
-        state.partitions[partition_id] = Partition(partition_id, event.topic, index)
-    state.next_partition_id = PartitionId(event.first_partition_id + event.partition_count)
+        _begin_partition(state, event.topic, index, PartitionId(event.first_partition_id + index))
+
+
+def _begin_partition(state: State, topic: str, index: int, partition_id: PartitionId) -> None:
+    state.partitions[partition_id] = Partition(partition_id, topic, index)
+    state.next_partition_id = PartitionId(partition_id + 1)
+
+
+def _partitions_added(state: State, event: PartitionsAdded) -> None:
+    topic = state.topics[event.topic]
+    for number in range(event.partition_count):
+        partition_id = PartitionId(event.first_partition_id + number)
+        _begin_partition(state, event.topic, topic.partition_count, partition_id)
+        topic.added.append(partition_id)
 
 
 def _topic_deleted(state: State, event: TopicDeleted) -> None:
     topic = state.topics.pop(event.topic)
-    gone = {PartitionId(topic.first_partition_id + index) for index in range(topic.partition_count)}
+    gone = set(topic.partition_ids)
     for partition_id in gone:
         del state.partitions[partition_id]
     for held in state.transactionals.values():
@@ -297,6 +309,7 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicCreated: _topic_created,
     TopicDeleted: _topic_deleted,
     TopicConfigsSet: _topic_configs_set,
+    PartitionsAdded: _partitions_added,
     ProducerIdAllocated: _producer_id_allocated,
     ProducerBound: _producer_bound,
     TransactionExtended: _transaction_extended,

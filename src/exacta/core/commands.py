@@ -34,6 +34,15 @@ class CreateTopic(Command, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
+class CreatePartitions(Command, frozen=True, kw_only=True):
+    """Let a topic have `total_count` partitions, more than now; `assigned_count`: for how many a place was named."""
+
+    topic: str
+    total_count: int
+    assigned_count: int | None = None
+    validate_only: bool = False
+
+
 class DeleteTopic(Command, frozen=True, kw_only=True):
     """Delete a topic with its records; its committed offsets go too.
 

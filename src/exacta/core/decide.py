@@ -23,6 +23,7 @@ from exacta.core.commands import (
     Command,
     CommitOffsets,
     CommitTransactionalOffsets,
+    CreatePartitions,
     CreateTopic,
     DeleteGroup,
     DeleteOffsets,
@@ -53,6 +54,7 @@ def decide(state: State, command: Command, now_ms: int) -> Outcome:
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CreateTopic: topics.create,
     DeleteTopic: topics.delete,
+    CreatePartitions: topics.create_partitions,
     SetTopicConfigs: topics.set_configs,
     InitProducerId: binding.init_producer_id,
     AppendBatch: append.append_batch,

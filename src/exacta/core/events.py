@@ -185,6 +185,14 @@ class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True, tag=20)
     configs: dict[str, str]
 
 
+class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True, tag=21):
+    """The topic has `partition_count` partitions more: their ids are `first_partition_id` and the following ones."""
+
+    topic: str
+    first_partition_id: PartitionId
+    partition_count: int
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -200,6 +208,7 @@ DurableEvent = (
     | TransactionalIdsExpired
     | ProducersExpired
     | TopicConfigsSet
+    | PartitionsAdded
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -13,8 +13,10 @@ from exacta.core.apply import apply
 from exacta.core.events import (
     BatchAppended,
     Event,
+    PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    TopicCreated,
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
@@ -49,6 +51,7 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
         *read_committed_is_exact(state, log),
         *epochs_only_grow(state, log),
         *open_transactions_can_end(state, log),
+        *partitions_have_one_topic(state, log),
         *state_is_the_fold(state, log),
     ]
 
@@ -267,6 +270,33 @@ def open_transactions_can_end(state: State, log: Log) -> Iterator[str]:
             alive = {key for key in written.pop(event.producer_id, set()) if key in state.partitions}
             if not alive <= markers:
                 yield f"7: {event} left {alive - markers} open"
+
+
+def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
+    """Topics' partitions have dense indexes and ids of their own, which are never given a second time."""
+    given: set[PartitionId] = set()
+    for event in log:
+        if isinstance(event, TopicCreated | PartitionsAdded):
+            first = event.first_partition_id
+            ids = set(map(PartitionId, range(first, first + event.partition_count)))
+            if given & ids:
+                yield f"9: {event} gives {given & ids} a second time"
+            given |= ids
+    found = {
+        partition_id: (topic.topic, index)
+        for topic in state.topics.values()
+        for index, partition_id in enumerate(topic.partition_ids)
+    }
+    expected = {partition.partition_id: (partition.topic, partition.index) for partition in state.partitions.values()}
+    if found != expected or list(expected) != list(state.partitions):
+        yield f"9: topics have the partitions {found}, partitions the topics {expected}"
+    for topic in state.topics.values():
+        if [topic.partition_id(index) for index in range(-1, topic.partition_count + 1)] != [
+            None,
+            *topic.partition_ids,
+            None,
+        ]:
+            yield f"9: {topic.topic} does not find its partitions"
 
 
 def state_is_the_fold(state: State, log: Log) -> Iterator[str]:

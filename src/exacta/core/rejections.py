@@ -13,6 +13,7 @@ class Rejection(Enum):
     TOPIC_ALREADY_EXISTS = auto()
     INVALID_TOPIC = auto()
     INVALID_PARTITIONS = auto()
+    INVALID_REPLICA_ASSIGNMENT = auto()
     # idempotence (KIP-98, KIP-360)
     OUT_OF_ORDER_SEQUENCE = auto()
     INVALID_PRODUCER_EPOCH = auto()

@@ -108,13 +108,34 @@ class Partition(Struct, array_like=True):
 
 
 class Topic(Struct, array_like=True):
-    """A topic; partition `i` has the id `first_partition_id + i`."""
+    """A topic. Its first partitions' ids follow one another, those of partitions added later are in `added`."""
 
     topic: str
     topic_id: bytes
     first_partition_id: PartitionId
-    partition_count: int
+    created_count: int
+    """How many partitions it was created with."""
     configs: dict[str, str]
+    added: list[PartitionId] = field(default_factory=list)
+
+    @property
+    def partition_count(self) -> int:
+        """Return how many partitions there are now."""
+        return self.created_count + len(self.added)
+
+    @property
+    def partition_ids(self) -> list[PartitionId]:
+        """Return the ids of all partitions, in the order of their indexes."""
+        first = self.first_partition_id
+        return [*map(PartitionId, range(first, first + self.created_count)), *self.added]
+
+    def partition_id(self, index: int) -> PartitionId | None:
+        """Return the id of a partition; None if there is none of this index."""
+        if 0 <= index < self.created_count:
+            return PartitionId(self.first_partition_id + index)
+        if 0 <= index < self.partition_count:
+            return self.added[index - self.created_count]
+        return None
 
 
 class Phase(Enum):
@@ -241,6 +262,5 @@ class State(Struct):
     def partition(self, topic: str, index: int) -> Partition | None:
         """Look up a partition by name and index."""
         entry = self.topics.get(topic)
-        if entry is None or not 0 <= index < entry.partition_count:
-            return None
-        return self.partitions[PartitionId(entry.first_partition_id + index)]
+        partition_id = None if entry is None else entry.partition_id(index)
+        return None if partition_id is None else self.partitions[partition_id]

@@ -2,8 +2,8 @@
 
 import re
 
-from exacta.core.commands import CreateTopic, DeleteTopic, SetTopicConfigs
-from exacta.core.events import Event, TopicConfigsSet, TopicCreated, TopicDeleted
+from exacta.core.commands import CreatePartitions, CreateTopic, DeleteTopic, SetTopicConfigs
+from exacta.core.events import Event, PartitionsAdded, TopicConfigsSet, TopicCreated, TopicDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
@@ -25,12 +25,7 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INVALID_TOPIC)
     if command.topic in state.topics:
         return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)
-    limits = state.limits
-    if (
-        not 1
-        <= command.partition_count
-        <= min(limits.max_partitions_per_topic, limits.max_partitions - len(state.partitions))
-    ):
+    if not 1 <= command.partition_count <= _room(state, 0):
         return Outcome(reply=Rejection.INVALID_PARTITIONS)
     reply = TopicCreatedReply(topic_id=command.topic_id, partition_count=command.partition_count)
     events: tuple[Event, ...] = ()
@@ -45,6 +40,28 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
         )
         events = (created,)
     return Outcome(events=events, reply=reply)
+
+
+def _room(state: State, partition_count: int) -> int:
+    """Return how many partitions may be added to a topic that has so many."""
+    limits = state.limits
+    return min(limits.max_partitions_per_topic - partition_count, limits.max_partitions - len(state.partitions))
+
+
+def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> Outcome:
+    """Add partitions to a topic; that it has more of them is looked at before where they are to lie, as Kafka does."""
+    topic = state.topics.get(command.topic)
+    if topic is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    more = command.total_count - topic.partition_count
+    if not 1 <= more <= _room(state, topic.partition_count):
+        return Outcome(reply=Rejection.INVALID_PARTITIONS)
+    if command.assigned_count not in (None, more):
+        return Outcome(reply=Rejection.INVALID_REPLICA_ASSIGNMENT)
+    if command.validate_only:
+        return Outcome(reply=DONE)
+    added = PartitionsAdded(topic=command.topic, first_partition_id=state.next_partition_id, partition_count=more)
+    return Outcome(events=(added,), reply=DONE)
 
 
 def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:

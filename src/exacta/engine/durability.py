@@ -12,6 +12,7 @@ from exacta.core.commands import (
     Command,
     CommitOffsets,
     CommitTransactionalOffsets,
+    CreatePartitions,
     CreateTopic,
     DeleteGroup,
     DeleteOffsets,
@@ -48,6 +49,7 @@ WAITS: dict[type[Command], bool] = {
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,
+    CreatePartitions: True,
     SetTopicConfigs: True,
     DeleteGroup: True,
     DeleteOffsets: True,

@@ -196,8 +196,7 @@ class Engine:
     def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
         if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
-            first = topic.first_partition_id
-            self._gathering.touched.update(PartitionId(first + index) for index in range(topic.partition_count))
+            self._gathering.touched.update(topic.partition_ids)
         apply(self._state, event)
         if event.durable:
             self._gathering.add(event, payload, self._records)

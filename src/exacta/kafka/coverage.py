@@ -14,7 +14,6 @@ UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
         21: "DeleteRecords",
         35: "DescribeLogDirs",
-        37: "CreatePartitions",
         43: "ElectLeaders",
         48: "DescribeClientQuotas",
         57: "UpdateFeatures",

@@ -1,0 +1,81 @@
+"""CreatePartitions: topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
+
+from collections import Counter
+
+from exacta.core.commands import Command, CreatePartitions
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k37_create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+KEY = ApiKey.CREATE_PARTITIONS
+MIN_VERSION = 0
+MAX_VERSION = 3
+
+
+def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: RequestContext, reply: Reply) -> None:
+    """Let each topic grow for itself; one that is refused does not stop the others."""
+    named = Counter(topic.name for topic in request.topics)
+    response = CreatePartitionsResponse()
+    commands: list[Command] = []
+    asked: list[tuple[CreatePartitionsTopicResult, str | None]] = []
+    for topic in request.topics:
+        result = CreatePartitionsTopicResult(name=topic.name)
+        response.results.append(result)
+        if named[topic.name] > 1:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = "the request names this topic more than once"
+            continue
+        wrong = _wrong_assignment(broker, topic)
+        asked.append((result, wrong))
+        # Where it was refused anyway for its number, that is the answer.
+        commands.append(_command(topic, validate_only=request.validate_only or wrong is not None))
+
+    def done(answers: list[Answer]) -> None:
+        for (result, wrong), answer in zip(asked, answers, strict=True):
+            result.error_code = error_code(answer, KEY, context.version)
+            if isinstance(answer, Rejection):
+                result.error_message = _why(broker, answer)
+            elif wrong is not None:
+                result.error_code, result.error_message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, wrong
+        reply(response)
+
+    if commands:
+        broker.submit(context, commands, done)
+    else:
+        reply(response)
+
+
+def _command(topic: CreatePartitionsTopic, *, validate_only: bool) -> CreatePartitions:
+    return CreatePartitions(
+        topic=topic.name,
+        total_count=topic.count,
+        assigned_count=None if topic.assignments is None else len(topic.assignments),
+        validate_only=validate_only,
+    )
+
+
+def _wrong_assignment(broker: BrokerContext, topic: CreatePartitionsTopic) -> str | None:
+    if all(assignment.broker_ids == [broker.node_id] for assignment in topic.assignments or ()):
+        return None
+    return f"every new partition must be assigned to [{broker.node_id}]"
+
+
+def _why(broker: BrokerContext, rejection: Rejection) -> str:
+    if rejection is Rejection.INVALID_PARTITIONS:
+        limits = broker.configuration.limits()
+        most, in_all = limits.max_partitions_per_topic, limits.max_partitions
+        return f"there must be more partitions than now, at most {most} in a topic and {in_all} in all"
+    if rejection is Rejection.INVALID_REPLICA_ASSIGNMENT:
+        return "the assignments must be as many as the partitions that are added"
+    return rejection.name.lower().replace("_", " ")
