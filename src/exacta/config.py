@@ -45,6 +45,9 @@ class Configuration(Struct, frozen=True, kw_only=True):
     fetch_max_bytes: Annotated[
         int, Meta(ge=1024, le=_INT_MAX, description="Most bytes of records in one fetch response.")
     ] = 57_671_680
+    max_incremental_fetch_session_cache_slots: Annotated[
+        int, Meta(ge=0, le=_INT_MAX, description="Most fetch sessions (KIP-227); readers without one go on in full.")
+    ] = 1_000
     socket_request_max_bytes: Annotated[
         int, Meta(ge=1024, le=_INT_MAX, description="Largest request; a larger one is refused unread.")
     ] = 104_857_600

@@ -76,5 +76,6 @@ def test_only_what_may_pass_by_itself_is_retriable(rejection: Rejection) -> None
     assert rejection in {
         Rejection.UNKNOWN_TOPIC_OR_PARTITION,
         Rejection.UNKNOWN_TOPIC_ID,
+        Rejection.INCONSISTENT_TOPIC_ID,
         Rejection.STORAGE_ERROR,
     }

@@ -15,7 +15,7 @@ from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTx
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
 from tests.kafka.wire import Wire, batch, front, values_in
 
-PRODUCE_VERSIONS = range(3, 12)
+PRODUCE_VERSIONS = range(3, 13)
 FETCH_VERSIONS = range(4, 13)
 
 
@@ -180,7 +180,29 @@ class TestFetch:
         assert (data.error_code, bytes(data.records)) == (0, b"")
 
     def test_beyond_the_end_is_out_of_range_at_once(self, wire: Wire) -> None:
-        assert fetch(wire, offset=1, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        data = fetch(wire, offset=1, max_wait_ms=60_000)
+        assert (data.error_code, data.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+
+    def test_there_are_no_followers(self, wire: Wire) -> None:
+        assert fetch(wire, replica_id=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert fetch(wire, replica_id=1, current_leader_epoch=0).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    @pytest.mark.parametrize(
+        ("epoch", "offset", "code", "end_offset"),
+        [
+            (0, 1, ErrorCode.NONE, None),
+            (0, 5, ErrorCode.NONE, 2),
+            (1, 0, ErrorCode.OFFSET_OUT_OF_RANGE, None),
+            (-1, 5, ErrorCode.OFFSET_OUT_OF_RANGE, None),
+        ],
+    )
+    def test_a_reader_whose_log_has_gone_another_way(
+        self, wire: Wire, epoch: int, offset: int, code: ErrorCode, end_offset: int | None
+    ) -> None:
+        produce(wire, batch(b"a", b"b"))
+        data = fetch(wire, 12, offset, last_fetched_epoch=epoch)
+        assert data.error_code == code
+        assert (data.diverging_epoch.end_offset if data.diverging_epoch else None) == end_offset
 
     def test_an_unknown_partition_answers_at_once(self, wire: Wire) -> None:
         data = fetch(wire, partition=9, max_wait_ms=60_000)
@@ -189,9 +211,6 @@ class TestFetch:
     def test_a_newer_leader_epoch_is_unknown(self, wire: Wire) -> None:
         assert fetch(wire, current_leader_epoch=0, max_wait_ms=0).error_code == ErrorCode.NONE
         assert fetch(wire, current_leader_epoch=1, max_wait_ms=60_000).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-
-    def test_there_are_no_sessions(self, wire: Wire) -> None:
-        assert fetch(wire, session_id=5).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
     def test_limits_give_at_least_one_batch(self, wire: Wire) -> None:
         for value in (b"a", b"b", b"c"):

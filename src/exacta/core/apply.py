@@ -55,6 +55,7 @@ def _topic_created(state: State, event: TopicCreated) -> None:
     state.topics[event.topic] = Topic(
         event.topic, event.topic_id, event.first_partition_id, event.partition_count, event.configs
     )
+    state.volatile.topic_names[event.topic_id] = event.topic
     for index in range(event.partition_count):
         _begin_partition(state, event.topic, index, PartitionId(event.first_partition_id + index))
 
@@ -75,6 +76,7 @@ def _partitions_added(state: State, event: PartitionsAdded) -> None:
 def _topic_deleted(state: State, event: TopicDeleted) -> None:
     topic = state.topics.pop(event.topic)
     gone = set(topic.partition_ids)
+    state.volatile.topic_names.pop(topic.topic_id, None)
     for partition_id in gone:
         del state.partitions[partition_id]
     for held in state.transactionals.values():

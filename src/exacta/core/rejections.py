@@ -10,6 +10,8 @@ class Rejection(Enum):
     # topics and partitions
     UNKNOWN_TOPIC_OR_PARTITION = auto()
     UNKNOWN_TOPIC_ID = auto()
+    INCONSISTENT_TOPIC_ID = auto()
+    """Another topic has this name by now."""
     TOPIC_ALREADY_EXISTS = auto()
     INVALID_TOPIC = auto()
     INVALID_PARTITIONS = auto()

@@ -57,6 +57,8 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         next_commit_order=held.next_commit_order,
         incidents=held.incidents,
     )
+    for topic in held.topics:
+        state.volatile.topic_names[topic.topic_id] = topic.topic
     for entry in held.transactionals:
         state.volatile.transactional_by_producer[entry.producer_id] = entry
     return state

@@ -232,6 +232,8 @@ class Group(Struct, array_like=True):
 class Volatile(Struct):
     """What a restart forgets or rebuilds."""
 
+    topic_names: dict[bytes, str] = field(default_factory=dict)
+    """By topic id: which topic it names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)

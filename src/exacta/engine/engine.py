@@ -152,6 +152,10 @@ class Engine:
         if self.failed is None:
             self._fetcher.fetch(request, done, self._clock())
 
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Return the name of the topic that has this id now; None if there is none."""
+        return self._state.volatile.topic_names.get(topic_id)
+
     def now_ms(self) -> int:
         """Return the time by which commands are decided."""
         return self._clock()

@@ -17,13 +17,18 @@ from exacta.engine.visible import Visible
 from exacta.ports.journal import Buffer, Extent, Failed, Journal
 
 
-class FetchPartition(Struct):
-    """Where one partition is read from: at most `max_bytes`, but one batch at least if the answer were empty else."""
+class FetchPartition(Struct, gc=False):
+    """Where one partition is read from: at most `max_bytes`, but one batch at least if the answer were empty else.
+
+    `topic_id` is empty where the reader goes by the name; else a topic made anew under it is not read, not even by a
+    fetch that was waiting meanwhile (KIP-516).
+    """
 
     topic: str
     partition: int
     fetch_offset: int
     max_bytes: int
+    topic_id: bytes = b""
 
 
 class FetchRequest(Struct):
@@ -39,7 +44,7 @@ class FetchRequest(Struct):
     read_committed: bool
 
 
-class FetchResult(Struct):
+class FetchResult(Struct, gc=False):
     """One partition's share, in the order asked. `records` are whole batches, one after another."""
 
     visible: Visible | None = None
@@ -137,6 +142,10 @@ class Fetcher:
             visible = self._visible.get(partition.partition_id) if partition is not None else None
             if partition is None or visible is None:
                 result.rejection = Rejection.UNKNOWN_TOPIC_OR_PARTITION
+                plan.final = True
+                continue
+            if wanted.topic_id and self._state.topics[wanted.topic].topic_id != wanted.topic_id:
+                result.rejection = Rejection.INCONSISTENT_TOPIC_ID
                 plan.final = True
                 continue
             result.visible = visible

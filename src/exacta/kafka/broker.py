@@ -1,5 +1,6 @@
 """What every handler needs: the engine, the configuration, and who this broker says it is."""
 
+import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -12,6 +13,7 @@ from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.kafka.authorization import Authorizer, everybody
 from exacta.kafka.context import RequestContext
+from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.ports.record_format import Buffer
 
 T = TypeVar("T")
@@ -40,6 +42,9 @@ class BrokerContext:
         self.cluster_id = cluster_id
         self.authorize = authorize
         self.node_id = configuration.node_id
+        self.fetch_sessions = FetchSessions(
+            configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1
+        )
         self._advertised_host = advertised_host
         self._advertised_port = advertised_port
 

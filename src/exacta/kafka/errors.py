@@ -13,6 +13,7 @@ from exacta.protocol.errors import ErrorCode
 CODES: dict[Rejection, ErrorCode] = {
     Rejection.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     Rejection.UNKNOWN_TOPIC_ID: ErrorCode.UNKNOWN_TOPIC_ID,
+    Rejection.INCONSISTENT_TOPIC_ID: ErrorCode.INCONSISTENT_TOPIC_ID,
     Rejection.TOPIC_ALREADY_EXISTS: ErrorCode.TOPIC_ALREADY_EXISTS,
     Rejection.INVALID_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
     Rejection.INVALID_PARTITIONS: ErrorCode.INVALID_PARTITIONS,

@@ -27,8 +27,8 @@ from exacta.protocol.records import CorruptBatch, validate_batch
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
-MAX_VERSION = 12
-NEWER = "13 names topics by their ids (KIP-516)"
+MAX_VERSION = 13
+BY_TOPIC_ID_SINCE = 13
 REGISTERS_SINCE = 12
 """A transactional write registers its partition with the transaction (KIP-890)."""
 ADVERTISED_MIN_VERSION = 0
@@ -54,14 +54,16 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
     now_ms = broker.engine.now_ms()
     response = ProduceResponse(responses=[])
+    by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
-        rules = batch_rules(broker.topic_configs(topic.name), broker.configuration)
+        name = broker.engine.topic_name(topic.topic_id) if by_topic_id else topic.name
+        rules = None if name is None else batch_rules(broker.topic_configs(name), broker.configuration)
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
             partitions.append(answer)
             try:
-                command, payload = _command(request, topic.name, data, rules, now_ms, context.version)
+                command, payload = _command(request, name, data, rules, now_ms, context.version)
             except _Refused as refused:
                 answer.error_code = refused.code
                 answer.error_message = str(refused)
@@ -69,7 +71,9 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
                 commands.append(command)
                 payloads.append(payload)
                 asked.append((answer, rules))
-        response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=partitions))
+        response.responses.append(
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
+        )
 
     def done(answers: list[Answer]) -> None:
         for (answer, rules), command, outcome in zip(asked, commands, answers, strict=True):
@@ -85,12 +89,14 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
 
 def _command(
     request: ProduceRequest,
-    topic: str,
+    topic: str | None,
     data: PartitionProduceData,
     rules: BatchRules | None,
     now_ms: int,
     version: int,
 ) -> tuple[AppendBatch, Buffer]:
+    if topic is None:
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
     if request.acks not in VALID_ACKS:
         raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
     records = data.records

@@ -1,29 +1,36 @@
-"""Fetch: read records. Without sessions (KIP-227): session id 0 makes the client name its partitions each time."""
+"""Fetch: read records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
+
+from collections.abc import Callable, Iterable
 
 from exacta.core.rejections import Rejection
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
 from exacta.engine.fetch import FetchResult
-from exacta.kafka.broker import BrokerContext
+from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
     PartitionData,
 )
 
 KEY = ApiKey.FETCH
 MIN_VERSION = 4
-MAX_VERSION = 12
-NEWER = "13 names topics by their ids (KIP-516), 15 to 18 are of followers and several brokers"
+MAX_VERSION = 18
+BY_TOPIC_ID_SINCE = 13
+LEADER_SINCE = 16
+"""From here on an answer that another broker leads says which one (KIP-951)."""
 READ_COMMITTED = 1
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
@@ -31,60 +38,160 @@ LONGEST_WAIT_MS = 60_000
 
 def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions from one state of the log (DESIGN D2)."""
-    if request.session_id != 0:
-        reply(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+    if request.session_epoch not in (FULL_EPOCH, FINAL_EPOCH):
+        _handle_incremental(broker, request, context, reply)
         return
-    wanted: list[Wanted] = []
-    asked: list[PartitionData] = []
-    refused = False
-    response = FetchResponse(responses=[])
-    for topic in request.topics:
-        partitions: list[PartitionData] = []
-        for partition in topic.partitions:
-            data = PartitionData(partition_index=partition.partition, high_watermark=-1, records=b"")
-            data.error_code = leader_epoch_error(partition.current_leader_epoch)
-            partitions.append(data)
-            if data.error_code == ErrorCode.NONE:
-                wanted.append(_wanted(topic.topic, partition))
-                asked.append(data)
-            else:
-                refused = True
-        response.responses.append(FetchableTopicResponse(topic=topic.topic, partitions=partitions))
-    read_committed = request.isolation_level == READ_COMMITTED
+    broker.fetch_sessions.end(request.session_id)
+    partitions = _asked(broker, request, context)
 
-    def done(results: list[FetchResult]) -> None:
-        for data, result in zip(asked, results, strict=True):
-            _fill(data, result, read_committed, context.version)
+    def done(answers: list[_Answer]) -> None:
+        response = _response(broker, request, context, answers)
+        if request.session_epoch == FULL_EPOCH:
+            for asked, result in answers:
+                asked.must_answer(result)
+            response.session_id = broker.fetch_sessions.begin(
+                partitions, broker.engine.now_ms(), by_topic_id=context.version >= BY_TOPIC_ID_SINCE
+            )
         reply(response)
 
+    _read(broker, request, context, partitions, done)
+
+
+def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
+    sessions = broker.fetch_sessions
+    by_topic_id = context.version >= BY_TOPIC_ID_SINCE
+    session: FetchSession | ErrorCode | None = sessions.find(
+        request.session_id, request.session_epoch, by_topic_id=by_topic_id
+    )
+    if isinstance(session, FetchSession):
+        changed = _asked(broker, request, context)
+        forgotten = [
+            (topic.topic_id if by_topic_id else topic.topic, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ]
+        session = sessions.go_on(session, changed, forgotten, broker.engine.now_ms())
+    if not isinstance(session, FetchSession):
+        reply(FetchResponse(error_code=ErrorCode.NONE if session is None else session))
+        return
+    going_on, expected_epoch = session, session.epoch
+
+    def done(answers: list[_Answer]) -> None:
+        response = FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if going_on.epoch == expected_epoch:
+            told = [(asked, result) for asked, result in answers if asked.must_answer(result)]
+            for asked, result in told:
+                if result is not None and result.records:
+                    going_on.answered_with_records(asked)
+            response = _response(broker, request, context, told)
+        response.session_id = going_on.session_id
+        reply(response)
+
+    for asked in session.partitions.values():
+        if asked.topic is None:
+            _name(broker, asked)
+    _read(broker, request, context, session.partitions.values(), done)
+
+
+_Answer = tuple[Asked, FetchResult | None]
+"""One partition and what came of it; None: refused before it was read."""
+
+
+def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext) -> list[Asked]:
+    """Return what the request itself asks for, with its own reasons to refuse it."""
+    found = []
+    state = request.replica_state
+    is_replica = (request.replica_id if state is None else state.replica_id) >= 0
+    by_topic_id = context.version >= BY_TOPIC_ID_SINCE
+    for topic in request.topics:
+        topic_id = topic.topic_id if by_topic_id else b""
+        name = broker.engine.topic_name(topic_id) if by_topic_id else topic.topic
+        for partition in topic.partitions:
+            index, offset = partition.partition, partition.fetch_offset
+            max_bytes = max(partition.partition_max_bytes, 0)
+            refused = _refusal(partition, is_replica)
+            asked = Asked(name, topic_id, index, offset, max_bytes, refused, partition.last_fetched_epoch)
+            if name is not None and refused is ErrorCode.NONE:
+                asked.wanted = Wanted(name, index, offset, max_bytes, topic_id)
+            found.append(asked)
+    return found
+
+
+def _name(broker: BrokerContext, asked: Asked) -> None:
+    """Look again for the topic of an id that nobody had."""
+    asked.topic = broker.engine.topic_name(asked.topic_id)
+    if asked.topic is not None and asked.refused is ErrorCode.NONE:
+        asked.wanted = Wanted(asked.topic, asked.partition, asked.fetch_offset, asked.max_bytes, asked.topic_id)
+
+
+def _refusal(partition: FetchPartition, is_replica: bool) -> ErrorCode:
+    if is_replica:  # there are none, so this one believes in another cluster than this
+        unknown = partition.current_leader_epoch >= 0
+        return ErrorCode.UNKNOWN_LEADER_EPOCH if unknown else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.last_fetched_epoch > LEADER_EPOCH:  # of such an epoch there is nothing
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    return leader_epoch_error(partition.current_leader_epoch)
+
+
+def _read(
+    broker: BrokerContext,
+    request: FetchRequest,
+    context: RequestContext,
+    partitions: Iterable[Asked],
+    done: Callable[[list[_Answer]], None],
+) -> None:
+    reading: list[Asked] = []
+    wanted: list[Wanted] = []
+    refused: list[_Answer] = []
+    for asked in partitions:
+        if asked.wanted is None:
+            refused.append((asked, None))
+        else:
+            reading.append(asked)
+            wanted.append(asked.wanted)
+    max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
     broker.fetch(
         context,
         WantedRequest(
             partitions=wanted,
             max_wait_ms=0 if refused else min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS),
-            min_bytes=max(request.min_bytes, 0),
-            max_bytes=min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes),
-            read_committed=read_committed,
+            min_bytes=min(max(request.min_bytes, 0), max_bytes),
+            max_bytes=max_bytes,
+            read_committed=request.isolation_level == READ_COMMITTED,
         ),
-        done,
+        lambda results: done([*zip(reading, results, strict=True), *refused]),
     )
 
 
-def _wanted(topic: str, partition: FetchPartition) -> Wanted:
-    return Wanted(
-        topic=topic,
-        partition=partition.partition,
-        fetch_offset=partition.fetch_offset,
-        max_bytes=max(partition.partition_max_bytes, 0),
-    )
+def _response(
+    broker: BrokerContext, request: FetchRequest, context: RequestContext, answers: Iterable[_Answer]
+) -> FetchResponse:
+    response = FetchResponse(responses=[])
+    topic: FetchableTopicResponse | None = None
+    for asked, result in answers:
+        name = asked.topic or ""
+        if topic is None or topic.topic_id != asked.topic_id or topic.topic != name:
+            topic = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
+            response.responses.append(topic)
+        data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
+        topic.partitions.append(data)
+        if result is None:
+            data.error_code = asked.refused or ErrorCode.UNKNOWN_TOPIC_ID
+            if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
+                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=LEADER_EPOCH)
+        else:
+            _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
+    return response
 
 
-def _fill(data: PartitionData, result: FetchResult, read_committed: bool, version: int) -> None:
-    if result.rejection is not None:
-        data.error_code = error_code(result.rejection, KEY, version)
-        if result.rejection is not Rejection.OFFSET_OUT_OF_RANGE:
-            return
+def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed: bool, version: int) -> None:
     visible = result.visible
+    if result.rejection is not None:
+        diverges = asked.last_fetched_epoch == LEADER_EPOCH and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
+        if visible is None or not diverges or asked.fetch_offset < visible.log_start_offset:
+            data.error_code = error_code(result.rejection, KEY, version)
+            return
+        data.diverging_epoch = EpochEndOffset(epoch=LEADER_EPOCH, end_offset=visible.high_watermark)
     assert visible is not None
     data.high_watermark = visible.high_watermark
     data.last_stable_offset = visible.last_stable_offset

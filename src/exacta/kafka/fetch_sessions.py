@@ -1,0 +1,200 @@
+"""Fetch sessions (KIP-227): what a reader need not say again, and what it need not be told again.
+
+Owns the sessions, which of them end when there are too many, and the rules below. Owns no wire format and no reading: a
+session is asked which partitions to read, and of each result whether its reader must hear of it. Bound to nothing but
+its id, as in Apache Kafka: a client may go on with it over another connection. A restart forgets all of them.
+
+Theory of operation. A request names a session and an epoch, which counts the session's requests from 1 on:
+
+| epoch | the session named | becomes |
+|---|---|---|
+| -1 | any, or none | ended; answered in full without a session |
+| 0 | any, or none | ended; answered in full, with a new session where there is room |
+| other | none of that id | FETCH_SESSION_ID_NOT_FOUND |
+| other | expects another epoch | INVALID_FETCH_SESSION_EPOCH |
+| expected | names its topics the other way (KIP-516) | FETCH_SESSION_TOPIC_ID_ERROR |
+| expected | left without a partition by this request | ended; answered with nothing, without a session |
+| expected | else | answered incrementally; the next epoch is expected |
+
+Refused requests change nothing. The new session of a full request is made with its answer, since it holds what was
+answered; an incremental request that waited while another one took the next epoch is answered
+INVALID_FETCH_SESSION_EPOCH.
+
+Room. There are `slots` sessions, and as many partitions in all as `MAX_PARTITIONS` says. When all slots are taken, the
+session used longest ago ends if that was more than two minutes ago; else the smallest of those that are older than two
+minutes, if it is smaller than the new one; else there is none for the newcomer, which goes on in full. That is Kafka's
+rule for consumers; its privilege of followers has no use here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+
+from exacta.engine.fetch import FetchPartition as Wanted
+from exacta.engine.fetch import FetchResult
+from exacta.engine.visible import Visible
+from exacta.protocol.errors import ErrorCode
+
+NO_SESSION = 0
+FULL_EPOCH = 0
+FINAL_EPOCH = -1
+_FIRST_EPOCH = 1
+_HIGHEST_EPOCH = 2**31 - 1
+
+EVICTION_MS = 120_000
+"""For so long an unused session, and a new one against larger ones, is safe."""
+
+MAX_PARTITIONS = 200_000
+"""Of all sessions: some 60 MB. A session that grows beyond ends, and its client goes on in full."""
+
+Key = tuple[bytes | str, int]
+"""Topic id, or name where the session goes by names; partition index."""
+
+
+class Asked(Struct, gc=False):
+    """One partition as its reader asks for it. `topic` is None where no topic has the id."""
+
+    topic: str | None
+    topic_id: bytes
+    partition: int
+    fetch_offset: int = 0
+    max_bytes: int = 0
+    refused: ErrorCode = ErrorCode.NONE
+    """Why it is not even read."""
+    last_fetched_epoch: int = -1
+    wanted: Wanted | None = None
+    """The same for the engine; made once, since most requests of a session repeat it."""
+    sent: Visible | None = None
+    """What its reader was told last; None makes it hear of whatever comes next."""
+
+    @property
+    def key(self) -> Key:
+        """What names the partition within a session."""
+        return self.topic_id or self.topic or "", self.partition
+
+    def must_answer(self, result: FetchResult | None) -> bool:
+        """Say whether the reader must hear of this, and remember that it does. None: refused before it was read.
+
+        Kafka's rule: records, a change of high watermark or log start; here of the last stable offset, too; and every
+        error, again and again, and whatever follows it.
+        """
+        if result is None or result.rejection is not None or result.visible is None:
+            self.sent = None
+            return True
+        if not result.records and self.sent == result.visible:
+            return False
+        self.sent = result.visible
+        return True
+
+
+class FetchSession:
+    """One reader's partitions, in the order in which they are read; those with records go last."""
+
+    __slots__ = ("by_topic_id", "created_ms", "epoch", "partitions", "session_id", "used_ms")
+
+    def __init__(self, session_id: int, by_topic_id: bool, partitions: dict[Key, Asked], now_ms: int) -> None:
+        self.session_id = session_id
+        self.by_topic_id = by_topic_id
+        self.partitions = partitions
+        self.epoch = _FIRST_EPOCH
+        """The one expected next."""
+        self.created_ms = self.used_ms = now_ms
+
+    def update(self, added: Iterable[Asked], forgotten: Iterable[Key]) -> None:
+        """Ask for these partitions too, or otherwise than before; then forget some."""
+        for asked in added:
+            known = self.partitions.get(asked.key)
+            if known is not None:
+                asked.sent = known.sent
+                asked.topic = asked.topic or known.topic  # of a topic that is gone by now
+            self.partitions[asked.key] = asked
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def answered_with_records(self, asked: Asked) -> None:
+        """Read this one after all others the next time: no partition may starve another (KIP-74)."""
+        if self.partitions.get(asked.key) is asked:
+            del self.partitions[asked.key]
+            self.partitions[asked.key] = asked
+
+
+class FetchSessions:
+    """All sessions of the broker."""
+
+    def __init__(self, slots: int, new_id: Callable[[], int], *, max_partitions: int = MAX_PARTITIONS) -> None:
+        """`new_id` gives what nobody can guess, from 1 to 2^31 - 1."""
+        self._slots = slots
+        self._new_id = new_id
+        self._max_partitions = max_partitions
+        self._sessions: dict[int, FetchSession] = {}  # in order of last use
+        self._partitions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[FetchSession]:
+        return iter(self._sessions.values())
+
+    def end(self, session_id: int) -> None:
+        """Forget a session, if there is one."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
+    def find(self, session_id: int, epoch: int, *, by_topic_id: bool) -> FetchSession | ErrorCode:
+        """Return the session that an incremental request names, or why it is refused."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.by_topic_id != by_topic_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        return session
+
+    def go_on(
+        self, session: FetchSession, added: Iterable[Asked], forgotten: Iterable[Key], now_ms: int
+    ) -> FetchSession | ErrorCode | None:
+        """Change a session that was found and expect its next epoch; None: nothing is left of it, and it has ended."""
+        before = len(session.partitions)
+        session.update(added, forgotten)
+        self._partitions += len(session.partitions) - before
+        if not session.partitions:
+            self.end(session.session_id)
+            return None
+        if self._partitions > self._max_partitions:
+            self.end(session.session_id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        session.epoch = _FIRST_EPOCH if session.epoch == _HIGHEST_EPOCH else session.epoch + 1
+        session.used_ms = now_ms
+        del self._sessions[session.session_id]
+        self._sessions[session.session_id] = session
+        return session
+
+    def begin(self, partitions: Iterable[Asked], now_ms: int, *, by_topic_id: bool) -> int:
+        """Make a session of what was answered in full; return its id, or `NO_SESSION` where there is no room."""
+        held = {asked.key: asked for asked in partitions}
+        if len(self._sessions) >= self._slots and not self._evict(len(held), now_ms):
+            return NO_SESSION
+        if self._partitions + len(held) > self._max_partitions:
+            return NO_SESSION
+        session_id = self._new_id()
+        while session_id in self._sessions:
+            session_id = self._new_id()
+        self._sessions[session_id] = FetchSession(session_id, by_topic_id, held, now_ms)
+        self._partitions += len(held)
+        return session_id
+
+    def _evict(self, size: int, now_ms: int) -> bool:
+        if not self._sessions:
+            return False
+        victim = next(iter(self._sessions.values()))
+        if now_ms - victim.used_ms <= EVICTION_MS:
+            old = [session for session in self._sessions.values() if now_ms - session.created_ms > EVICTION_MS]
+            if not old:
+                return False
+            victim = min(old, key=lambda session: (len(session.partitions), session.session_id))
+            if len(victim.partitions) >= size:
+                return False
+        self.end(victim.session_id)
+        return True
