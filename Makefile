@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test test-java test-tools test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -54,6 +54,9 @@ test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache K
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=1 $(BIN)/python -m pytest tests/conformance $(ARGS)
+
+test-tools: $(VENV)/.installed-test  ## Kafka's own command line tools (needs Java and Maven; two minutes)
+	EXACTA_TEST_TOOLS=1 $(BIN)/python -m pytest tests/tools $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike.
 SEQUENCES ?= 10000
