@@ -8,6 +8,7 @@ from exacta.core.commands import (
     DeleteOffsets,
     JoinGroup,
     LeaveGroup,
+    MemberToRemove,
     OffsetToCommit,
     SyncGroup,
 )
@@ -66,7 +67,7 @@ def test_a_deleted_group_has_no_offsets_and_may_begin_anew(world: World) -> None
 
 def test_what_cannot_be_deleted(world: World) -> None:
     assert delete(world, "nobody") is Rejection.GROUP_ID_NOT_FOUND
-    assert delete(world, "") is Rejection.INVALID_GROUP_ID
+    assert delete(world, "") is Rejection.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_with_members_stays_until_they_have_left(world: World) -> None:
@@ -75,7 +76,7 @@ def test_a_group_with_members_stays_until_they_have_left(world: World) -> None:
     assert delete(world) is Rejection.NON_EMPTY_GROUP
     sync(world)
     assert delete(world) is Rejection.NON_EMPTY_GROUP
-    world.send(LeaveGroup(group_id="g", member_id="m"))
+    world.send(LeaveGroup(group_id="g", members=(MemberToRemove(member_id="m"),)))
     assert delete(world) == DONE
     assert "g" not in world.state.volatile.memberships
     world.pass_time(10_000)  # the member's timers find nobody

@@ -197,7 +197,13 @@ class Producer:
         return self.world.send(AddGroup(**self._who(), group_id=group_id))
 
     def commit_offsets(
-        self, offset: int, group_id: str = "g", member_id: str = "", generation: int = -1, partition: int = 0
+        self,
+        offset: int,
+        group_id: str = "g",
+        member_id: str = "",
+        generation: int = -1,
+        partition: int = 0,
+        instance_id: str | None = None,
     ) -> object:
         offsets = (OffsetToCommit(topic="t", partition=partition, offset=offset),)
         return self.world.send(
@@ -208,6 +214,7 @@ class Producer:
                 member_id=member_id,
                 generation=generation,
                 version=self.version,
+                instance_id=instance_id,
             )
         )
 

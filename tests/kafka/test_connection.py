@@ -115,7 +115,7 @@ class TestNonsense:
         wire.socket.sendall(sent)
         assert wire.is_closed()
         assert len(refusals(caplog)) == 1
-        assert bystander.ask(HeartbeatRequest(), 0).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert bystander.ask(HeartbeatRequest(group_id="g"), 0).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
     def test_a_request_too_large_is_refused_before_its_body_comes(self, caplog: pytest.LogCaptureFixture) -> None:
         with front(socket_request_max_bytes=2048, message_max_bytes=1024) as broker:
@@ -139,8 +139,8 @@ class TestNonsense:
             raise ZeroDivisionError("a bug")
 
         replace_handler(monkeypatch, 12, broken)
-        assert wire.ask(HeartbeatRequest(), 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-        assert wire.ask(HeartbeatRequest(), 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert wire.ask(HeartbeatRequest(group_id="g"), 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert wire.ask(HeartbeatRequest(group_id="g"), 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert caplog.records[-1].exc_info is not None
 
     def test_a_bug_in_a_callback_of_the_engine_stays_in_its_connection(
@@ -152,7 +152,8 @@ class TestNonsense:
         replace_handler(monkeypatch, 3, broken)
         wire.send(MetadataRequest(), 9)
         assert wire.is_closed()
-        assert broker.connect().ask(HeartbeatRequest(), 2) == HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        answer = broker.connect().ask(HeartbeatRequest(group_id="g"), 2)
+        assert answer == HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def replace_handler(monkeypatch: pytest.MonkeyPatch, key: int, handle: object) -> None:
@@ -171,7 +172,7 @@ class TestBackPressure:
         sent = [wire.send(waits, 11) for _ in range(10)]
         other = broker.connect()
         # This connection's answer comes after the broker has seen what it will of the other one.
-        other.ask(HeartbeatRequest(), 2)
+        other.ask(HeartbeatRequest(group_id="g"), 2)
         assert max(len(each._unanswered) for each in broker.on_loop(lambda: list(broker.connections))) <= 3
         other.ask(produce("t"), 9)
         assert [wire.receive(waits, 11)[0] for _ in sent] == sent
@@ -181,7 +182,7 @@ class TestBackPressure:
     ) -> None:
         monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 1)
         create_topic(wire, "t")
-        waits, small = fetch("t", 0, 60_000), HeartbeatRequest()
+        waits, small = fetch("t", 0, 60_000), HeartbeatRequest(group_id="g")
         frames = [
             *encode_request(waits, 11, 1, "c"),
             *encode_request(small, 2, 2, ""),

@@ -1,4 +1,4 @@
-"""Producers, transactions, offsets and groups over the wire: what the front makes of the core's answers."""
+"""Producers, transactions and groups' offsets over the wire: what the front makes of the core's answers."""
 
 from typing import Any
 
@@ -8,24 +8,16 @@ from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import (
     k08_offset_commit,
     k09_offset_fetch,
-    k10_find_coordinator,
-    k11_join_group,
-    k12_heartbeat,
-    k13_leave_group,
-    k14_sync_group,
-    k15_describe_groups,
-    k16_list_groups,
     k22_init_producer_id,
     k24_add_partitions_to_txn,
     k25_add_offsets_to_txn,
     k26_end_txn,
     k28_txn_offset_commit,
-    k42_delete_groups,
     k65_describe_transactions,
     k66_list_transactions,
 )
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from tests.kafka.wire import Front, Wire
+from tests.kafka.wire import Wire
 
 
 @pytest.fixture(autouse=True)
@@ -255,12 +247,12 @@ class TestTransactions:
 
 
 class TestOffsets:
-    @pytest.mark.parametrize("version", range(2, 7))
+    @pytest.mark.parametrize("version", range(2, 10))
     def test_commit_in_every_version(self, wire: Wire, version: int) -> None:
         assert commit(wire, ("t", 0, 7), version=version) == [ErrorCode.NONE]
         assert fetched(wire).committed_offset == 7
 
-    @pytest.mark.parametrize("version", range(1, 9))
+    @pytest.mark.parametrize("version", range(1, 10))
     def test_fetch_in_every_version(self, wire: Wire, version: int) -> None:
         assert fetched(wire, version).committed_offset == -1
         commit(wire, ("t", 0, 7))
@@ -268,6 +260,39 @@ class TestOffsets:
         assert (answer.committed_offset, answer.metadata, answer.error_code) == (7, "m", 0)
         if version >= 2:
             assert fetched(wire, version, everything=True).committed_offset == 7
+
+    def test_topics_named_by_id(self, wire: Wire) -> None:
+        topic_id = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 12).topics[0].topic_id
+        ids = {"t": topic_id, "gone": b"?" * 16}
+        m = k08_offset_commit
+        partition = m.OffsetCommitRequestPartition(committed_offset=7, committed_metadata="m")
+        topics = [m.OffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids.values()]
+        answers = wire.ask(m.OffsetCommitRequest(group_id="g", topics=topics), 10).topics
+        codes = {answer.topic_id: answer.partitions[0].error_code for answer in answers}
+        assert codes == {ids["t"]: 0, ids["gone"]: ErrorCode.UNKNOWN_TOPIC_ID}
+        m = k28_txn_offset_commit
+        producer = Producer(wire)
+        partition = m.TxnOffsetCommitRequestPartition(committed_offset=8, committed_metadata="m")
+        topics = [m.TxnOffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids.values()]
+        request = m.TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            topics=topics,
+        )
+        codes = {answer.topic_id: answer.partitions[0].error_code for answer in wire.ask(request, 6).topics}
+        assert codes == {ids["t"]: 0, ids["gone"]: ErrorCode.UNKNOWN_TOPIC_ID}
+        assert producer.end(commit=True) == 0
+        m = k09_offset_fetch
+        both = [m.OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0]) for each in ids.values()]
+        for asked in (both, None):
+            request = m.OffsetFetchRequest(groups=[m.OffsetFetchRequestGroup(group_id="g", topics=asked)])
+            answers = wire.ask(request, 10).groups[0].topics
+            found = {answer.topic_id: answer.partitions[0] for answer in answers}
+            assert (found[ids["t"]].committed_offset, found[ids["t"]].metadata) == (8, "m")
+            assert (ids["gone"] in found) == (asked is not None)
+        assert fetched(wire).committed_offset == 8
 
     def test_one_unknown_partition_does_not_refuse_the_others(self, wire: Wire) -> None:
         codes = commit(wire, ("t", 0, 7), ("nowhere", 0, 1))
@@ -283,159 +308,3 @@ class TestOffsets:
         assert commit(wire, ("t", 0, 7), **who) == [ErrorCode.ILLEGAL_GENERATION], "there is no such group"
         assert commit(wire, ("t", 0, 7)) == [ErrorCode.NONE]
         assert commit(wire, ("t", 0, 8), **who) == [ErrorCode.UNKNOWN_MEMBER_ID]
-
-
-class Member:
-    def __init__(self, broker: Front, version: int = 4, subscription: bytes = b"subscription") -> None:
-        self.wire, self.version, self.member_id, self.subscription = broker.connect(), version, "", subscription
-
-    def request(self, **more: Any) -> k11_join_group.JoinGroupRequest:
-        protocol = k11_join_group.JoinGroupRequestProtocol(name="range", metadata=self.subscription)
-        values = {
-            "group_id": "g",
-            "session_timeout_ms": 10_000,
-            "rebalance_timeout_ms": 10_000,
-            "protocol_type": "consumer",
-            "protocols": [protocol],
-            "member_id": self.member_id,
-        }
-        return k11_join_group.JoinGroupRequest(**(values | more))
-
-    def send_join(self) -> None:
-        """Ask to join; first get a member id, where the version has that."""
-        if not self.member_id and self.version >= 4:
-            told = self.wire.ask(self.request(), self.version)
-            assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
-            self.member_id = told.member_id
-        self.wire.send(self.request(), self.version)
-
-    def receive_join(self) -> Any:
-        _, response = self.wire.receive(self.request(), self.version)
-        assert response.error_code == 0
-        self.member_id, self.generation = response.member_id, response.generation_id
-        return response
-
-    def sync(self, **assignments: bytes) -> Any:
-        m = k14_sync_group
-        request = m.SyncGroupRequest(
-            group_id="g",
-            member_id=self.member_id,
-            generation_id=self.generation,
-            assignments=[
-                m.SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
-                for member_id, assignment in assignments.items()
-            ],
-        )
-        return self.wire.ask(request, 2)
-
-    def heartbeat(self) -> int:
-        request = k12_heartbeat.HeartbeatRequest(group_id="g", member_id=self.member_id, generation_id=self.generation)
-        code: int = self.wire.ask(request, 2).error_code
-        return code
-
-
-class TestGroups:
-    @pytest.mark.parametrize("version", range(5))
-    def test_a_member_joins_syncs_lives_and_leaves(self, broker: Front, wire: Wire, version: int) -> None:
-        member = Member(broker, version)
-        member.send_join()
-        joined = member.receive_join()
-        assert (joined.leader, joined.protocol_name) == (member.member_id, "range")
-        assert member.member_id.startswith("tester-")
-        assert [(each.member_id, each.metadata) for each in joined.members] == [(member.member_id, b"subscription")]
-        assert member.sync(**{member.member_id: b"all"}).assignment == b"all"
-        assert member.heartbeat() == 0
-        member_of = {"member_id": member.member_id, "generation_id_or_member_epoch": member.generation}
-        assert commit(member.wire, ("t", 0, 3), **member_of) == [0]
-
-        described = wire.ask(k15_describe_groups.DescribeGroupsRequest(groups=["g", "none"]), 5).groups
-        assert [group.group_state for group in described] == ["Stable", "Dead"]
-        [shown] = described[0].members
-        assert (shown.member_id, shown.client_id, shown.client_host) == (member.member_id, "tester", "/127.0.0.1")
-        assert (shown.member_metadata, shown.member_assignment) == (b"subscription", b"all")
-
-        left = k13_leave_group.LeaveGroupRequest(group_id="g", member_id=member.member_id)
-        assert wire.ask(left, 2).error_code == 0
-        assert member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-
-    def test_a_second_member_makes_the_first_join_again(self, broker: Front) -> None:
-        first, second = Member(broker), Member(broker)
-        first.send_join()
-        first.receive_join()
-        first.sync(**{first.member_id: b"all"})
-        second.send_join()
-        assert first.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-        first.send_join()
-        led, followed = first.receive_join(), second.receive_join()
-        assert led.generation_id == followed.generation_id == 2
-        assert {each.member_id for each in led.members} == {first.member_id, second.member_id}
-        assert followed.members == []
-        assert first.sync(**{first.member_id: b"one", second.member_id: b"two"}).assignment == b"one"
-        assert second.sync().assignment == b"two"
-
-    def test_refusals_carry_the_member_id(self, broker: Front) -> None:
-        member = Member(broker)
-        for more, code in (
-            ({"session_timeout_ms": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
-            ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
-            ({"member_id": "ghost"}, ErrorCode.UNKNOWN_MEMBER_ID),
-            ({"protocols": []}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-        ):
-            response = member.wire.ask(member.request(**more), 4)
-            assert (response.error_code, response.member_id) == (code, more.get("member_id", ""))
-
-    def test_listing(self, broker: Front, wire: Wire) -> None:
-        commit(wire, ("t", 0, 1))
-        member = Member(broker)
-        member.send_join()
-        member.receive_join()
-        m = k16_list_groups
-        [group] = wire.ask(m.ListGroupsRequest(), 4).groups
-        assert (group.group_id, group.protocol_type, group.group_state) == ("g", "consumer", "CompletingRebalance")
-        assert wire.ask(m.ListGroupsRequest(states_filter=["stable"]), 4).groups == []
-        assert len(wire.ask(m.ListGroupsRequest(states_filter=["completingrebalance"]), 4).groups) == 1
-        for version in range(4):
-            assert len(wire.ask(m.ListGroupsRequest(), version).groups) == 1
-
-    @pytest.mark.parametrize("version", range(3))
-    def test_deleting(self, broker: Front, wire: Wire, version: int) -> None:
-        commit(wire, ("t", 0, 1))
-        m = k42_delete_groups
-
-        def delete(*groups: str) -> list[tuple[str, int]]:
-            results = wire.ask(m.DeleteGroupsRequest(groups_names=list(groups)), version).results
-            return [(each.group_id, each.error_code) for each in results]
-
-        member = Member(broker)
-        member.send_join()
-        member.receive_join()
-        assert delete("g", "nobody") == [("g", ErrorCode.NON_EMPTY_GROUP), ("nobody", ErrorCode.GROUP_ID_NOT_FOUND)]
-        wire.ask(k13_leave_group.LeaveGroupRequest(group_id="g", member_id=member.member_id), 2)
-        assert delete("g", "g", "") == [
-            ("g", ErrorCode.NONE),
-            ("g", ErrorCode.GROUP_ID_NOT_FOUND),
-            ("", ErrorCode.INVALID_GROUP_ID),
-        ]
-        assert wire.ask(k16_list_groups.ListGroupsRequest(), 4).groups == []
-        assert fetched(wire).committed_offset == -1
-
-
-class TestFindCoordinator:
-    @pytest.mark.parametrize("version", range(4))
-    @pytest.mark.parametrize("kind", [0, 1])
-    def test_it_is_this_broker(self, broker: Front, wire: Wire, version: int, kind: int) -> None:
-        request = k10_find_coordinator.FindCoordinatorRequest(key="g", key_type=kind)
-        found = wire.ask(request, version)
-        assert (found.error_code, found.host, found.port) == (0, *broker.address)
-
-    def test_several_at_once(self, broker: Front, wire: Wire) -> None:
-        request = k10_find_coordinator.FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1)
-        found = wire.ask(request, 4).coordinators
-        assert [(each.key, each.error_code, each.port) for each in found] == [
-            ("a", 0, broker.address[1]),
-            ("b", 0, broker.address[1]),
-        ]
-
-    def test_other_kinds_have_none(self, wire: Wire) -> None:
-        request = k10_find_coordinator.FindCoordinatorRequest(key="s", key_type=2)
-        assert wire.ask(request, 3).error_code == ErrorCode.INVALID_REQUEST

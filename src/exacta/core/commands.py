@@ -192,6 +192,7 @@ class CommitOffsets(Command, frozen=True, kw_only=True):
     offsets: tuple[OffsetToCommit, ...]
     member_id: str = ""
     generation: int = NO_GENERATION
+    instance_id: str | None = None
 
 
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
@@ -205,6 +206,7 @@ class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
     member_id: str = ""
     generation: int = NO_GENERATION
     version: TransactionVersion = TransactionVersion.V1
+    instance_id: str | None = None
 
 
 class DeleteGroup(Command, frozen=True, kw_only=True):
@@ -228,7 +230,8 @@ class JoinGroup(Command, frozen=True, kw_only=True):
 
     `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
     told to join again under that id (KIP-394, JoinGroup v4). `subscription` are the topics that the member reads, None
-    where that is not known.
+    where that is not known. `instance_id` makes it a static member (KIP-345). `knows_skip_assignment`: as a leader it
+    can be told that all have their assignments (KIP-814, JoinGroup v9).
     """
 
     ticket: Ticket
@@ -243,16 +246,21 @@ class JoinGroup(Command, frozen=True, kw_only=True):
     protocols: tuple[tuple[str, bytes], ...]
     knows_member_id_required: bool
     subscription: frozenset[str] | None = None
+    instance_id: str | None = None
+    knows_skip_assignment: bool = False
 
 
 class SyncGroup(Command, frozen=True, kw_only=True):
-    """Fetch the own assignment; the leader brings everybody's."""
+    """Fetch the own assignment; the leader brings everybody's. Protocol and its type: None if not said (KIP-559)."""
 
     ticket: Ticket
     group_id: str
     member_id: str
     generation: int
     assignments: tuple[tuple[str, bytes], ...] = ()
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
 
 
 class Heartbeat(Command, frozen=True, kw_only=True):
@@ -261,13 +269,21 @@ class Heartbeat(Command, frozen=True, kw_only=True):
     group_id: str
     member_id: str
     generation: int
+    instance_id: str | None = None
+
+
+class MemberToRemove(Struct, frozen=True, kw_only=True):
+    """One member, by its id or, where that is empty, by its instance id alone (KIP-345)."""
+
+    member_id: str = ""
+    instance_id: str | None = None
 
 
 class LeaveGroup(Command, frozen=True, kw_only=True):
-    """Leave at once instead of by time-out."""
+    """Let members leave at once instead of by time-out."""
 
     group_id: str
-    member_id: str
+    members: tuple[MemberToRemove, ...]
 
 
 class ExpireMember(Command, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ from exacta.core import (
     append,
     binding,
     expiry,
-    group,
     group_deletion,
     marker,
     offsets,
@@ -15,6 +14,7 @@ from exacta.core import (
     transaction,
     transaction_set,
 )
+from exacta.core.classic_group import belonging, joining, leaving
 from exacta.core.commands import (
     AbortByMarker,
     AddGroup,
@@ -70,10 +70,10 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CommitTransactionalOffsets: offsets.commit_transactional_offsets,
     DeleteGroup: group_deletion.delete,
     DeleteOffsets: group_deletion.delete_offsets,
-    JoinGroup: group.join,
-    SyncGroup: group.sync,
-    Heartbeat: group.heartbeat,
-    LeaveGroup: group.leave,
-    ExpireMember: group.expire_member,
-    ExpireRebalance: group.expire_rebalance,
+    JoinGroup: joining.join,
+    SyncGroup: belonging.sync,
+    Heartbeat: belonging.heartbeat,
+    LeaveGroup: leaving.leave,
+    ExpireMember: leaving.expire_member,
+    ExpireRebalance: leaving.expire_rebalance,
 }

@@ -16,8 +16,6 @@ from exacta.core.state import State
 
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
     """Delete a group that has no members."""
-    if not command.group_id:
-        return Outcome(reply=Rejection.INVALID_GROUP_ID)
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
     if membership.phase is not Phase.EMPTY:
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)

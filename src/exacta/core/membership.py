@@ -1,4 +1,4 @@
-"""Who is in a group (classic protocol): plain frozen data. The rules are in `group.py`.
+"""Who is in a group (classic protocol): plain frozen data. The rules are in `classic_group/`.
 
 Membership is not durable: after a restart members join again. A change makes a new `Membership`.
 """
@@ -23,7 +23,10 @@ class Phase(Enum):
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """One member. A ticket is there while its JoinGroup or SyncGroup waits."""
+    """One member. A ticket is there while its JoinGroup or SyncGroup waits.
+
+    `instance_id` makes it a static member (KIP-345). `new`: its first JoinGroup still waits.
+    """
 
     member_id: str
     client_id: str
@@ -31,18 +34,21 @@ class Member(Struct, frozen=True, kw_only=True):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
+    instance_id: str | None = None
     subscription: frozenset[str] | None = None
     assignment: bytes = b""
     join_ticket: Ticket | None = None
     sync_ticket: Ticket | None = None
     synced: bool = False
+    new: bool = False
 
 
 class Membership(Struct, frozen=True, kw_only=True):
     """A group's members and generation; `pending` are ids given out by KIP-394 that have not joined yet.
 
-    `deadline_ms` is when a rebalance goes on without those who are late, `not_before_ms` the end of the delay in which
-    a new group waits for its first members.
+    `static` maps instance ids to member ids (KIP-345). `deadline_ms` is when a rebalance goes on without those who are
+    late. A new group waits for its first members until `not_before_ms`; if more of them came meanwhile (`grew`) it
+    waits again, at the longest until `first_rebalance_until_ms` (KIP-134).
     """
 
     phase: Phase = Phase.EMPTY
@@ -52,8 +58,11 @@ class Membership(Struct, frozen=True, kw_only=True):
     leader: str = ""
     members: dict[str, Member] = {}
     pending: frozenset[str] = frozenset()
+    static: dict[str, str] = {}
     deadline_ms: int = 0
     not_before_ms: int = 0
+    first_rebalance_until_ms: int = 0
+    grew: bool = False
 
 
 NOBODY = Membership()

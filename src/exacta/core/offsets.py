@@ -1,8 +1,9 @@
 """Consumer groups' offsets: committed at once, or pending until a transaction ends (KIP-98, KIP-447)."""
 
+from exacta.core.classic_group.belonging import session_extended
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets, OffsetToCommit
+from exacta.core.committing import check_committer
 from exacta.core.events import Event, OffsetsCommitted, TransactionalOffsetsCommitted
-from exacta.core.group import check_committer, session_extended
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, OffsetsTaken, Reply
@@ -12,11 +13,9 @@ from exacta.core.transaction import authorize, joined
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
     """Commit offsets outside a transaction; a member's commit is also a sign of life."""
-    rejection = _check_group(command.group_id) or check_committer(
-        state, command.group_id, command.member_id, command.generation, transactional=False
-    )
+    rejection = _check_group(command.group_id) or check_committer(state, command, transactional=False)
     if rejection is not None:
-        return Outcome(reply=rejection)
+        return _refused(state, command.offsets, rejection)
     taken, reply = _check_offsets(state, command.offsets)
     events: tuple[Event, ...] = session_extended(state, command.group_id, command.member_id, now_ms)
     if taken:
@@ -28,15 +27,15 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     """Put offsets into the open transaction, if both the producer and the group's member are current (KIP-447)."""
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
-        return Outcome(reply=held)
+        return _refused(state, command.offsets, held)
     if (rejection := _check_group(command.group_id)) is not None:
-        return Outcome(reply=rejection)
+        return _refused(state, command.offsets, rejection)
     before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
     if isinstance(before, Rejection):
-        return Outcome(reply=before)
-    rejection = check_committer(state, command.group_id, command.member_id, command.generation, transactional=True)
+        return _refused(state, command.offsets, before)
+    rejection = check_committer(state, command, transactional=True)
     if rejection is not None:
-        return Outcome(reply=rejection)
+        return _refused(state, command.offsets, rejection)
     taken, reply = _check_offsets(state, command.offsets)
     if not taken:
         return Outcome(reply=reply)
@@ -48,6 +47,15 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
 
 def _check_group(group_id: str) -> Rejection | None:
     return None if group_id else Rejection.INVALID_GROUP_ID
+
+
+def _refused(state: State, offsets: tuple[OffsetToCommit, ...], rejection: Rejection) -> Outcome:
+    """Refuse all of it; a partition that does not exist is told so first, as by Apache Kafka."""
+    known = [state.partition(offset.topic, offset.partition) is not None for offset in offsets]
+    if all(known):
+        return Outcome(reply=rejection)
+    unknown = Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    return Outcome(reply=OffsetsTaken(rejections=tuple(rejection if exists else unknown for exists in known)))
 
 
 def _check_offsets(state: State, offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[OffsetToCommit, ...], Reply]:

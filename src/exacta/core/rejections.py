@@ -33,6 +33,7 @@ class Rejection(Enum):
     """More than may be ended in one step: end them one by one."""
     # groups (classic protocol) and offsets
     UNKNOWN_MEMBER_ID = auto()
+    FENCED_INSTANCE_ID = auto()
     ILLEGAL_GENERATION = auto()
     REBALANCE_IN_PROGRESS = auto()
     INCONSISTENT_GROUP_PROTOCOL = auto()

@@ -87,14 +87,24 @@ class MemberIdRequired(Reply, frozen=True, kw_only=True):
 
 
 class Joined(Reply, frozen=True, kw_only=True):
-    """A rebalance is complete; only the leader is told the members' metadata."""
+    """A rebalance is complete; only the leader is told the members: id, instance id, metadata.
+
+    `skip_assignment`: they have their assignments already (KIP-814).
+    """
 
     generation: int
     protocol_type: str
     protocol: str
     leader: str
     member_id: str
-    members: tuple[tuple[str, bytes], ...] = ()
+    members: tuple[tuple[str, str | None, bytes], ...] = ()
+    skip_assignment: bool = False
+
+
+class MembersLeft(Reply, frozen=True, kw_only=True):
+    """Of the members, in the command's order, those without a rejection are in the group no more."""
+
+    rejections: tuple[Rejection | None, ...]
 
 
 class Synced(Reply, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
     Rejection.TOO_MANY_TRANSACTIONS: ErrorCode.POLICY_VIOLATION,
     Rejection.UNKNOWN_MEMBER_ID: ErrorCode.UNKNOWN_MEMBER_ID,
+    Rejection.FENCED_INSTANCE_ID: ErrorCode.FENCED_INSTANCE_ID,
     Rejection.ILLEGAL_GENERATION: ErrorCode.ILLEGAL_GENERATION,
     Rejection.REBALANCE_IN_PROGRESS: ErrorCode.REBALANCE_IN_PROGRESS,
     Rejection.INCONSISTENT_GROUP_PROTOCOL: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
@@ -62,6 +63,9 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # TxnOffsetCommit: an unknown code is fatal to Java and kafka-python. A stale generation is what all of them answer
     # by aborting (KIP-447).
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): (4, ErrorCode.ILLEGAL_GENERATION),
+    # KIP-848: older versions of these know only generations.
+    (ApiKey.OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (9, ErrorCode.ILLEGAL_GENERATION),
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (6, ErrorCode.ILLEGAL_GENERATION),
 }
 """API and rejection -> versions below this one are told this code instead."""
 

@@ -1,4 +1,8 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each."""
+"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each.
+
+Their newest versions name topics by id. A partition of a topic that is gone is answered here; the core is asked about
+the others, if there are any.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +17,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
 from exacta.protocol.schema import Message
 
 
@@ -23,6 +28,7 @@ class CommitApi(Struct, frozen=True):
     response: Callable[..., Message]
     topic: Callable[..., Any]
     partition: Callable[..., Any]
+    topic_ids_since: int
 
 
 def commit(
@@ -34,15 +40,18 @@ def commit(
     reply: Reply,
 ) -> None:
     """Submit the offsets of a request and answer it; `make_command` adds who commits them."""
+    by_id = context.version >= api.topic_ids_since
+    names = [broker.engine.topic_name(topic.topic_id) if by_id else topic.name for topic in request.topics]
     offsets = tuple(
         OffsetToCommit(
-            topic=topic.name,
+            topic=name,
             partition=partition.partition_index,
             offset=partition.committed_offset,
             leader_epoch=partition.committed_leader_epoch,
             metadata=partition.committed_metadata or "",
         )
-        for topic in request.topics
+        for name, topic in zip(names, request.topics, strict=True)
+        if name is not None
         for partition in topic.partitions
     )
 
@@ -56,13 +65,20 @@ def commit(
         topics = [
             api.topic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
-                    api.partition(partition_index=partition.partition_index, error_code=next(codes))
+                    api.partition(
+                        partition_index=partition.partition_index,
+                        error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else next(codes),
+                    )
                     for partition in topic.partitions
                 ],
             )
-            for topic in request.topics
+            for name, topic in zip(names, request.topics, strict=True)
         ]
         reply(api.response(topics=topics))
 
-    broker.ask(context, make_command(offsets), answered)
+    if names and not offsets:
+        answered(DONE)
+    else:
+        broker.ask(context, make_command(offsets), answered)

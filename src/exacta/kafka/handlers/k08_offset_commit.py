@@ -15,10 +15,10 @@ from exacta.protocol.messages.k08_offset_commit import (
 
 KEY = ApiKey.OFFSET_COMMIT
 MIN_VERSION = 2
-MAX_VERSION = 6
-NEWER = "7 brings static members (KIP-345), 9 the consumer protocol (KIP-848), 10 topic ids"
+MAX_VERSION = 10
+TOPIC_IDS_SINCE = 10
 
-_API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition)
+_API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition, TOPIC_IDS_SINCE)
 
 
 def handle(broker: BrokerContext, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
@@ -31,6 +31,7 @@ def handle(broker: BrokerContext, request: OffsetCommitRequest, context: Request
         lambda offsets: CommitOffsets(
             group_id=request.group_id,
             member_id=request.member_id,
+            instance_id=request.group_instance_id,
             generation=request.generation_id_or_member_epoch,
             offsets=offsets,
         ),

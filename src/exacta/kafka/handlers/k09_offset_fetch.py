@@ -1,17 +1,19 @@
-"""OffsetFetch: where groups stand. Version 8 asks for several groups at once."""
+"""OffsetFetch: where groups stand. Version 8 asks for several groups at once, version 10 names topics by their ids."""
 
 from itertools import groupby
 
+from exacta.core.committing import check_reader
 from exacta.core.state import CommittedOffset, State
 from exacta.core.views import fetch_offsets
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import (
     OffsetFetchRequest,
-    OffsetFetchRequestTopic,
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -23,9 +25,9 @@ from exacta.protocol.messages.k09_offset_fetch import (
 
 KEY = ApiKey.OFFSET_FETCH
 MIN_VERSION = 1
-MAX_VERSION = 8
-NEWER = "9 is of the consumer protocol (KIP-848), 10 names topics by their ids"
+MAX_VERSION = 10
 SEVERAL_GROUPS_SINCE = 8
+TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1
 
 Row = tuple[str, int, CommittedOffset | None, bool]
@@ -34,27 +36,62 @@ Row = tuple[str, int, CommittedOffset | None, bool]
 def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups from one state."""
 
-    def rows(
-        state: State,
-        group_id: str,
-        topics: list[OffsetFetchRequestTopic] | list[OffsetFetchRequestTopics] | None,
-    ) -> list[Row]:
-        wanted = None if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
-        return fetch_offsets(state, group_id, wanted, require_stable=request.require_stable)
-
     def view(state: State, now_ms: int) -> OffsetFetchResponse:
         if context.version < SEVERAL_GROUPS_SINCE:
-            return OffsetFetchResponse(topics=_topics(rows(state, request.group_id, request.topics)))
+            wanted = (
+                None if request.topics is None else [(each.name, each.partition_indexes) for each in request.topics]
+            )
+            rows = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
+            return OffsetFetchResponse(topics=_topics(rows))
         return OffsetFetchResponse(
             groups=[
-                OffsetFetchResponseGroup(
-                    group_id=group.group_id, topics=_topics_of_group(rows(state, group.group_id, group.topics))
-                )
-                for group in request.groups
+                _group(state, group, context.version, require_stable=request.require_stable) for group in request.groups
             ]
         )
 
     broker.read(context, view, reply)
+
+
+def _group(
+    state: State, asked: OffsetFetchRequestGroup, version: int, *, require_stable: bool
+) -> OffsetFetchResponseGroup:
+    group = OffsetFetchResponseGroup(group_id=asked.group_id)
+    rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
+    if rejection is not None:
+        group.error_code = error_code(rejection, KEY, version)
+        return group
+    by_id = version >= TOPIC_IDS_SINCE
+    wanted, unknown = None, []
+    if asked.topics is not None:
+        wanted = []
+        for topic in asked.topics:
+            name = state.volatile.topic_names.get(topic.topic_id) if by_id else topic.name
+            if name is None:
+                unknown.append(_unknown_topic(topic))
+            else:
+                wanted.append((name, topic.partition_indexes))
+    rows = fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable)
+    group.topics = _topics_of_group(rows) + unknown
+    if by_id:
+        for named in group.topics:
+            if named.name:
+                named.topic_id = state.topics[named.name].topic_id
+    return group
+
+
+def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=NO_OFFSET,
+                metadata="",
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+            )
+            for index in topic.partition_indexes
+        ],
+    )
 
 
 def _topics(rows: list[Row]) -> list[OffsetFetchResponseTopic]:

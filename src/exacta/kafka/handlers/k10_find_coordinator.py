@@ -1,4 +1,4 @@
-"""FindCoordinator: it is always this broker."""
+"""FindCoordinator: it is always this broker, but for share groups (version 6, KIP-932), which are not offered."""
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -13,8 +13,7 @@ from exacta.protocol.messages.k10_find_coordinator import (
 
 KEY = ApiKey.FIND_COORDINATOR
 MIN_VERSION = 0
-MAX_VERSION = 4
-NEWER = "5 allows an error code that is not used here, 6 is of share groups (KIP-932)"
+MAX_VERSION = 6
 SEVERAL_KEYS_SINCE = 4
 
 GROUP = 0

@@ -19,17 +19,22 @@ from exacta.protocol.messages.k11_join_group import (
 
 KEY = ApiKey.JOIN_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 4
-NEWER = "5 brings static members (KIP-345)"
+MAX_VERSION = 9
 PLAIN_ERROR = JoinGroupResponse
 MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
+NULL_PROTOCOL_SINCE = 7  # KIP-559
+SKIP_ASSIGNMENT_SINCE = 9  # KIP-814
 
-_NAMED_BY = 200
-"""Characters of the client id that a member id begins with; a Kafka string must hold it, in everybody's answers."""
+_NAMED_BY = 250
+"""Characters of the instance or client id that a member id begins with; a Kafka string must hold it."""
 
 
 def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Join or rejoin."""
+
+    def refuse(code: ErrorCode, member_id: str) -> None:
+        no_protocol = None if context.version >= NULL_PROTOCOL_SINCE else ""
+        reply(JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=no_protocol))
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Joined):
@@ -41,18 +46,21 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
                     leader=answer.leader,
                     member_id=answer.member_id,
                     members=[
-                        JoinGroupResponseMember(member_id=member_id, metadata=metadata)
-                        for member_id, metadata in answer.members
+                        JoinGroupResponseMember(member_id=member_id, group_instance_id=instance_id, metadata=metadata)
+                        for member_id, instance_id, metadata in answer.members
                     ],
+                    skip_assignment=answer.skip_assignment,
                 )
             )
         elif isinstance(answer, MemberIdRequired):
-            reply(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=answer.member_id))
+            refuse(ErrorCode.MEMBER_ID_REQUIRED, answer.member_id)
         else:
             assert isinstance(answer, Rejection)
-            code = error_code(answer, KEY, context.version)
-            reply(JoinGroupResponse(error_code=code, member_id=request.member_id))
+            member_id = "" if answer is Rejection.GROUP_MAX_SIZE_REACHED else request.member_id
+            refuse(error_code(answer, KEY, context.version), member_id)
 
+    instance_id = request.group_instance_id
+    named_by = context.client_id if instance_id is None else instance_id
     # Version 0 has no time-out for the rebalance: the session's stands for both.
     rebalance_timeout_ms = (
         request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
@@ -63,7 +71,7 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             ticket=broker.new_ticket(),
             group_id=request.group_id,
             member_id=request.member_id,
-            new_member_id=f"{context.client_id[:_NAMED_BY]}-{broker.new_uuid()}",
+            new_member_id=f"{named_by[:_NAMED_BY]}-{broker.new_uuid()}",
             client_id=context.client_id[:_NAMED_BY],
             client_host=context.client_host,
             session_timeout_ms=request.session_timeout_ms,
@@ -72,6 +80,8 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
             subscription=subscribed_topics(request.protocol_type, [each.metadata for each in request.protocols]),
             knows_member_id_required=context.version >= MEMBER_ID_REQUIRED_SINCE,
+            instance_id=instance_id,
+            knows_skip_assignment=context.version >= SKIP_ASSIGNMENT_SINCE,
         ),
         done,
     )

@@ -10,8 +10,7 @@ from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest, HeartbeatRe
 
 KEY = ApiKey.HEARTBEAT
 MIN_VERSION = 0
-MAX_VERSION = 2
-NEWER = "3 brings static members (KIP-345)"
+MAX_VERSION = 4
 PLAIN_ERROR = HeartbeatResponse
 
 
@@ -19,6 +18,11 @@ def handle(broker: BrokerContext, request: HeartbeatRequest, context: RequestCon
     """Pass it on."""
     broker.ask(
         context,
-        Heartbeat(group_id=request.group_id, member_id=request.member_id, generation=request.generation_id),
+        Heartbeat(
+            group_id=request.group_id,
+            member_id=request.member_id,
+            generation=request.generation_id,
+            instance_id=request.group_instance_id,
+        ),
         lambda answer: reply(HeartbeatResponse(error_code=error_code(answer, KEY, context.version))),
     )

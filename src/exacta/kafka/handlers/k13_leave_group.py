@@ -1,24 +1,55 @@
-"""LeaveGroup: a member goes, the others need not wait for its session to end."""
+"""LeaveGroup: members go, the others need not wait for their sessions to end. Version 3 names several (KIP-345)."""
 
-from exacta.core.commands import LeaveGroup
+from exacta.core.commands import LeaveGroup, MemberToRemove
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, MembersLeft
+from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 KEY = ApiKey.LEAVE_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 2
-NEWER = "3 lets several members leave at once, for static members (KIP-345)"
+MAX_VERSION = 5
 PLAIN_ERROR = LeaveGroupResponse
+SEVERAL_SINCE = 3
 
 
 def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on."""
-    broker.ask(
-        context,
-        LeaveGroup(group_id=request.group_id, member_id=request.member_id),
-        lambda answer: reply(LeaveGroupResponse(error_code=error_code(answer, KEY, context.version))),
-    )
+    """Pass it on; reasons (KIP-800) are for logs, of which none are kept here."""
+    several = context.version >= SEVERAL_SINCE
+    if several:
+        members = tuple(
+            MemberToRemove(member_id=member.member_id, instance_id=member.group_instance_id)
+            for member in request.members
+        )
+    else:
+        members = (MemberToRemove(member_id=request.member_id),)
+
+    def code(rejection: Rejection | None) -> ErrorCode:
+        return error_code(DONE if rejection is None else rejection, KEY, context.version)
+
+    def done(answer: Answer) -> None:
+        if not isinstance(answer, MembersLeft):
+            reply(LeaveGroupResponse(error_code=error_code(answer, KEY, context.version)))
+        elif not several:
+            reply(LeaveGroupResponse(error_code=code(answer.rejections[0])))
+        else:
+            reply(
+                LeaveGroupResponse(
+                    members=[
+                        MemberResponse(
+                            member_id=member.member_id,
+                            group_instance_id=member.group_instance_id,
+                            error_code=code(rejection),
+                        )
+                        for member, rejection in zip(request.members, answer.rejections, strict=True)
+                    ]
+                )
+            )
+
+    broker.ask(context, LeaveGroup(group_id=request.group_id, members=members), done)

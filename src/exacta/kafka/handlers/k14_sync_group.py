@@ -8,17 +8,21 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 
 KEY = ApiKey.SYNC_GROUP
 MIN_VERSION = 0
-MAX_VERSION = 2
-NEWER = "3 brings static members (KIP-345)"
+MAX_VERSION = 5
 PLAIN_ERROR = SyncGroupResponse
+PROTOCOL_SINCE = 5  # KIP-559
 
 
 def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when the leader has spoken."""
+    if context.version >= PROTOCOL_SINCE and None in (request.protocol_type, request.protocol_name):
+        reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        return
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Synced):
@@ -38,6 +42,9 @@ def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestCon
             member_id=request.member_id,
             generation=request.generation_id,
             assignments=tuple((each.member_id, each.assignment) for each in request.assignments),
+            instance_id=request.group_instance_id,
+            protocol_type=request.protocol_type,
+            protocol=request.protocol_name,
         ),
         done,
     )

@@ -6,6 +6,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k15_describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -15,8 +16,8 @@ from exacta.protocol.messages.k15_describe_groups import (
 
 KEY = ApiKey.DESCRIBE_GROUPS
 MIN_VERSION = 0
-MAX_VERSION = 5
-NEWER = "6 tells a group that does not exist from a dead one (KIP-1043)"
+MAX_VERSION = 6
+NOT_FOUND_SINCE = 6  # KIP-1043
 UNKNOWN_GROUP_STATE = "Dead"
 """What Kafka says of a group that nobody knows, up to version 5, instead of an error."""
 
@@ -25,15 +26,21 @@ def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: Reque
     """Answer all groups from one state."""
 
     def view(state: State, now_ms: int) -> DescribeGroupsResponse:
-        return DescribeGroupsResponse(groups=[_describe(state, group_id) for group_id in request.groups])
+        return DescribeGroupsResponse(
+            groups=[_describe(state, group_id, context.version) for group_id in request.groups]
+        )
 
     broker.read(context, view, reply)
 
 
-def _describe(state: State, group_id: str) -> DescribedGroup:
+def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
     membership = state.volatile.memberships.get(group_id, NOBODY)
     if membership is NOBODY and group_id not in state.groups:
-        return DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
+        unknown = DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
+        if version >= NOT_FOUND_SINCE:
+            unknown.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            unknown.error_message = f"Group {group_id} not found."
+        return unknown
     return DescribedGroup(
         group_id=group_id,
         group_state=membership.phase.value,
@@ -47,6 +54,7 @@ def _describe_member(membership: Membership, member: Member) -> DescribedGroupMe
     stable = membership.phase is Phase.STABLE
     return DescribedGroupMember(
         member_id=member.member_id,
+        group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
         member_metadata=dict(member.protocols).get(membership.protocol, b"") if stable else b"",

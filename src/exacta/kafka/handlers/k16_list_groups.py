@@ -10,18 +10,21 @@ from exacta.protocol.messages.k16_list_groups import ListedGroup, ListGroupsRequ
 
 KEY = ApiKey.LIST_GROUPS
 MIN_VERSION = 0
-MAX_VERSION = 4
-NEWER = "5 asks for groups of one type (KIP-848)"
+MAX_VERSION = 5
+CLASSIC = "classic"
 PLAIN_ERROR = ListGroupsResponse
 
 
 def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
-    """List them, or those in the states asked for (version 4), whatever the case of their letters."""
+    """List them, or those in the states (version 4) and of the types (5) asked for, whatever their letters' case."""
     states = {state.casefold() for state in request.states_filter}
+    types = {kind.casefold() for kind in request.types_filter}
 
     def view(state: State, now_ms: int) -> ListGroupsResponse:
         listed = []
         for group_id in sorted(state.groups.keys() | state.volatile.memberships.keys()):
+            if types and CLASSIC not in types:
+                continue
             membership = state.volatile.memberships.get(group_id, NOBODY)
             if states and membership.phase.value.casefold() not in states:
                 continue
@@ -30,6 +33,7 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
                     group_id=group_id,
                     protocol_type=membership.protocol_type,
                     group_state=membership.phase.value,
+                    group_type=CLASSIC,
                 )
             )
         return ListGroupsResponse(groups=listed)

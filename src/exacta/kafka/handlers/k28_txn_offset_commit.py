@@ -16,11 +16,14 @@ from exacta.protocol.messages.k28_txn_offset_commit import (
 
 KEY = ApiKey.TXN_OFFSET_COMMIT
 MIN_VERSION = 0
-MAX_VERSION = 5
+MAX_VERSION = 6
 REGISTERS_SINCE = 5
 """It registers its group with the transaction (KIP-890)."""
+TOPIC_IDS_SINCE = 6
 
-_API = CommitApi(KEY, TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition)
+_API = CommitApi(
+    KEY, TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition, TOPIC_IDS_SINCE
+)
 
 
 def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
@@ -36,6 +39,7 @@ def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: Requ
             producer_epoch=ProducerEpoch(request.producer_epoch),
             group_id=request.group_id,
             member_id=request.member_id,
+            instance_id=request.group_instance_id,
             generation=request.generation_id,
             offsets=offsets,
             version=TransactionVersion.V2 if context.version >= REGISTERS_SINCE else TransactionVersion.V1,

@@ -15,7 +15,7 @@ from exacta.protocol.messages.k42_delete_groups import (
 
 KEY = ApiKey.DELETE_GROUPS
 MIN_VERSION = 0
-MAX_VERSION = 2
+MAX_VERSION = 3
 
 
 def handle(broker: BrokerContext, request: DeleteGroupsRequest, context: RequestContext, reply: Reply) -> None:

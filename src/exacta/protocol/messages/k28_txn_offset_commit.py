@@ -1,11 +1,11 @@
 """TxnOffsetCommit (key 28): store a group's offsets in a transaction.
 
-KIP-98; KIP-447 fencing by generation.
+KIP-98; KIP-447 fencing by generation; KIP-1319 topic ids.
 """
 
 from typing import Annotated, ClassVar
 
-from exacta.protocol.schema import EMPTY, Array, Int16, Int32, Int64, Message, Schema, String, Structure
+from exacta.protocol.schema import EMPTY, NO_UUID, Array, Int16, Int32, Int64, Message, Schema, String, Structure, Uuid
 
 
 class TxnOffsetCommitRequestPartition(Structure, kw_only=True):
@@ -16,14 +16,15 @@ class TxnOffsetCommitRequestPartition(Structure, kw_only=True):
 
 
 class TxnOffsetCommitRequestTopic(Structure, kw_only=True):
-    name: Annotated[str, String("0+")] = ""
+    name: Annotated[str, String("0-5")] = ""
+    topic_id: Annotated[bytes, Uuid("6+")] = NO_UUID
     partitions: Annotated[list[TxnOffsetCommitRequestPartition], Array("0+")] = EMPTY
 
 
 class TxnOffsetCommitRequest(Message, kw_only=True):
     """Request of TxnOffsetCommit."""
 
-    SCHEMA: ClassVar[Schema] = Schema(key=28, versions="0-5", flexible="3+")
+    SCHEMA: ClassVar[Schema] = Schema(key=28, versions="0-6", flexible="3+")
 
     transactional_id: Annotated[str, String("0+")] = ""
     group_id: Annotated[str, String("0+")] = ""
@@ -41,14 +42,15 @@ class TxnOffsetCommitResponsePartition(Structure, kw_only=True):
 
 
 class TxnOffsetCommitResponseTopic(Structure, kw_only=True):
-    name: Annotated[str, String("0+")] = ""
+    name: Annotated[str, String("0-5")] = ""
+    topic_id: Annotated[bytes, Uuid("6+")] = NO_UUID
     partitions: Annotated[list[TxnOffsetCommitResponsePartition], Array("0+")] = EMPTY
 
 
 class TxnOffsetCommitResponse(Message, kw_only=True):
     """Response of TxnOffsetCommit."""
 
-    SCHEMA: ClassVar[Schema] = Schema(key=28, versions="0-5", flexible="3+")
+    SCHEMA: ClassVar[Schema] = Schema(key=28, versions="0-6", flexible="3+")
 
     throttle_time_ms: Annotated[int, Int32("0+")] = 0
     topics: Annotated[list[TxnOffsetCommitResponseTopic], Array("0+")] = EMPTY
