@@ -5,38 +5,9 @@ The last word is always Kafka's, but where what it does is a weakness of it that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce, Step
-
-Answer = tuple[Any, ...]
-
-
-class Answered(NamedTuple):
-    """A step, and what each broker answered: the name of an error code, and then what else."""
-
-    step: Step
-    kafkas: Answer
-    ours: Answer
-
-    @property
-    def codes(self) -> tuple[str, str]:
-        """Kafka's code and ours."""
-        return self.kafkas[0], self.ours[0]
-
-
-History = Sequence[Answered]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference that is meant; `parts` says that the brokers' states are different from there on."""
-
-    why: str
-    applies: Callable[[Answered, History], bool]
-    parts: bool = False
+from tests.differential.answered import Answered, Difference, History
+from tests.differential.group_differences import GROUP_DIFFERENCES
+from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce
 
 
 def _aborts_nothing(found: Answered, history: History) -> bool:
@@ -230,4 +201,4 @@ DIFFERENCES = (
 
 def meant(found: Answered, history: History) -> Difference | None:
     """Return the difference that is meant here, or None where it is a defect."""
-    return next((each for each in DIFFERENCES if each.applies(found, history)), None)
+    return next((each for each in (*DIFFERENCES, *GROUP_DIFFERENCES) if each.applies(found, history)), None)

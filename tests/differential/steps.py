@@ -7,16 +7,17 @@ epoch; which epochs lie between two that were given is each broker's own affair)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from hypothesis import strategies as st
 
 CLIENTS = ("a", "b")
 PARTITIONS = (0, 1)
 GROUPS = ("g", "h")
+MEMBERS = ("m", "n", "o")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Step:
     """One request."""
 
@@ -24,29 +25,35 @@ class Step:
     version: int
     age: int = 0
 
+    def __repr__(self) -> str:
+        """Return what makes it, as short as a regression needs it."""
+        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        words = (f"{name}={value!r}" for name, value, default in given if value != default)
+        return f"{type(self).__name__}({', '.join(words)})"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Init(Step):
     """InitProducerId; `presents` the pair (KIP-360) or takes the id over."""
 
     presents: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AddPartitions(Step):
     """AddPartitionsToTxn."""
 
     partitions: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AddGroup(Step):
     """AddOffsetsToTxn."""
 
     group: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Produce(Step):
     """Produce of one batch; `skip` is added to the sequence that comes next, `repeat` sends the last batch again."""
 
@@ -57,7 +64,7 @@ class Produce(Step):
     transactional: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CommitOffsets(Step):
     """TxnOffsetCommit; a `stale` one names a member that the group does not have (KIP-447)."""
 
@@ -66,14 +73,14 @@ class CommitOffsets(Step):
     stale: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class End(Step):
     """EndTxn."""
 
     commit: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PlainOffsets(Step):
     """OffsetCommit outside any transaction."""
 
@@ -81,7 +88,7 @@ class PlainOffsets(Step):
     offset: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ReadOffsets(Step):
     """OffsetFetch, of stable offsets only or not."""
 
@@ -89,7 +96,7 @@ class ReadOffsets(Step):
     stable: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ReadEnd(Step):
     """ListOffsets of the end, as a reader of either isolation sees it."""
 
@@ -101,8 +108,8 @@ _client = st.sampled_from(CLIENTS)
 _partition = st.sampled_from(PARTITIONS)
 _group = st.sampled_from(GROUPS)
 # Mostly what a client would send; now and then what a zombie or a broken one would.
-_age = st.sampled_from([0] * 16 + [1, 1, 2, -1])
-_whose = {"client": _client, "age": _age}
+ages = st.sampled_from([0] * 16 + [1, 1, 2, -1])
+_whose = {"client": _client, "age": ages}
 _count = st.integers(1, 3)
 
 _steps = [

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+import tests.differential.members
+import tests.differential.transactions  # noqa: F401  # how steps are sent
 from tests.differential.side import Side
 from tests.differential.steps import CommitOffsets, End, Init, PlainOffsets, Produce, Step
 from tests.kafka.wire import front

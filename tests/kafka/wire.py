@@ -30,14 +30,15 @@ ANSWER_SECONDS = 10
 class Wire:
     """One connection of a client."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], client_id: str = "tester") -> None:
+        self.client_id = client_id
         self.socket = socket.create_connection(address, timeout=ANSWER_SECONDS)
         self._correlation_id = 0
 
     def send(self, message: Message, version: int) -> int:
         """Send a request; return its correlation id."""
         self._correlation_id += 1
-        buffers = encode_request(message, version, self._correlation_id, "tester")
+        buffers = encode_request(message, version, self._correlation_id, self.client_id)
         self.socket.sendall(b"".join(buffers))
         return self._correlation_id
 

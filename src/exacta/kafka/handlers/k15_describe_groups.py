@@ -58,5 +58,5 @@ def _describe_member(membership: Membership, member: Member) -> DescribedGroupMe
         client_id=member.client_id,
         client_host=member.client_host,
         member_metadata=dict(member.protocols).get(membership.protocol, b"") if stable else b"",
-        member_assignment=member.assignment if stable else b"",
+        member_assignment=member.assignment,
     )

@@ -1,0 +1,33 @@
+"""Both brokers, started once for all the subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import tests.differential.members
+import tests.differential.transactions  # noqa: F401  # how steps are sent
+from tests.conformance.brokers import HOST, kafka_process
+from tests.differential.side import Side
+from tests.kafka.wire import front
+
+_KAFKAS = (
+    "num.partitions=2",
+    # One thread each, so that what is sent first on one of several connections is also looked at first (`parking.py`).
+    "num.network.threads=1",
+    "num.io.threads=1",
+)
+
+
+@pytest.fixture(scope="session")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side]]:
+    """Apache Kafka and Exacta."""
+    with (
+        kafka_process(tmp_path_factory.mktemp("kafka"), overrides=_KAFKAS) as kafka,
+        front(num_partitions=2, group_initial_rebalance_delay_ms=0) as exacta,
+    ):
+        both = Side((HOST, kafka.port)), Side(exacta.address)
+        yield both
+        for side in both:
+            side.close()
