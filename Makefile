@@ -63,6 +63,7 @@ SEQUENCES ?= 10000
 
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) $(BIN)/python -m pytest tests/differential $(ARGS)
+	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/kafka/test_transaction_errors.py $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24
@@ -108,6 +109,7 @@ bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
+	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
 
 clean:  ## remove the virtual environments and caches
 	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,160 @@
+"""What every request of a transactional client is answered, in every state of its transactional id, by every caller.
+
+Data beside the code that follows from it: `core/transaction.py` and `core/binding.py` have the rules, `errors.py` their
+codes. The tests hold each cell against the broker, and against an Apache Kafka; the page
+docs/reference/transaction-errors.md is made from here (`make docs`).
+
+A request is named with a version at which an answer changes; it stands for the versions up to the next one that is
+named. A state says how the transactional id came to be there; "by 1" and "by 2": ended by this version of the protocol.
+"""
+
+from enum import Enum
+
+from exacta.protocol.errors import ErrorCode
+
+DONE = ErrorCode.NONE
+STATE = ErrorCode.INVALID_TXN_STATE
+ABORTABLE = ErrorCode.TRANSACTION_ABORTABLE
+EPOCH = ErrorCode.INVALID_PRODUCER_EPOCH
+FENCED = ErrorCode.PRODUCER_FENCED
+MAPPING = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+GENERATION = ErrorCode.ILLEGAL_GENERATION
+
+Row = tuple[ErrorCode, ...]
+
+STATES = (
+    "empty",
+    "ongoing",
+    "committed by 1",
+    "aborted by 1",
+    "committed by 2",
+    "aborted by 2",
+    "kept",
+)
+
+PRESENT: dict[str, Row] = {
+    # what the holder of the id is answered
+    # (the columns are `STATES`)
+    "InitProducerId 3": (DONE, DONE, DONE, DONE, DONE, DONE, DONE),
+    "InitProducerId 4": (DONE, DONE, DONE, DONE, DONE, DONE, DONE),
+    "AddPartitionsToTxn 1": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
+    "AddPartitionsToTxn 3": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
+    "AddPartitionsToTxn 5": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
+    "AddOffsetsToTxn 1": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
+    "AddOffsetsToTxn 4": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
+    "Produce 11": (ABORTABLE, DONE, ABORTABLE, ABORTABLE, ABORTABLE, ABORTABLE, STATE),
+    "Produce 12": (DONE, DONE, ABORTABLE, ABORTABLE, DONE, DONE, STATE),
+    "TxnOffsetCommit 3": (GENERATION, DONE, GENERATION, GENERATION, GENERATION, GENERATION, STATE),
+    "TxnOffsetCommit 4": (ABORTABLE, DONE, ABORTABLE, ABORTABLE, ABORTABLE, ABORTABLE, STATE),
+    "TxnOffsetCommit 5": (DONE, DONE, ABORTABLE, ABORTABLE, DONE, DONE, STATE),
+    "EndTxn 1, commit": (STATE, DONE, DONE, STATE, DONE, STATE, DONE),
+    "EndTxn 1, abort": (DONE, DONE, STATE, DONE, STATE, DONE, DONE),
+    "EndTxn 4, commit": (STATE, DONE, DONE, STATE, DONE, STATE, DONE),
+    "EndTxn 4, abort": (DONE, DONE, STATE, DONE, STATE, DONE, DONE),
+    "EndTxn 5, commit": (STATE, DONE, DONE, STATE, STATE, STATE, DONE),
+    "EndTxn 5, abort": (DONE, DONE, STATE, DONE, DONE, DONE, DONE),
+}
+
+BEFORE: dict[str, Row] = {
+    # what is answered to who has the pair that was the id's before the present one
+    "InitProducerId 3": (EPOCH, EPOCH, EPOCH, EPOCH, DONE, DONE, EPOCH),
+    "InitProducerId 4": (FENCED, FENCED, FENCED, FENCED, DONE, DONE, FENCED),
+    "AddPartitionsToTxn 1": (EPOCH,) * 7,
+    "AddPartitionsToTxn 3": (FENCED,) * 7,
+    "AddPartitionsToTxn 5": (FENCED,) * 7,
+    "AddOffsetsToTxn 1": (EPOCH,) * 7,
+    "AddOffsetsToTxn 4": (FENCED,) * 7,
+    "Produce 11": (EPOCH,) * 7,
+    "Produce 12": (EPOCH,) * 7,
+    "TxnOffsetCommit 3": (EPOCH,) * 7,
+    "TxnOffsetCommit 4": (EPOCH,) * 7,
+    "TxnOffsetCommit 5": (EPOCH,) * 7,
+    "EndTxn 1, commit": (EPOCH,) * 7,
+    "EndTxn 1, abort": (EPOCH,) * 7,
+    "EndTxn 4, commit": (FENCED,) * 7,
+    "EndTxn 4, abort": (FENCED,) * 7,
+    "EndTxn 5, commit": (FENCED, FENCED, FENCED, FENCED, DONE, STATE, FENCED),
+    "EndTxn 5, abort": (FENCED, FENCED, FENCED, FENCED, STATE, DONE, FENCED),
+}
+
+STRANGER: dict[str, Row] = {
+    # what is answered to who has another id's pair; and to everybody where nothing is known of the id, but that
+    # InitProducerId then binds it
+    name: (EPOCH if name == "InitProducerId 3" else FENCED if name == "InitProducerId 4" else MAPPING,) * 7
+    for name in PRESENT
+}
+
+
+class ErrorClass(Enum):
+    """What a client may do after an error."""
+
+    RETRIABLE = "ask again"
+    ABORTABLE = "abort, and go on"
+    FATAL = "close the producer"
+
+
+CLASSES: dict[tuple[str, ErrorCode], ErrorClass] = {
+    ("InitProducerId", EPOCH): ErrorClass.FATAL,
+    ("InitProducerId", FENCED): ErrorClass.FATAL,
+    ("AddPartitionsToTxn", STATE): ErrorClass.FATAL,
+    ("AddPartitionsToTxn", EPOCH): ErrorClass.FATAL,
+    ("AddPartitionsToTxn", FENCED): ErrorClass.FATAL,
+    ("AddPartitionsToTxn", MAPPING): ErrorClass.FATAL,
+    ("AddOffsetsToTxn", STATE): ErrorClass.FATAL,
+    ("AddOffsetsToTxn", EPOCH): ErrorClass.FATAL,
+    ("AddOffsetsToTxn", FENCED): ErrorClass.FATAL,
+    ("AddOffsetsToTxn", MAPPING): ErrorClass.FATAL,
+    ("Produce", STATE): ErrorClass.ABORTABLE,
+    ("Produce", ABORTABLE): ErrorClass.ABORTABLE,
+    ("Produce", EPOCH): ErrorClass.ABORTABLE,
+    ("Produce", MAPPING): ErrorClass.FATAL,
+    ("TxnOffsetCommit", STATE): ErrorClass.FATAL,
+    ("TxnOffsetCommit", ABORTABLE): ErrorClass.ABORTABLE,
+    ("TxnOffsetCommit", GENERATION): ErrorClass.ABORTABLE,
+    ("TxnOffsetCommit", EPOCH): ErrorClass.FATAL,
+    ("TxnOffsetCommit", MAPPING): ErrorClass.FATAL,
+    ("EndTxn", STATE): ErrorClass.FATAL,
+    ("EndTxn", EPOCH): ErrorClass.FATAL,
+    ("EndTxn", FENCED): ErrorClass.FATAL,
+    ("EndTxn", MAPPING): ErrorClass.FATAL,
+}
+"""As Kafka's own client for Java takes them (KIP-1050; KAFKA-18019 for the mapping). Nothing here is retriable: nobody
+is ever told to come again because a transaction is being ended."""
+
+_HEAD = """# What transactional requests are answered
+
+Made from the code by `make docs`; do not edit. Each cell is held against the broker by a test
+(`tests/kafka/test_transaction_errors.py`), which also says where Apache Kafka 4.4 answers otherwise, and why we do not.
+A version stands for those up to the next that is named; "by 1", "by 2": ended by this version of the transaction
+protocol; "kept": open, and taken over by another holder of the id (KIP-939). `–` is success.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [_HEAD.rstrip()]
+    for title, table in (
+        ("By the holder of the transactional id", PRESENT),
+        ("By who has the pair before", BEFORE),
+        ("By who has another pair, or where the id is not known *", STRANGER),
+    ):
+        parts += [f"## {title}", _table(table)]
+    parts += [
+        "\\* InitProducerId binds an id that is not known.",
+        "## What clients make of it",
+        "\n".join(
+            ["| API | code | |", "| --- | --- | --- |"]
+            + [f"| {api} | {code.name} | {found.value} |" for (api, code), found in CLASSES.items()]
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: dict[str, Row]) -> str:
+    rows = [["request", *STATES], ["---"] * (len(STATES) + 1)]
+    rows += [[name, *("–" if code is DONE else code.name for code in row)] for name, row in table.items()]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201
