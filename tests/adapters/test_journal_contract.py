@@ -75,7 +75,7 @@ def test_new_journal_is_empty(journal: Journal):
     assert journal.position == 0
     assert not journal.wants_snapshot
     assert journal.find(1, 0, 100, EVERYTHING) == []
-    assert journal.find_by_time(1, 0, 100) is None
+    assert journal.find_by_time(1, 0, 0, 100) is None
 
 
 def test_events_come_back_in_order_after_reopening(bench: Bench, turns: Turns):
@@ -265,10 +265,10 @@ def test_group_in_flight_is_not_found(turns: Turns, journal: Journal):
     results: list[AppendResult] = []
     journal.append(journal.position, [batch(1, 1, b"b", timestamp_ms=6)], results.append)
     assert offsets(journal, 1, 0, 10, EVERYTHING) == [(0, 0)]
-    assert journal.find_by_time(1, 6, 10) is None
+    assert journal.find_by_time(1, 6, 0, 10) is None
     turns.run_until(lambda: bool(results))
     assert offsets(journal, 1, 0, 10, EVERYTHING) == [(0, 1)]
-    assert journal.find_by_time(1, 6, 10) == TimeEntry(1, 1, 6)
+    assert journal.find_by_time(1, 6, 0, 10) == TimeEntry(1, 1, 6)
 
 
 def test_extent_stays_readable_while_the_journal_grows(turns: Turns, journal: Journal):
@@ -286,11 +286,30 @@ def test_find_by_time_takes_the_first_that_is_late_enough(bench: Bench, turns: T
         append(turns, journal, batch(1, number, b"x" * 600, timestamp_ms=timestamp_ms), batch(2, number, b"y"))
     for _ in range(2):
         for wanted, found in [(0, 0), (50, 0), (51, 2), (70, 2), (71, 6), (90, 6)]:
-            assert journal.find_by_time(1, wanted, 8) == TimeEntry(found, found, timestamps[found])
-        assert journal.find_by_time(1, 91, 8) is None
-        assert journal.find_by_time(1, 71, 6) is None  # it lies at the end, which is exclusive
-        assert journal.find_by_time(1, 71, 7) == TimeEntry(6, 6, 90)
-        assert journal.find_by_time(3, 0, 8) is None
+            assert journal.find_by_time(1, wanted, 0, 8) == TimeEntry(found, found, timestamps[found])
+        assert journal.find_by_time(1, 91, 0, 8) is None
+        assert journal.find_by_time(1, 71, 0, 6) is None  # it lies at the end, which is exclusive
+        assert journal.find_by_time(1, 71, 0, 7) == TimeEntry(6, 6, 90)
+        assert journal.find_by_time(3, 0, 0, 8) is None
+        journal = bench.open()
+
+
+def test_what_lies_before_an_offset_does_not_count_for_times(bench: Bench, turns: Turns):
+    journal = bench.open()
+    timestamps = [50, 40, 70, 60, 70, 10, 90, 80]
+    for number, timestamp_ms in enumerate(timestamps):
+        append(turns, journal, batch(1, number, b"x" * 600, timestamp_ms=timestamp_ms))
+    for _ in range(2):
+        for offset in range(9):
+            for end_offset in range(9):
+                there = range(offset, end_offset)
+                for wanted in (0, 10, 41, 51, 61, 70, 71, 81, 91):
+                    found = next((number for number in there if timestamps[number] >= wanted), None)
+                    expected = None if found is None else TimeEntry(found, found, timestamps[found])
+                    assert journal.find_by_time(1, wanted, offset, end_offset) == expected
+                latest = max(there, key=lambda number: timestamps[number], default=None)
+                expected = None if latest is None else TimeEntry(latest, latest, timestamps[latest])
+                assert journal.find_latest(1, offset, end_offset) == expected
         journal = bench.open()
 
 

@@ -71,10 +71,15 @@ class SideBySide(RuleBasedStateMachine):
             found.append((ends, sum(extent.size for extent in extents), read(self.turns, journal, extents)))
         assert found[0] == found[1]
 
-    @rule(stream=STREAMS, timestamp_ms=st.integers(0, 60), end_offset=st.integers(0, 80))
-    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> None:
-        arguments = stream, timestamp_ms, end_offset
+    @rule(stream=STREAMS, timestamp_ms=st.integers(0, 60), offset=st.integers(0, 60), length=st.integers(0, 60))
+    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, length: int) -> None:
+        arguments = stream, timestamp_ms, offset, offset + length
         assert self.memory.find_by_time(*arguments) == self.local.find_by_time(*arguments)
+
+    @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60))
+    def find_latest(self, stream: int, offset: int, length: int) -> None:
+        arguments = stream, offset, offset + length
+        assert self.memory.find_latest(*arguments) == self.local.find_latest(*arguments)
 
     @rule(blob=st.binary(max_size=30))
     def save_snapshot(self, blob: bytes) -> None:

@@ -10,6 +10,7 @@ from exacta.core.commands import (
     CommitOffsets,
     CreatePartitions,
     DeleteGroup,
+    DeleteRecords,
     DeleteTopic,
     OffsetToCommit,
     SetTopicConfigs,
@@ -132,6 +133,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(total_count=st.integers(0, 4), validate_only=st.booleans())
     def create_partitions(self, total_count: int, validate_only: bool) -> None:
         self.world.send(CreatePartitions(topic="t", total_count=total_count, validate_only=validate_only))
+
+    @rule(partition=partitions, before_offset=st.integers(-2, 12))
+    def delete_records(self, partition: int, before_offset: int) -> None:
+        self.world.send(DeleteRecords(topic="t", partition=partition, before_offset=before_offset))
 
     @rule(configs=st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:

@@ -47,7 +47,7 @@ def value_of(kind: Any) -> Any:
         return tuple(map(value_of, kind.fields))
     if isinstance(kind, types.String):
         return "abcé"
-    return {types.Bytes: b"bytes", types.Boolean: True}.get(kind, 3)
+    return {types.Bytes: b"bytes", types.Boolean: True, types.TaggedFields: {}}.get(kind, 3)
 
 
 def test_every_request_of_aiokafka_has_a_version_that_we_know() -> None:

@@ -1,6 +1,7 @@
 """The fold: how each event changes the state. Nothing here can refuse or fail; `decide` has looked before."""
 
 from collections.abc import Callable
+from itertools import takewhile
 from sys import intern
 from typing import Any
 
@@ -9,6 +10,7 @@ from exacta.core.events import (
     BatchAppended,
     Event,
     GroupDeleted,
+    LogStartMoved,
     MemberSeen,
     MembershipChanged,
     NothingAborted,
@@ -90,6 +92,14 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
 
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
     state.topics[event.topic].configs = event.configs
+
+
+def _log_start_moved(state: State, event: LogStartMoved) -> None:
+    partition = state.partitions[event.partition_id]
+    partition.log_start_offset = event.log_start_offset
+    # Nobody can read what these are about; markers lie in the order of their offsets.
+    count = sum(1 for _ in takewhile(lambda entry: entry.last_offset < event.log_start_offset, partition.aborted))
+    del partition.aborted[:count]
 
 
 def _producer_id_allocated(state: State, event: ProducerIdAllocated) -> None:
@@ -312,6 +322,7 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicDeleted: _topic_deleted,
     TopicConfigsSet: _topic_configs_set,
     PartitionsAdded: _partitions_added,
+    LogStartMoved: _log_start_moved,
     ProducerIdAllocated: _producer_id_allocated,
     ProducerBound: _producer_bound,
     TransactionExtended: _transaction_extended,

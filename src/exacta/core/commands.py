@@ -16,6 +16,9 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 
+HIGH_WATERMARK = -1
+"""Instead of an offset, in DeleteRecords."""
+
 
 class Command(Struct, frozen=True, kw_only=True):
     """Base of all commands."""
@@ -41,6 +44,18 @@ class CreatePartitions(Command, frozen=True, kw_only=True):
     total_count: int
     assigned_count: int | None = None
     validate_only: bool = False
+
+
+class DeleteRecords(Command, frozen=True, kw_only=True):
+    """Delete a partition's records before an offset, or all that there are (`HIGH_WATERMARK`).
+
+    `allowed`: whether its topic's policy is to delete records at all; what the policy is, is the caller's to know.
+    """
+
+    topic: str
+    partition: int
+    before_offset: int
+    allowed: bool = True
 
 
 class DeleteTopic(Command, frozen=True, kw_only=True):

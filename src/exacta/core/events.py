@@ -193,6 +193,13 @@ class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True, tag=21)
     partition_count: int
 
 
+class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True, tag=22):
+    """The partition's records before this offset are deleted."""
+
+    partition_id: PartitionId
+    log_start_offset: Offset
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -209,6 +216,7 @@ DurableEvent = (
     | ProducersExpired
     | TopicConfigsSet
     | PartitionsAdded
+    | LogStartMoved
 )
 
 _encoder = msgspec.msgpack.Encoder()

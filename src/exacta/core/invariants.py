@@ -13,6 +13,7 @@ from exacta.core.apply import apply
 from exacta.core.events import (
     BatchAppended,
     Event,
+    LogStartMoved,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
@@ -156,22 +157,41 @@ def _next_offsets(log: Log) -> dict[PartitionId, int]:
 
 
 def last_stable_offsets(state: State, log: Log) -> Iterator[str]:
-    """Invariant 4: LSO = min(next offset, first offset of the oldest open transaction). Offsets have no holes."""
+    """Invariant 4: LSO = min(next offset, first offset of the oldest open transaction). Offsets have no holes.
+
+    The log's start never moves back, nor past its end; and the LSO is never before it.
+    """
     open_transactions, next_offsets = _open_at_end(log), _next_offsets(log)
+    yield from _log_starts(state, log)
     for partition_id, partition in state.partitions.items():
         next_offset = next_offsets.get(partition_id, 0)
         if partition.next_offset != next_offset:
             yield f"4: {partition.topic}-{partition.index} ends at {partition.next_offset}, its log at {next_offset}"
-        expected = min([next_offset, *open_transactions.get(partition_id, {}).values()])
+        first_open = min([next_offset, *open_transactions.get(partition_id, {}).values()])
+        expected = max(first_open, partition.log_start_offset)
         if partition.last_stable_offset != expected:
             yield f"4: LSO of {partition.topic}-{partition.index} is {partition.last_stable_offset}, not {expected}"
+
+
+def _log_starts(state: State, log: Log) -> Iterator[str]:
+    starts: dict[PartitionId, Offset] = {}
+    for number, event in enumerate(log):
+        if isinstance(event, LogStartMoved):
+            end_offset = _next_offsets(log[:number]).get(event.partition_id, 0)
+            if not starts.get(event.partition_id, 0) < event.log_start_offset <= end_offset:
+                yield f"4: {event} moves the start from {starts.get(event.partition_id, 0)}, the end is {end_offset}"
+            starts[event.partition_id] = event.log_start_offset
+    for partition_id, partition in state.partitions.items():
+        if partition.log_start_offset != starts.get(partition_id, 0):
+            yield f"4: {partition.topic}-{partition.index} starts at {partition.log_start_offset}, not as its log says"
 
 
 def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
     """Invariant 5: a reader with the aborted index sees what was committed, from wherever it begins to read."""
     for partition in state.partitions.values():
         expected = _committed_batches(log, partition)
-        for from_offset in {0, *(offset for offset, _ in expected), partition.last_stable_offset}:
+        start = partition.log_start_offset
+        for from_offset in {start, *(offset for offset, _ in expected), partition.last_stable_offset}:
             seen = _read_committed(log, partition, Offset(from_offset))
             wanted = [batch for batch in expected if batch[0] >= from_offset]
             if seen != wanted:
@@ -192,7 +212,7 @@ def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, Pro
             batches = waiting.pop(event.producer_id, [])
             if event.committed:
                 committed.extend(batches)
-    return sorted(batch for batch in committed if batch[0] < partition.last_stable_offset)
+    return sorted(batch for batch in committed if partition.log_start_offset <= batch[0] < partition.last_stable_offset)
 
 
 def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list[tuple[Offset, ProducerId]]:

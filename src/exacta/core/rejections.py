@@ -16,6 +16,8 @@ class Rejection(Enum):
     INVALID_TOPIC = auto()
     INVALID_PARTITIONS = auto()
     INVALID_REPLICA_ASSIGNMENT = auto()
+    DELETION_NOT_ALLOWED = auto()
+    """Records of this topic are not deleted by their age, only by their keys."""
     # idempotence (KIP-98, KIP-360)
     OUT_OF_ORDER_SEQUENCE = auto()
     INVALID_PRODUCER_EPOCH = auto()

@@ -68,6 +68,12 @@ class TopicDeleted(Reply, frozen=True, kw_only=True):
     topic_id: bytes
 
 
+class RecordsDeleted(Reply, frozen=True, kw_only=True):
+    """The partition's records begin here, or where they have been before."""
+
+    log_start_offset: Offset
+
+
 class OffsetsTaken(Reply, frozen=True, kw_only=True):
     """Of the offsets, in the command's order, those without a rejection are committed."""
 

@@ -101,9 +101,12 @@ class Partition(Struct, array_like=True):
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Return the first offset of the oldest open transaction, or the next offset (invariant 4)."""
+        """Return the first offset of the oldest open transaction, or the next offset (invariant 4).
+
+        Of a transaction whose first records were deleted, what is left counts.
+        """
         for first_offset in self.open_transactions.values():
-            return first_offset
+            return max(first_offset, self.log_start_offset)
         return self.next_offset
 
 

@@ -16,6 +16,7 @@ from exacta.core.commands import (
     CreateTopic,
     DeleteGroup,
     DeleteOffsets,
+    DeleteRecords,
     DeleteTopic,
     EndTransaction,
     EndTransactions,
@@ -49,6 +50,7 @@ WAITS: dict[type[Command], bool] = {
     # promises existence
     CreateTopic: True,
     DeleteTopic: True,
+    DeleteRecords: True,
     CreatePartitions: True,
     SetTopicConfigs: True,
     DeleteGroup: True,

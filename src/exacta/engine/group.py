@@ -5,6 +5,7 @@ from collections.abc import Callable
 from exacta.core.events import (
     BatchAppended,
     Event,
+    LogStartMoved,
     PartitionsAdded,
     TopicCreated,
     TransactionEnded,
@@ -43,6 +44,8 @@ class CommitGroup:
             self.touched.update(partition_id for partition_id, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))
+            if isinstance(event, LogStartMoved):
+                self.touched.add(event.partition_id)
             if isinstance(event, TopicCreated | PartitionsAdded):
                 first = event.first_partition_id
                 self.touched.update(PartitionId(first + index) for index in range(event.partition_count))

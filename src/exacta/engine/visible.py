@@ -15,6 +15,10 @@ class Visible(Struct, frozen=True):
     high_watermark: Offset
     last_stable_offset: Offset
 
+    def offsets(self, read_committed: bool) -> tuple[Offset, Offset]:
+        """Return the first offset that a reader may see, and the one after the last."""
+        return self.log_start_offset, self.last_stable_offset if read_committed else self.high_watermark
+
 
 Changes = list[tuple[PartitionId, Visible | None]]
 

@@ -12,7 +12,6 @@ from exacta.protocol.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
-        21: "DeleteRecords",
         35: "DescribeLogDirs",
         43: "ElectLeaders",
         48: "DescribeClientQuotas",

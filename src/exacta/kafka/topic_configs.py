@@ -8,6 +8,7 @@ timestamps are judged, stands in `batch_rules.py`; how requests change values in
 """
 
 import re
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -23,6 +24,7 @@ TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"
 TIMESTAMP_AFTER_MAX_MS: Final = "message.timestamp.after.max.ms"
 LOG_APPEND_TIME: Final = "LogAppendTime"
 DELETE: Final = "delete"
+COMPACT: Final = "compact"
 _MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
 _MAX_COMPACTION_LAG_MS: Final = "max.compaction.lag.ms"
 
@@ -79,7 +81,7 @@ _AS_PRODUCED: Final = "Batches are kept as their producer made them, whatever is
 _NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
-    CLEANUP_POLICY: _choice(DELETE, "Whether old records go by age or by key.", "compact", type=ConfigType.LIST),
+    CLEANUP_POLICY: _choice(DELETE, "Whether old records go by age or by key.", COMPACT, type=ConfigType.LIST),
     "compression.gzip.level": _int(-1, _AS_PRODUCED, lowest=1, highest=9, also=-1),
     "compression.lz4.level": _int(9, _AS_PRODUCED, lowest=1, highest=17),
     "compression.type": _choice("producer", "Batches are kept as their producer made them."),
@@ -178,3 +180,9 @@ def _number(name: str, config: TopicConfig, value: str) -> int | float:
     if number != config.also and not config.lowest <= number <= config.highest:
         raise UnfitValue(f"{name} must be between {config.lowest} and {config.highest}, not {value}")
     return number
+
+
+def only_compacts(configs: Mapping[str, str]) -> bool:
+    """Say whether a topic with these configurations of its own keeps every key's last record, however old it is."""
+    policy = as_list(configs.get(CLEANUP_POLICY, DELETE))
+    return COMPACT in policy and DELETE not in policy

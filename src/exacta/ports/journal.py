@@ -67,7 +67,7 @@ class Extent(NamedTuple):
 
 
 class TimeEntry(NamedTuple):
-    """The batch that `find_by_time` found."""
+    """The batch that `find_by_time` or `find_latest` found."""
 
     first_offset: int
     last_offset: int
@@ -141,10 +141,16 @@ class Journal(Protocol):
         `max_bytes` together, but always at least one batch if there is one. Empty if there is none.
         """
 
-    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """Find the first durable batch of `stream` that has a timestamp of `timestamp_ms` or later.
 
-        Only batches that lie wholly below `end_offset` count.
+        Only batches count whose last offset is `offset` or later and that lie wholly below `end_offset`.
+        """
+
+    def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
+        """Find the durable batch of `stream` with the latest timestamp, the first one if there are several.
+
+        The same batches count as for `find_by_time`.
         """
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:

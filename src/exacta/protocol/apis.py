@@ -74,6 +74,7 @@ _NAMES = {
     18: "ApiVersions",
     19: "CreateTopics",
     20: "DeleteTopics",
+    21: "DeleteRecords",
     22: "InitProducerId",
     23: "OffsetForLeaderEpoch",
     24: "AddPartitionsToTxn",

@@ -3,14 +3,15 @@
 Owns the columns, the look-ups over all segments, and the sidecar's bytes. Owns no file handle: a segment carries its
 own.
 
-Theory of operation. A segment has, for each stream in it, five columns with one row for each batch, in order of
+Theory of operation. A segment has, for each stream in it, six columns with one row for each batch, in order of
 offset. Rows of the active segment are added when their group is durable. When the segment is sealed, the columns are
 written to a sidecar as they are, and the mapped file takes the place of the arrays. Two columns hold running values,
-which turns every question into a bisection:
+which turns nearly every question into a bisection:
 
 - `ends`: bytes of all batches up to and with this one; a size is the difference of two, a limit of bytes a bisection;
 - `max_timestamps`: the largest timestamp so far. The first row that reaches a time is the first batch that has one as
-  late, since the running value can only have risen there by the row's own.
+  late, since the running value can only have risen there by the row's own. Only who begins to look behind rows that
+  are later than what follows (their records are deleted) must go by the rows' own `timestamps`.
 """
 
 from array import array
@@ -30,11 +31,12 @@ Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
 class StreamRows:
     """The batches of one stream in one segment."""
 
-    __slots__ = ("ends", "first_offsets", "last_offsets", "max_timestamps", "positions", "segment")
+    __slots__ = ("ends", "first_offsets", "last_offsets", "max_timestamps", "positions", "segment", "timestamps")
 
     first_offsets: Column
     last_offsets: Column
     max_timestamps: Column
+    timestamps: Column
     positions: Column
     ends: Column
 
@@ -44,18 +46,32 @@ class StreamRows:
 
     def replace_columns(self, columns: Sequence[Column]) -> None:
         """Use these columns, which hold the same numbers: rows that an extent names stay where they are."""
-        self.first_offsets, self.last_offsets, self.max_timestamps, self.positions, self.ends = columns
+        (
+            self.first_offsets,
+            self.last_offsets,
+            self.max_timestamps,
+            self.timestamps,
+            self.positions,
+            self.ends,
+        ) = columns
 
     def columns(self) -> Sequence[Column]:
         """Return the columns in their order on disk."""
-        return (self.first_offsets, self.last_offsets, self.max_timestamps, self.positions, self.ends)
+        return (
+            self.first_offsets,
+            self.last_offsets,
+            self.max_timestamps,
+            self.timestamps,
+            self.positions,
+            self.ends,
+        )
 
     def end_before(self, row: int) -> int:
         """Return the bytes of all batches before `row`."""
         return self.ends[row - 1] if row else 0
 
 
-COLUMN_COUNT = 5
+COLUMN_COUNT = 6
 
 
 class Segment:
@@ -123,15 +139,17 @@ class Index:
                 rows = segment.streams[stream] = StreamRows(segment)
                 self._streams.setdefault(stream, []).append(rows)
                 end = size
+                latest = max_timestamp_ms
             else:
                 end = rows.ends[-1] + size
                 latest = rows.max_timestamps[-1]
-                if latest > max_timestamp_ms:
-                    max_timestamp_ms = latest
+                if latest < max_timestamp_ms:
+                    latest = max_timestamp_ms
             # The active segment's columns are arrays; only sealed ones are mapped.
             rows.first_offsets.append(first_offset)  # type: ignore[union-attr]
             rows.last_offsets.append(last_offset)  # type: ignore[union-attr]
-            rows.max_timestamps.append(max_timestamp_ms)  # type: ignore[union-attr]
+            rows.max_timestamps.append(latest)  # type: ignore[union-attr]
+            rows.timestamps.append(max_timestamp_ms)  # type: ignore[union-attr]
             rows.positions.append(payload_position + start)  # type: ignore[union-attr]
             rows.ends.append(end)  # type: ignore[union-attr]
 
@@ -159,16 +177,43 @@ class Index:
                 break
         return extents
 
-    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
         for rows in self._streams.get(stream, ()):
             if rows.max_timestamps[-1] < timestamp_ms:
                 continue
-            row = bisect_left(rows.max_timestamps, timestamp_ms)
-            if rows.last_offsets[row] >= end_offset:
-                return None
-            return TimeEntry(rows.first_offsets[row], rows.last_offsets[row], rows.max_timestamps[row])
+            low = bisect_left(rows.last_offsets, offset)
+            row = bisect_left(rows.max_timestamps, timestamp_ms, low)
+            if row == low > 0 and rows.max_timestamps[low - 1] >= timestamp_ms:
+                # The running value was as late before: it tells nothing until it rises.
+                row_count = len(rows.timestamps)
+                while row < row_count and rows.timestamps[row] < timestamp_ms:
+                    row += 1
+                if row == row_count:
+                    continue
+            return _time_entry(rows, row) if rows.last_offsets[row] < end_offset else None
         return None
+
+    def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
+        """See `Journal.find_latest`."""
+        latest: TimeEntry | None = None
+        for rows in self._streams.get(stream, ()):
+            low = bisect_left(rows.last_offsets, offset)
+            end_row = bisect_left(rows.last_offsets, end_offset, low)
+            if low == end_row:
+                continue
+            if low == 0:
+                row = bisect_left(rows.max_timestamps, rows.max_timestamps[end_row - 1])
+            else:
+                highest_ms = max(rows.timestamps[low:end_row])
+                row = next(row for row in range(low, end_row) if rows.timestamps[row] == highest_ms)
+            if latest is None or rows.timestamps[row] > latest.max_timestamp_ms:
+                latest = _time_entry(rows, row)
+        return latest
+
+
+def _time_entry(rows: StreamRows, row: int) -> TimeEntry:
+    return TimeEntry(rows.first_offsets[row], rows.last_offsets[row], rows.timestamps[row])
 
 
 def _last_offset(rows: StreamRows) -> int:
@@ -178,7 +223,7 @@ def _last_offset(rows: StreamRows) -> int:
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, streams
 _SIDECAR = Struct("=8sII8sQII")
 # In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
-_SIDECAR_MAGIC = (0x4558414354412D49).to_bytes(8, "little")
+_SIDECAR_MAGIC = (0x4558414354412D4A).to_bytes(8, "little")
 _SIDECAR_CHECKED_FROM = 16
 _ITEM_BYTES = 8
 

@@ -335,9 +335,13 @@ class LocalJournal:
         """See `Journal.find`."""
         return self._index.find(stream, offset, end_offset, max_bytes)
 
-    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
-        return self._index.find_by_time(stream, timestamp_ms, end_offset)
+        return self._index.find_by_time(stream, timestamp_ms, offset, end_offset)
+
+    def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
+        """See `Journal.find_latest`."""
+        return self._index.find_latest(stream, offset, end_offset)
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`."""

@@ -195,14 +195,20 @@ class MemoryJournal:
             extents.append(Extent(row.first_offset, row.last_offset, row.size, data))
         return extents
 
-    def find_by_time(self, stream: int, timestamp_ms: int, end_offset: int) -> TimeEntry | None:
+    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
-        for row, _ in self._batches.get(stream, []):
-            if row.last_offset >= end_offset:
-                break
-            if row.max_timestamp_ms >= timestamp_ms:
-                return TimeEntry(row.first_offset, row.last_offset, row.max_timestamp_ms)
-        return None
+        return next((entry for entry in self._times(stream, offset, end_offset) if entry[2] >= timestamp_ms), None)
+
+    def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
+        """See `Journal.find_latest`."""
+        return max(self._times(stream, offset, end_offset), key=lambda entry: entry.max_timestamp_ms, default=None)
+
+    def _times(self, stream: int, offset: int, end_offset: int) -> list[TimeEntry]:
+        return [
+            TimeEntry(row.first_offset, row.last_offset, row.max_timestamp_ms)
+            for row, _ in self._batches.get(stream, [])
+            if offset <= row.last_offset < end_offset
+        ]
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`; a pending `read_fault` makes the reader ask `read`, which then tells of it."""

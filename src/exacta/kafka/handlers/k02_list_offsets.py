@@ -1,5 +1,6 @@
 """ListOffsets: the first, the next, or the offset for a time."""
 
+from exacta.engine.visible import Visible
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
@@ -24,7 +25,6 @@ READ_COMMITTED = 1
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # KIP-734, version 7
-_LATEST_TIME_MS = 2**63 - 1
 
 
 def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
@@ -63,38 +63,20 @@ def _answer(
     elif time_ms == LATEST:
         answer.offset = visible.last_stable_offset if read_committed else visible.high_watermark
     elif time_ms == MAX_TIMESTAMP and version >= 7:
-        _fill_from(answer, _latest_batch(broker, topic, index, read_committed))
+        _fill_from(answer, visible, broker.engine.latest_batch(topic, index, read_committed=read_committed))
     elif time_ms < 0:
         answer.error_code = ErrorCode.UNSUPPORTED_VERSION
         return answer
     else:
         found = broker.engine.offset_for_time(topic, index, time_ms, read_committed=read_committed)
-        _fill_from(answer, found)
+        _fill_from(answer, visible, found)
     if answer.offset >= 0:
         answer.leader_epoch = LEADER_EPOCH
     return answer
 
 
-def _fill_from(answer: ListOffsetsPartitionResponse, found: TimeEntry | None) -> None:
+def _fill_from(answer: ListOffsetsPartitionResponse, visible: Visible, found: TimeEntry | None) -> None:
     """Take the batch's first offset: records are not looked into (DESIGN D5), and none before it is later."""
     if found is not None:
-        answer.offset = found.first_offset
+        answer.offset = max(found.first_offset, visible.log_start_offset)
         answer.timestamp = found.max_timestamp_ms
-
-
-def _latest_batch(broker: BrokerContext, topic: str, partition: int, read_committed: bool) -> TimeEntry | None:
-    """Find the batch with the highest timestamp: what is found for a time tells where to look next, by bisection."""
-
-    def find(time_ms: int) -> TimeEntry | None:
-        return broker.engine.offset_for_time(topic, partition, time_ms, read_committed=read_committed)
-
-    latest = find(0)
-    highest_ms = _LATEST_TIME_MS
-    while latest is not None and latest.max_timestamp_ms < highest_ms:
-        middle_ms = (latest.max_timestamp_ms + highest_ms + 1) // 2
-        found = find(middle_ms)
-        if found is None:
-            highest_ms = middle_ms - 1
-        else:
-            latest = found
-    return latest

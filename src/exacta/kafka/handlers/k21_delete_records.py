@@ -1,0 +1,53 @@
+"""DeleteRecords: from the beginning of partitions (KIP-107). Their space is freed when there is a cleaner."""
+
+from exacta.core.commands import Command, DeleteRecords
+from exacta.core.replies import RecordsDeleted
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_configs import only_compacts
+from exacta.protocol.messages.k21_delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+KEY = ApiKey.DELETE_RECORDS
+MIN_VERSION = 0
+MAX_VERSION = 2
+
+NO_LOW_WATERMARK = -1
+
+
+def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: RequestContext, reply: Reply) -> None:
+    """Delete in each partition for itself."""
+    response = DeleteRecordsResponse()
+    commands: list[Command] = []
+    asked: list[DeleteRecordsPartitionResult] = []
+    for topic in request.topics:
+        allowed = not only_compacts(broker.topic_configs(topic.name) or {})
+        result = DeleteRecordsTopicResult(name=topic.name)
+        response.topics.append(result)
+        for partition in topic.partitions:
+            index = partition.partition_index
+            asked.append(DeleteRecordsPartitionResult(partition_index=index, low_watermark=NO_LOW_WATERMARK))
+            result.partitions.append(asked[-1])
+            commands.append(
+                DeleteRecords(topic=topic.name, partition=index, before_offset=partition.offset, allowed=allowed)
+            )
+
+    def done(answers: list[Answer]) -> None:
+        for result, answer in zip(asked, answers, strict=True):
+            result.error_code = error_code(answer, KEY, context.version)
+            if isinstance(answer, RecordsDeleted):
+                result.low_watermark = answer.log_start_offset
+        reply(response)
+
+    if commands:
+        broker.submit(context, commands, done)
+    else:
+        reply(response)
