@@ -253,7 +253,7 @@ class TestFetch:
 
 
 class TestListOffsets:
-    @pytest.mark.parametrize("version", range(1, 8))
+    @pytest.mark.parametrize("version", range(1, 12))
     def test_first_and_next(self, wire: Wire, version: int) -> None:
         produce(wire, batch(b"a", b"b"))
         assert list_offset(wire, -2, version).offset == 0
@@ -282,7 +282,27 @@ class TestListOffsets:
         found = list_offset(wire, -3)
         assert (found.offset, found.timestamp) == (1, 1_700_000_000_000)
 
-    @pytest.mark.parametrize(("time_ms", "version"), [(-3, 6), (-4, 7), (-5, 7), (-100, 7)])
+    def test_the_latest_time_is_that_of_all_records_but_read_only_where_it_is_committed(self, wire: Wire) -> None:
+        produce(wire, batch(b"v", timestamp_ms=1_000))
+        transaction = Transaction(wire)
+        transaction.add()
+        transaction.write(b"late")
+        produce(wire, batch(b"v", timestamp_ms=500))
+        assert [list_offset(wire, -3, committed=committed).offset for committed in (False, True)] == [0, 0]
+        produce(wire, batch(b"v", timestamp_ms=5_000))
+        assert [list_offset(wire, -3, committed=committed).offset for committed in (False, True)] == [3, -1]
+        assert [list_offset(wire, 1_001, committed=committed).offset for committed in (False, True)] == [3, -1]
+
+    @pytest.mark.parametrize("version", range(8, 12))
+    def test_all_storage_is_local(self, wire: Wire, version: int) -> None:
+        produce(wire, batch(b"a", b"b"))
+        assert list_offset(wire, -4, version).offset == 0
+        for time_ms, since in [(-5, 9), (-6, 11)]:
+            answer = list_offset(wire, time_ms, version)
+            expected = ErrorCode.NONE if version >= since else ErrorCode.UNSUPPORTED_VERSION
+            assert (answer.error_code, answer.offset, answer.leader_epoch) == (expected, -1, -1)
+
+    @pytest.mark.parametrize(("time_ms", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-100, 7), (-7, 11)])
     def test_other_special_times_are_unsupported(self, wire: Wire, time_ms: int, version: int) -> None:
         assert list_offset(wire, time_ms, version).error_code == ErrorCode.UNSUPPORTED_VERSION
 
@@ -292,6 +312,9 @@ class TestListOffsets:
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="nowhere", partitions=[partition])])
         answer = wire.ask(request, 7).topics[0].partitions[0]
         assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        twice = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[partition, partition])])
+        [answer] = wire.ask(twice, 7).topics[0].partitions
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_bytes_are_stored_as_they_came_but_for_offset_and_leader_epoch(wire: Wire) -> None:

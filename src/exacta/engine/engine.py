@@ -183,13 +183,13 @@ class Engine:
             return None
         return self._journal.find_by_time(entry.partition_id, timestamp_ms, *seen.offsets(read_committed))
 
-    def latest_batch(self, topic: str, partition: int, *, read_committed: bool) -> TimeEntry | None:
-        """Return the first of the batches that readers may see with the latest timestamp of all of them."""
+    def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
+        """Return the first of the durable batches with the latest timestamp of all of them."""
         entry = self._state.partition(topic, partition)
         seen = self.visible(topic, partition)
         if entry is None or seen is None:
             return None
-        return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed))
+        return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
     def close(self, done: Callable[[], None]) -> None:
         """Stop cleanly: answer who waits for records, write what has gathered, save a snapshot; then call `done`.
