@@ -48,6 +48,13 @@ class Configuration(Struct, frozen=True, kw_only=True):
     max_incremental_fetch_session_cache_slots: Annotated[
         int, Meta(ge=0, le=_INT_MAX, description="Most fetch sessions (KIP-227); readers without one go on in full.")
     ] = 1_000
+    list_offsets_visible_end: Annotated[
+        bool,
+        Meta(
+            description="Tell readers of committed records the end of the last one that they get, not the last stable "
+            "offset: for those that count records, and wait for ever before a marker."
+        ),
+    ] = False
     socket_request_max_bytes: Annotated[
         int, Meta(ge=1024, le=_INT_MAX, description="Largest request; a larger one is refused unread.")
     ] = 104_857_600

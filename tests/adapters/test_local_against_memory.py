@@ -54,9 +54,8 @@ class SideBySide(RuleBasedStateMachine):
                 gap = data.draw(st.sampled_from([b"", b"between"]))
                 payload += [gap, batch]
                 start += len(gap)
-                index.append(
-                    IndexEntry(stream, first_offset, last_offset, data.draw(st.integers(0, 50)), start, len(batch))
-                )
+                time, records = data.draw(st.integers(0, 50)), data.draw(st.integers(0, last_offset - first_offset + 1))
+                index.append(IndexEntry(stream, first_offset, last_offset, time, start, len(batch), records))
                 start += len(batch)
             entries.append(Entry(data.draw(st.binary(max_size=20)), tuple(payload), tuple(index)))
         for journal in self.both():
@@ -80,6 +79,11 @@ class SideBySide(RuleBasedStateMachine):
     def find_latest(self, stream: int, offset: int, length: int) -> None:
         arguments = stream, offset, offset + length
         assert self.memory.find_latest(*arguments) == self.local.find_latest(*arguments)
+
+    @rule(stream=STREAMS, offset=st.integers(0, 60), end_offset=st.integers(0, 80))
+    def count_records(self, stream: int, offset: int, end_offset: int) -> None:
+        arguments = stream, offset, end_offset
+        assert self.memory.count_records(*arguments) == self.local.count_records(*arguments)
 
     @rule(blob=st.binary(max_size=30))
     def save_snapshot(self, blob: bytes) -> None:

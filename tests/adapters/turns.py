@@ -63,5 +63,5 @@ def read(turns: Turns, journal: Journal, extents: Sequence[Extent]) -> bytes:
 
 def batch(stream: int, first_offset: int, data: bytes, *, count: int = 1, timestamp_ms: int = 0) -> Entry:
     """Return an entry whose payload is one batch."""
-    row = IndexEntry(stream, first_offset, first_offset + count - 1, timestamp_ms, 0, len(data))
+    row = IndexEntry(stream, first_offset, first_offset + count - 1, timestamp_ms, 0, len(data), count)
     return Entry(b"event of %d at %d" % (stream, first_offset), (data,), (row,))

@@ -48,6 +48,11 @@ def forget_the_aborted(world: World) -> None:
     world.state.partitions[next(iter(world.state.partitions))].aborted.clear()
 
 
+def miscount_the_aborted(world: World) -> None:
+    for partition in world.state.partitions.values():
+        partition.aborted = [replace(each, runs=each.runs[:1] * 2) for each in partition.aborted]
+
+
 def let_the_lso_run_ahead(world: World) -> None:
     world.state.partitions[next(iter(world.state.partitions))].open_transactions.clear()
 
@@ -82,6 +87,7 @@ def forget_an_offset(world: World) -> None:
         (lose_a_batch, "2"),
         (append_twice, "1"),
         (forget_the_aborted, "5"),
+        (miscount_the_aborted, "5"),
         (let_the_lso_run_ahead, "4"),
         (pin_the_lso, "3"),
         (keep_offsets_pending, "3"),

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.demo import demo
+from exacta.cli.groups import groups
 from exacta.cli.spark import spark
 from exacta.cli.transactions import transactions
 
@@ -42,5 +43,6 @@ def serve(context: typer.Context) -> None:
 
 
 app.command()(demo)
+app.add_typer(groups, name="groups")
 app.add_typer(spark, name="spark")
 app.add_typer(transactions, name="transactions")

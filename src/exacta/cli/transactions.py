@@ -1,33 +1,20 @@
 """`exacta transactions …`: which transactions are open, what happened to one, and its end. On any Kafka cluster."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+
 if TYPE_CHECKING:
     from exacta.client.explanations import Explanation
-    from exacta.client.routing import Client
 
-_EXIT_NO = 1
-_EXIT_USAGE = 2
-_CALL_TIMEOUT_MS = 20_000
 _TAKEOVER_TIMEOUT_MS = 60_000
+_CLIENT_ID = "exacta-transactions"
 
 transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
 
-Servers = Annotated[str, typer.Option(metavar="HOST:PORT,…", help="The cluster, an Exacta or any Kafka.")]
-CommandConfig = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="How the cluster is reached (security.protocol and so on), as Kafka's own tools take it.",
-        show_default=False,
-    ),
-]
 TransactionalId = Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID")]
 
 
@@ -44,7 +31,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
     """
     from exacta.client.explanations import explain
 
-    with _client(bootstrap_servers, command_config) as client:
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = sorted(explain(client), key=lambda each: each.start_ms or 0)
     now_ms = _now_ms()
     for each in found:
@@ -63,10 +50,10 @@ def explain_one(
     """
     from exacta.client.explanations import explain
 
-    with _client(bootstrap_servers, command_config) as client:
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
     if not found.state and not found.incidents:
-        _fail(f"nothing is known of transactional id {transactional_id}", _EXIT_NO)
+        fail(f"nothing is known of transactional id {transactional_id}", EXIT_NO)
     _show(found, _now_ms())
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
@@ -90,32 +77,15 @@ def abort(
     from exacta.client.explanations import explain
     from exacta.client.transactions import init_producer_id
 
-    with _client(bootstrap_servers, command_config) as client:
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
         if not found.is_open:
-            _fail(f"no transaction of {transactional_id} is open", _EXIT_NO)
+            fail(f"no transaction of {transactional_id} is open", EXIT_NO)
         _show(found, _now_ms())
         if not yes and not typer.confirm("Abort it? Its producer will be fenced"):
-            raise typer.Exit(_EXIT_NO)
+            raise typer.Exit(EXIT_NO)
         init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
     typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
-
-
-@contextmanager
-def _client(bootstrap_servers: str, command_config: Path | None) -> "Iterator[Client]":
-    from exacta.client.errors import ClientError
-    from exacta.client.routing import Client
-    from exacta.spark.options import OptionError
-    from exacta.spark.options.properties import cluster_of
-
-    try:
-        cluster = cluster_of(bootstrap_servers, command_config, client_id="exacta-transactions")
-        with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
-            yield client
-    except OptionError as error:
-        _fail(str(error), _EXIT_USAGE)
-    except ClientError as error:
-        _fail(str(error), _EXIT_NO)
 
 
 def _show(found: "Explanation", now_ms: int) -> None:
@@ -150,8 +120,3 @@ def _time(at_ms: int) -> str:
 
 def _now_ms() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def _fail(message: str, code: int) -> None:
-    typer.echo(f"exacta: {message}", err=True)
-    raise typer.Exit(code)

@@ -37,6 +37,7 @@ from exacta.protocol.messages.k65_describe_transactions import (
 )
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from exacta.protocol.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
+from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
 from exacta.protocol.messages.k17786_explain_transactions import (
     ExplainTransactionsRequest,
     ExplainTransactionsResponse,
@@ -81,6 +82,7 @@ _CALLS: dict[type[Any], Call] = {
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
     ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
+    DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),
 }
 
 

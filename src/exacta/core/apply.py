@@ -207,6 +207,12 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
         del producer.batches[0]
     if event.transactional:
         partition.open_transactions.setdefault(event.producer_id, event.base_offset)
+        runs = partition.open_runs.setdefault(event.producer_id, [])
+        last_offset = Offset(partition.next_offset - 1)
+        if runs and runs[-1] == event.base_offset - 1:
+            runs[-1] = last_offset
+        else:
+            runs += (event.base_offset, last_offset)
 
 
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
@@ -214,9 +220,10 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     for partition_id, offset in event.markers:
         partition = state.partitions[partition_id]
         first_offset = partition.open_transactions.pop(event.producer_id)
+        runs = partition.open_runs.pop(event.producer_id, ())
         partition.next_offset = Offset(offset + 1)
         if not event.committed:
-            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset))
+            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset, tuple(runs)))
     for group_id in held.groups:
         group = state.groups.get(group_id)
         pending = group.pending.pop(event.producer_id, None) if group is not None else None

@@ -23,6 +23,7 @@ from exacta.core.events import (
     TransactionExtended,
 )
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.lag import aborted_records
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Partition, Phase, State
 from exacta.core.views import aborted_between
@@ -50,6 +51,7 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
         *writes_belong_to_a_transaction(log),
         *last_stable_offsets(state, log),
         *read_committed_is_exact(state, log),
+        *aborted_records_are_counted(state, log),
         *epochs_only_grow(state, log),
         *open_transactions_can_end(state, log),
         *partitions_have_one_topic(state, log),
@@ -196,6 +198,34 @@ def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
             wanted = [batch for batch in expected if batch[0] >= from_offset]
             if seen != wanted:
                 yield f"5: from {from_offset} a reader of {partition.topic}-{partition.index} sees {seen}, not {wanted}"
+
+
+def aborted_records_are_counted(state: State, log: Log) -> Iterator[str]:
+    """Invariant 5, for those who count: what was aborted is known record by record."""
+    for partition in state.partitions.values():
+        start = partition.log_start_offset
+        expected = {offset for offset in _aborted_offsets(log, partition) if offset >= start}
+        for from_offset in {int(start), *expected, *(offset + 1 for offset in expected)}:
+            for end_offset in (from_offset + 1, partition.last_stable_offset, partition.next_offset):
+                counted = aborted_records(partition, from_offset, end_offset)
+                wanted = sum(from_offset <= offset < end_offset for offset in expected)
+                if counted != wanted:
+                    where = f"{partition.topic}-{partition.index} from {from_offset} to {end_offset}"
+                    yield f"5: {counted} aborted records in {where}, not {wanted}"
+
+
+def _aborted_offsets(log: Log, partition: Partition) -> set[int]:
+    aborted: set[int] = set()
+    waiting: dict[ProducerId, list[int]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id and event.transactional:
+            offsets = range(event.base_offset, event.base_offset + event.record_count)
+            waiting.setdefault(event.producer_id, []).extend(offsets)
+        elif isinstance(event, TransactionEnded):
+            offsets_of = waiting.pop(event.producer_id, [])
+            if not event.committed:
+                aborted.update(offsets_of)
+    return aborted
 
 
 def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, ProducerId]]:

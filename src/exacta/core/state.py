@@ -85,6 +85,8 @@ class AbortedTransaction(Struct, frozen=True, array_like=True):
     producer_id: ProducerId
     first_offset: Offset
     last_offset: Offset
+    runs: tuple[Offset, ...] = ()
+    """Where exactly its records lie, as `Partition.open_runs` says it."""
 
 
 class Partition(Struct, array_like=True):
@@ -98,6 +100,8 @@ class Partition(Struct, array_like=True):
     producers: dict[ProducerId, ProducerState] = field(default_factory=dict)
     open_transactions: dict[ProducerId, Offset] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
+    open_runs: dict[ProducerId, list[Offset]] = field(default_factory=dict)
+    """Where the records of open transactions lie: first and last offset of each run that no other writer broke."""
 
     @property
     def last_stable_offset(self) -> Offset:

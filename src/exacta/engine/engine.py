@@ -23,6 +23,7 @@ from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, decode_event
 from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
+from exacta.core.lag import aborted_records, visible_end
 from exacta.core.outcome import Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
@@ -190,6 +191,25 @@ class Engine:
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
+
+    def count_records(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
+        """Count what durable batches below `end_offset` hold from `offset` on, aborted records included."""
+        return self._journal.count_records(partition_id, offset, end_offset)
+
+    def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
+        """Return where the last record ends that read_committed readers get before `end_offset`.
+
+        That is at most the last stable offset of a durable state. -1 where there is no such partition.
+        """
+        entry = self._state.partition(topic, partition)
+        if entry is None:
+            return -1
+
+        def visible_from(offset: int) -> int:
+            counted = self._journal.count_records(entry.partition_id, offset, end_offset)
+            return counted - aborted_records(entry, offset, end_offset)
+
+        return visible_end(visible_from, entry.log_start_offset, end_offset)
 
     def close(self, done: Callable[[], None]) -> None:
         """Stop cleanly: answer who waits for records, write what has gathered, save a snapshot; then call `done`.

@@ -36,7 +36,15 @@ class CommitGroup:
         if isinstance(event, BatchAppended):
             assert payload is not None
             last_offset = event.base_offset + event.record_count - 1
-            row = IndexEntry(event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, 0, event.size)
+            row = IndexEntry(
+                event.partition_id,
+                event.base_offset,
+                last_offset,
+                event.max_timestamp_ms,
+                0,
+                event.size,
+                event.record_count,
+            )
             self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
         elif isinstance(event, TransactionEnded):
@@ -60,6 +68,6 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat) -> En
     for partition_id, offset in event.markers:
         marker = records.marker(offset, event.producer_id, epoch, commit=event.committed, timestamp_ms=event.at_ms)
         markers.append(marker)
-        rows.append(IndexEntry(partition_id, offset, offset, event.at_ms, start, len(marker)))
+        rows.append(IndexEntry(partition_id, offset, offset, event.at_ms, start, len(marker), 0))
         start += len(marker)
     return Entry(encoded, markers, rows)

@@ -91,7 +91,7 @@ def page() -> str:
     parts += [
         _table(("Why", "APIs"), unserved),
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
-        "[ExplainTransactions](explain-transactions.md).",
+        "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md).",
     ]
     return "\n\n".join(parts) + "\n"
 

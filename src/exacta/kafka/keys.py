@@ -43,4 +43,5 @@ class ApiKey(IntEnum):
     LIST_CONFIG_RESOURCES = 74
     END_TRANSACTIONS = 17784
     """No Kafka's: see its handler."""
+    DESCRIBE_LAG = 17785
     EXPLAIN_TRANSACTIONS = 17786

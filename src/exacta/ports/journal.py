@@ -32,7 +32,8 @@ class IndexEntry(NamedTuple):
     """Say where a run of offsets of one stream lies in its entry's payload.
 
     `first_offset` and `last_offset` are inclusive and grow within a stream; `start` and `size` are bytes within the
-    payload. One row is what `find` returns or leaves out as a whole: one record batch.
+    payload. One row is what `find` returns or leaves out as a whole: one record batch. `record_count` says how many
+    records readers find in it, at most one for each offset; a marker holds none.
     """
 
     stream: int
@@ -41,6 +42,7 @@ class IndexEntry(NamedTuple):
     max_timestamp_ms: int
     start: int
     size: int
+    record_count: int = 0
 
 
 class Entry(NamedTuple):
@@ -151,6 +153,13 @@ class Journal(Protocol):
         """Find the durable batch of `stream` with the latest timestamp, the first one if there are several.
 
         The same batches count as for `find_by_time`.
+        """
+
+    def count_records(self, stream: int, offset: int, end_offset: int) -> int:
+        """Count the records of durable batches of `stream` at offsets from `offset` on.
+
+        Only batches that lie wholly below `end_offset` count. A batch in which `offset` lies has as many left as there
+        are offsets left in it, if it has so many.
         """
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:

@@ -95,10 +95,11 @@ _NAMES = {
     66: "ListTransactions",
     74: "ListConfigResources",
     17784: "EndTransactions",
+    17785: "DescribeLag",
     17786: "ExplainTransactions",
 }
 
-OUR_OWN: Final = frozenset({17784, 17786})
+OUR_OWN: Final = frozenset({17784, 17785, 17786})
 """The keys that no Kafka has."""
 
 API: Final[Mapping[int, Api]] = MappingProxyType({key: Api(key, name) for key, name in _NAMES.items()})

@@ -15,7 +15,7 @@ from crc32c import crc32c
 
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
-VERSION = 1
+VERSION = 2
 FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 
@@ -36,7 +36,7 @@ _GROUP_REST = Struct("<IQQIII")
 GROUP_HEADER_BYTES = _GROUP_HEAD.size + _GROUP_REST.size
 
 _ENTRY = Struct("<III")  # bytes of the event, bytes of the payload, index rows
-_ROW = Struct("<IqqqII")  # as IndexEntry
+_ROW = Struct("<IqqqIII")  # as IndexEntry
 
 _SNAPSHOT = Struct("<8sIIQQ")  # magic, version, checksum of what follows it, position, bytes of the blob
 _SNAPSHOT_MAGIC = b"EXACTA-S"

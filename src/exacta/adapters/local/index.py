@@ -3,12 +3,13 @@
 Owns the columns, the look-ups over all segments, and the sidecar's bytes. Owns no file handle: a segment carries its
 own.
 
-Theory of operation. A segment has, for each stream in it, six columns with one row for each batch, in order of
+Theory of operation. A segment has, for each stream in it, seven columns with one row for each batch, in order of
 offset. Rows of the active segment are added when their group is durable. When the segment is sealed, the columns are
-written to a sidecar as they are, and the mapped file takes the place of the arrays. Two columns hold running values,
+written to a sidecar as they are, and the mapped file takes the place of the arrays. Three columns hold running values,
 which turns nearly every question into a bisection:
 
 - `ends`: bytes of all batches up to and with this one; a size is the difference of two, a limit of bytes a bisection;
+- `record_counts`: records of all batches up to and with this one;
 - `max_timestamps`: the largest timestamp so far. The first row that reaches a time is the first batch that has one as
   late, since the running value can only have risen there by the row's own. Only who begins to look behind rows that
   are later than what follows (their records are deleted) must go by the rows' own `timestamps`.
@@ -31,7 +32,16 @@ Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
 class StreamRows:
     """The batches of one stream in one segment."""
 
-    __slots__ = ("ends", "first_offsets", "last_offsets", "max_timestamps", "positions", "segment", "timestamps")
+    __slots__ = (
+        "ends",
+        "first_offsets",
+        "last_offsets",
+        "max_timestamps",
+        "positions",
+        "record_counts",
+        "segment",
+        "timestamps",
+    )
 
     first_offsets: Column
     last_offsets: Column
@@ -39,6 +49,7 @@ class StreamRows:
     timestamps: Column
     positions: Column
     ends: Column
+    record_counts: Column
 
     def __init__(self, segment: "Segment", columns: Sequence[Column] | None = None) -> None:
         self.segment = segment
@@ -53,6 +64,7 @@ class StreamRows:
             self.timestamps,
             self.positions,
             self.ends,
+            self.record_counts,
         ) = columns
 
     def columns(self) -> Sequence[Column]:
@@ -64,6 +76,7 @@ class StreamRows:
             self.timestamps,
             self.positions,
             self.ends,
+            self.record_counts,
         )
 
     def end_before(self, row: int) -> int:
@@ -71,7 +84,7 @@ class StreamRows:
         return self.ends[row - 1] if row else 0
 
 
-COLUMN_COUNT = 6
+COLUMN_COUNT = 7
 
 
 class Segment:
@@ -133,7 +146,7 @@ class Index:
         """Add the rows of one entry of the active segment, whose payload begins at `payload_position`."""
         segment = self._active
         assert segment is not None
-        for stream, first_offset, last_offset, max_timestamp_ms, start, size in index:
+        for stream, first_offset, last_offset, max_timestamp_ms, start, size, record_count in index:
             rows = segment.streams.get(stream)
             if rows is None:
                 rows = segment.streams[stream] = StreamRows(segment)
@@ -142,6 +155,7 @@ class Index:
                 latest = max_timestamp_ms
             else:
                 end = rows.ends[-1] + size
+                record_count += rows.record_counts[-1]
                 latest = rows.max_timestamps[-1]
                 if latest < max_timestamp_ms:
                     latest = max_timestamp_ms
@@ -152,6 +166,7 @@ class Index:
             rows.timestamps.append(max_timestamp_ms)  # type: ignore[union-attr]
             rows.positions.append(payload_position + start)  # type: ignore[union-attr]
             rows.ends.append(end)  # type: ignore[union-attr]
+            rows.record_counts.append(record_count)  # type: ignore[union-attr]
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`: one extent for each segment that has a part of the range."""
@@ -211,6 +226,23 @@ class Index:
                 latest = _time_entry(rows, row)
         return latest
 
+    def count_records(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.count_records`."""
+        pieces = self._streams.get(stream)
+        if pieces is None:
+            return 0
+        total = 0
+        for rows in pieces[bisect_left(pieces, offset, key=_last_offset) :]:
+            low = bisect_left(rows.last_offsets, offset)
+            high = bisect_left(rows.last_offsets, end_offset, low)
+            if high == low:
+                break
+            before = rows.record_counts[low - 1] if low else 0
+            first = rows.record_counts[low] - before
+            left = rows.last_offsets[low] - max(offset, rows.first_offsets[low]) + 1
+            total += rows.record_counts[high - 1] - before - first + min(first, left)
+        return total
+
 
 def _time_entry(rows: StreamRows, row: int) -> TimeEntry:
     return TimeEntry(rows.first_offsets[row], rows.last_offsets[row], rows.timestamps[row])
@@ -223,7 +255,7 @@ def _last_offset(rows: StreamRows) -> int:
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, streams
 _SIDECAR = Struct("=8sII8sQII")
 # In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
-_SIDECAR_MAGIC = (0x4558414354412D4A).to_bytes(8, "little")
+_SIDECAR_MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
 _SIDECAR_CHECKED_FROM = 16
 _ITEM_BYTES = 8
 

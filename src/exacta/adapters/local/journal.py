@@ -163,7 +163,7 @@ class LocalJournal:
 
     def _check_index(self, index: Sequence[IndexEntry], payload_size: int, last_offsets: dict[int, int]) -> None:
         for row in index:
-            stream, first_offset, last_offset, _, start, size = row
+            stream, first_offset, last_offset, _, start, size, _ = row
             if start < 0 or size < 0 or start + size > payload_size:
                 raise ValueError(f"{row} points outside its payload of {payload_size} bytes")
             before = last_offsets.get(stream)
@@ -342,6 +342,10 @@ class LocalJournal:
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_latest`."""
         return self._index.find_latest(stream, offset, end_offset)
+
+    def count_records(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.count_records`."""
+        return self._index.count_records(stream, offset, end_offset)
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`."""

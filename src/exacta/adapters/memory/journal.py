@@ -210,6 +210,14 @@ class MemoryJournal:
             if offset <= row.last_offset < end_offset
         ]
 
+    def count_records(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.count_records`."""
+        return sum(
+            min(row.record_count, row.last_offset - max(offset, row.first_offset) + 1)
+            for row, _ in self._batches.get(stream, [])
+            if offset <= row.last_offset < end_offset
+        )
+
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`; a pending `read_fault` makes the reader ask `read`, which then tells of it."""
         if self._storage.read_fault is not None:

@@ -44,6 +44,7 @@ from exacta.kafka.handlers import (
     k66_list_transactions,
     k74_list_config_resources,
     k17784_end_transactions,
+    k17785_describe_lag,
     k17786_explain_transactions,
 )
 
@@ -86,6 +87,7 @@ HANDLERS: dict[int, Handler] = {
         k66_list_transactions,
         k74_list_config_resources,
         k17784_end_transactions,
+        k17785_describe_lag,
         k17786_explain_transactions,
     )
 }

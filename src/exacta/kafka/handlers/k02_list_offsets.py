@@ -93,7 +93,7 @@ def _answer(
     if time_ms in (EARLIEST, EARLIEST_LOCAL):
         answer.offset = visible.log_start_offset
     elif time_ms == LATEST:
-        answer.offset = visible.last_stable_offset if read_committed else visible.high_watermark
+        answer.offset = _end(broker, topic, index, visible, read_committed)
     elif time_ms == MAX_TIMESTAMP:
         found = broker.engine.latest_batch(topic, index)
         if found is not None and not (read_committed and found.first_offset >= visible.last_stable_offset):
@@ -105,6 +105,14 @@ def _answer(
     if answer.offset >= 0:
         answer.leader_epoch = LEADER_EPOCH
     return answer
+
+
+def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, read_committed: bool) -> int:
+    if not read_committed:
+        return visible.high_watermark
+    if broker.configuration.list_offsets_visible_end:  # decision 0013: whom it helps, and whom it would harm
+        return broker.engine.visible_end(topic, partition, visible.last_stable_offset)
+    return visible.last_stable_offset
 
 
 def _fill_from(answer: ListOffsetsPartitionResponse, visible: Visible, found: TimeEntry) -> None:

@@ -1,0 +1,78 @@
+"""`exacta groups …`: consumer groups, seen from outside."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+
+if TYPE_CHECKING:
+    from exacta.client.lag import GroupLag, Lag
+
+_WIDTH_ELSEWHERE = 1000
+"""In a pipe a row is a line, however long its names are."""
+
+groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
+
+
+@groups.callback()
+def root() -> None:
+    """Look after consumer groups."""
+
+
+@groups.command()
+def lag(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")],
+    bootstrap_servers: Servers,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show how far a group is behind, in records that its readers of committed records would get.
+
+    Markers and aborted records do not count: 0 means that such a reader has everything. What is behind an open
+    transaction is shown apart, with the transaction that holds it back. On a cluster that is not an Exacta offsets are
+    counted, which is what the lag is at most.
+
+    Exit code 0 if the group is known, 1 if not or if the cluster cannot be reached, 2 if called wrongly.
+    """
+    from exacta.client.lag import describe_lag
+
+    with client_of(bootstrap_servers, command_config, "exacta-groups") as client:
+        found = describe_lag(client, group)
+    if not found.partitions:
+        fail(f"group {group} has no position in any partition", EXIT_NO)
+    _show(found)
+    if not found.exact:
+        typer.echo(
+            f"exacta: {bootstrap_servers} is not an Exacta: these are offsets, markers and aborted records included",
+            err=True,
+        )
+
+
+def _show(found: "GroupLag") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("partition", "position", "unread", "held back", "last stable", "end", "held back by"):
+        right = name not in ("partition", "held back by")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for each in found.partitions:
+        position = "–" if each.committed_offset < 0 else str(each.committed_offset)
+        name = f"{each.partition.topic}-{each.partition.partition}"
+        numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
+        table.add_row(name, position, *(str(number) for number in numbers), _held_by(each))
+    unread = sum(each.unread for each in found.partitions)
+    held_back = sum(each.held_back for each in found.partitions)
+    table.add_row("all", "", str(unread), str(held_back), "", "", "")
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_ELSEWHERE
+    console.print(table)
+
+
+def _held_by(lag: "Lag") -> str:
+    if not lag.holders:
+        return ""
+    oldest, more = lag.holders[0], len(lag.holders) - 1
+    seconds = oldest.open_for_ms / 1000
+    return f"{oldest.transactional_id}, for {seconds:.1f} s" + (f", and {more} more" if more else "")

@@ -1,0 +1,108 @@
+"""How far a group is behind: exactly where the cluster is an Exacta (DescribeLag), else as far as offsets say it.
+
+Owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a difference of
+offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from exacta.client.deadline import Deadline
+from exacta.client.errors import KafkaError
+from exacta.client.routing import GROUP, Client, Coordinator
+from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+from exacta.client.transactions import TopicPartition
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest
+from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest
+
+
+class Holder(NamedTuple):
+    """An open transaction that holds back what is behind its first offset."""
+
+    transactional_id: str
+    first_offset: int
+    open_for_ms: int
+
+
+class Lag(NamedTuple):
+    """One partition; `committed_offset` is -1 where the group has no position there."""
+
+    partition: TopicPartition
+    committed_offset: int
+    last_stable_offset: int
+    high_watermark: int
+    unread: int
+    """Records that a read_committed reader would get now; of another cluster than an Exacta: offsets."""
+    held_back: int
+    """Likewise, those that are behind an open transaction."""
+    holders: tuple[Holder, ...] = ()
+
+
+class GroupLag(NamedTuple):
+    """What is known of a group. `exact`: in records, else at most so many, in offsets."""
+
+    exact: bool
+    partitions: list[Lag]
+
+
+def describe_lag(client: Client, group: str, deadline: Deadline | None = None) -> GroupLag:
+    """Return how far a group is behind in each partition where it has a position.
+
+    Raises `KafkaError`, GROUP_ID_NOT_FOUND where an Exacta knows of no such group; others answer for any name.
+    """
+    deadline = deadline or client.deadline()
+    if not client.offers(Coordinator(GROUP, group), DescribeLagRequest(), deadline):
+        return GroupLag(False, _by_offsets(client, group, deadline))
+    response = client.call(
+        Coordinator(GROUP, group),
+        DescribeLagRequest(groups=[group]),
+        what=f"asking how far group '{group}' is behind",
+        codes=lambda reply: [reply.error_code, *(entry.error_code for entry in reply.groups)],
+        deadline=deadline,
+    )
+    found = [
+        Lag(
+            TopicPartition(topic.name, entry.partition_index),
+            entry.committed_offset,
+            entry.last_stable_offset,
+            entry.high_watermark,
+            entry.unread_records,
+            entry.held_back_records,
+            tuple(
+                Holder(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
+                for each in entry.open_transactions
+            ),
+        )
+        for entry_of_group in response.groups
+        for topic in entry_of_group.topics
+        for entry in topic.partitions
+    ]
+    return GroupLag(True, found)
+
+
+def _by_offsets(client: Client, group: str, deadline: Deadline) -> list[Lag]:
+    response = client.call(
+        Coordinator(GROUP, group),
+        OffsetFetchRequest(group_id=group, topics=None),
+        what=f"reading the offsets of group '{group}'",
+        codes=lambda reply: [reply.error_code],
+        deadline=deadline,
+    )
+    committed: dict[TopicPartition, int] = {}
+    for topic in response.topics:
+        for entry in topic.partitions:
+            if entry.error_code != ErrorCode.NONE:
+                raise KafkaError(entry.error_code, f"reading the offset of {topic.name}-{entry.partition_index}")
+            committed[TopicPartition(topic.name, entry.partition_index)] = entry.committed_offset
+    first = list_offsets(client, committed, EARLIEST, deadline=deadline)
+    stable = list_offsets(client, committed, LATEST, isolation_level=READ_COMMITTED, deadline=deadline)
+    ends = list_offsets(client, committed, LATEST, isolation_level=READ_UNCOMMITTED, deadline=deadline)
+    found = []
+    for partition, offset in sorted(committed.items()):
+        at = max(offset, first[partition])
+        unread = max(0, stable[partition] - at)
+        held_back = max(0, ends[partition] - max(at, stable[partition]))
+        found.append(Lag(partition, offset, stable[partition], ends[partition], unread, held_back))
+    return found

@@ -1,0 +1,78 @@
+"""DescribeLag: how far groups are behind, in records that their readers get, and who holds back the rest. Exacta's own.
+
+Offsets cannot say it: they number markers and aborted records too (`core/lag.py`), which is why tools that subtract
+them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin there.
+"""
+
+from exacta.core.lag import PartitionLag, lag_of_group
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages import k17785_describe_lag as wire
+from exacta.protocol.messages.k17785_describe_lag import (
+    DescribeLagRequest,
+    DescribeLagResponse,
+    GroupLag,
+    OpenTransaction,
+    TopicLag,
+)
+
+KEY = ApiKey.DESCRIBE_LAG
+MIN_VERSION = 0
+MAX_VERSION = 0
+PLAIN_ERROR = DescribeLagResponse
+
+
+def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer from one state, once all of it lies in the journal, where the records are counted."""
+    seen_ms = 0
+
+    def view(state: State, now_ms: int) -> list[list[PartitionLag] | None]:
+        nonlocal seen_ms
+        seen_ms = now_ms
+        return [list(lag_of_group(state, each)) if state.has_group(each) else None for each in request.groups]
+
+    def done(lags: list[list[PartitionLag] | None]) -> None:
+        groups = [_group(broker, group_id, lag) for group_id, lag in zip(request.groups, lags, strict=True)]
+        reply(DescribeLagResponse(now_ms=seen_ms, groups=groups))
+
+    broker.read(context, view, done)
+
+
+def _group(broker: BrokerContext, group_id: str, lags: list[PartitionLag] | None) -> GroupLag:
+    if lags is None:
+        return GroupLag(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+    topics: dict[str, TopicLag] = {}
+    for lag in lags:
+        topic = topics.setdefault(lag.topic, TopicLag(name=lag.topic, partitions=[]))
+        topic.partitions.append(_partition(broker, lag))
+    return GroupLag(group_id=group_id, topics=list(topics.values()))
+
+
+def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
+    count, stable = broker.engine.count_records, lag.last_stable_offset
+    from_there = max(lag.next_offset, stable)
+    return wire.PartitionLag(
+        partition_index=lag.index,
+        committed_offset=lag.committed_offset,
+        commit_is_pending=lag.commit_is_pending,
+        log_start_offset=lag.log_start_offset,
+        visible_end_offset=broker.engine.visible_end(lag.topic, lag.index, stable),
+        last_stable_offset=stable,
+        high_watermark=lag.high_watermark,
+        unread_records=max(0, count(lag.partition_id, lag.next_offset, stable) - lag.aborted_below),
+        held_back_records=max(0, count(lag.partition_id, from_there, lag.high_watermark) - lag.aborted_above),
+        open_transactions=[
+            OpenTransaction(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+                first_offset=each.first_offset,
+                start_ms=each.start_ms,
+            )
+            for each in lag.holders
+        ],
+    )
