@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java test-tools test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test test-java test-tools test-streams test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -57,6 +57,12 @@ test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformanc
 
 test-tools: $(VENV)/.installed-test  ## Kafka's own command line tools (needs Java and Maven; two minutes)
 	EXACTA_TEST_TOOLS=1 $(BIN)/python -m pytest tests/tools $(ARGS)
+
+# Of the application and the broker; EXACTA_TEST_BROKER=kafka: of Apache Kafka.
+STREAMS_KILLS ?= 15
+
+test-streams: $(VENV)/.installed-test  ## Kafka Streams under STREAMS_KILLS=15 times kill -9 (needs Java and Maven; minutes)
+	EXACTA_TEST_STREAMS=1 EXACTA_TEST_KILLS=$(STREAMS_KILLS) $(BIN)/python -m pytest tests/streams $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike.
 SEQUENCES ?= 10000

@@ -106,17 +106,22 @@ class BrokerProcess:
 
 
 @contextlib.contextmanager
-def broker_process(folder: Path, *, advertised_port: int | None = None) -> Iterator[BrokerProcess]:
-    """Run a broker on empty data in `folder`; clients are sent to `advertised_port` where it is given."""
+def broker_process(
+    folder: Path, *, advertised_port: int | None = None, settings: Sequence[str] = ()
+) -> Iterator[BrokerProcess]:
+    """Run a broker on empty data in `folder`; clients are sent to `advertised_port` where it is given.
+
+    `settings` are options that both brokers have.
+    """
     make = _kafka if ON_KAFKA else _exacta
-    with _running(make(folder, advertised_port)) as broker:
+    with _running(make(folder, advertised_port, settings)) as broker:
         yield broker
 
 
 @contextlib.contextmanager
 def exacta_process(folder: Path, host: str) -> Iterator[BrokerProcess]:
     """Run Exacta on an address of this machine."""
-    with _running(_exacta(folder, None, host)) as broker:
+    with _running(_exacta(folder, None, host=host)) as broker:
         yield broker
 
 
@@ -151,13 +156,13 @@ def plain_broker(folder: Path) -> Iterator[str]:
             yield embedded.bootstrap_servers
 
 
-def _exacta(folder: Path, advertised_port: int | None, host: str = HOST) -> BrokerProcess:
+def _exacta(folder: Path, advertised_port: int | None, more: Sequence[str] = (), *, host: str = HOST) -> BrokerProcess:
     port = free_port()
     command = [sys.executable, "-m", "exacta.cli", "serve"]
     command += ["--data", str(folder / "data"), "--listen", f"{host}:{port}"]
     if advertised_port is not None:
         command += ["--advertise", f"{HOST}:{advertised_port}"]
-    for setting in (*BROKER_SETTINGS, f"transaction.version={TRANSACTION_VERSION}"):
+    for setting in (*BROKER_SETTINGS, f"transaction.version={TRANSACTION_VERSION}", *more):
         command += ["--set", setting]
     return BrokerProcess(command, port, folder / "log", host)
 

@@ -10,7 +10,6 @@ from .toolbox import Result
 
 FIRST_MS = 1_700_000_000_000
 TOOL = "kafka-consumer-groups"
-HEAD = ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
 
 
 def offsets(bench: Bench, group: str) -> list[str]:
