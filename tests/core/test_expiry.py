@@ -44,6 +44,9 @@ def test_an_idle_transactional_id_is_forgotten_and_binds_anew(world: World) -> N
         world.pass_time(900)
         transact(busy)
     assert world.state.transactionals.keys() == {"busy"}
+    for version in TransactionVersion:
+        idle.version = version
+        assert idle.append() is Rejection.INVALID_PRODUCER_ID_MAPPING
     assert idle.add() is Rejection.INVALID_PRODUCER_ID_MAPPING
     assert isinstance(idle.init_again(), ProducerBound)
     assert idle.producer_id > busy.producer_id, "a new producer id: nobody of before is taken for it"

@@ -188,6 +188,18 @@ def test_a_kept_transaction_keeps_its_own_time_out(world: World, first_two_phase
     world.check()
 
 
+def test_a_timer_of_before_does_not_touch_it(world: World) -> None:
+    limited = world.producer(timeout_ms=1000)
+    limited.add()
+    limited.append()
+    limited.end(commit=True)
+    successor = world.producer(two_phase=True)
+    successor.add()
+    successor.append()
+    world.pass_time(1000)
+    assert phase_of(world) == "ongoing"
+
+
 def test_a_later_transaction_of_the_new_holder_has_the_new_time_out(world: World) -> None:
     first = world.producer(two_phase=True)
     first.add()
@@ -228,6 +240,18 @@ def test_a_set_ends_it_by_the_pair_of_its_holder(world: World) -> None:
     assert world.end_all(first, commit=True) != DONE
     assert world.end_all(second, commit=True, partitions=(("t", 0),)) == DONE
     assert world.end_all(second, commit=True) == DONE
+    world.check()
+
+
+def test_a_set_knows_what_a_kept_transaction_has_written_to(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    for _ in range(2 * SMALL.highest_epoch):
+        holder = world.producer(two_phase=True, keep_prepared=True)
+    assert holder.producer_id != first.producer_id
+    assert world.end_all(holder, commit=True, partitions=(("t", 1),)) != DONE
+    assert world.end_all(holder, commit=True, partitions=(("t", 0),)) == DONE
     world.check()
 
 

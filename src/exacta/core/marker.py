@@ -33,7 +33,7 @@ def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcom
 def _whose(state: State, producer_id: ProducerId) -> Transactional:
     """Return the transactional id whose open transaction has records under this producer id (invariant 3)."""
     held = state.volatile.transactional_by_producer.get(producer_id)
-    if held is not None and held.open_pair[0] == producer_id:
+    if held is not None:
         return held
     # One that was kept, and whose holder has another producer id by now.
     return next(each for each in state.transactionals.values() if each.kept and each.open_pair[0] == producer_id)
