@@ -158,6 +158,7 @@ class Server:
             cluster_id=cluster_id,
             advertised_host=advertised.host,
             advertised_port=advertised.port or self.listening.port,
+            log_dir=self._data.absolute(),
         )
 
     async def start(self) -> None:

@@ -79,6 +79,7 @@ class SideBySide(RuleBasedStateMachine):
     def find_latest(self, stream: int, offset: int, length: int) -> None:
         arguments = stream, offset, offset + length
         assert self.memory.find_latest(*arguments) == self.local.find_latest(*arguments)
+        assert self.memory.size_bytes(*arguments) == self.local.size_bytes(*arguments)
 
     @rule(stream=STREAMS, offset=st.integers(0, 60), end_offset=st.integers(0, 80))
     def count_records(self, stream: int, offset: int, end_offset: int) -> None:

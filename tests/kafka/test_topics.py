@@ -35,7 +35,7 @@ def create(wire: Wire, version: int = 7, validate_only: bool = False, **topic: A
 
 
 class TestMetadata:
-    @pytest.mark.parametrize("version", range(13))
+    @pytest.mark.parametrize("version", range(14))
     def test_a_topic_about_to_be_created_is_in_the_first_answer(self, broker: Front, wire: Wire, version: int) -> None:
         response = metadata(wire, "new", version=version)
         [node] = response.brokers
@@ -46,7 +46,7 @@ class TestMetadata:
         if version >= 7:
             assert topic.partitions[0].leader_epoch == 0
 
-    @pytest.mark.parametrize("version", range(4, 13))
+    @pytest.mark.parametrize("version", range(4, 14))
     def test_a_client_may_forbid_creation(self, wire: Wire, version: int) -> None:
         [topic] = metadata(wire, "new", version=version, create=False).topics
         assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -233,7 +233,7 @@ class TestCreatePartitions:
 
 
 class TestDescribeCluster:
-    @pytest.mark.parametrize("version", [0, 1])
+    @pytest.mark.parametrize("version", range(3))
     def test_one_broker(self, broker: Front, wire: Wire, version: int) -> None:
         response = wire.ask(DescribeClusterRequest(), version)
         assert (response.cluster_id, response.controller_id) == ("a-cluster", 0)

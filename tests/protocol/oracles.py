@@ -40,6 +40,9 @@ OTHER_NAMES = {
 LATEST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999, where Python's dates end."""
 
+BIT_FIELDS = ("authorized_operations", "cluster_authorized_operations")
+"""What kafka-python takes for a set of bits, by its own names; under others the same is a number."""
+
 KIO_VALUES = {
     "error_code": st.sampled_from(list(map(int, ErrorCode))),
     "datetime_i64": st.integers(0, LATEST_MS),
@@ -81,14 +84,14 @@ def to_kafka_python(message: Structure, theirs: Any, version: int) -> Any:
                 value = to_kafka_python(value, element, version)
         elif isinstance(field.wire, Uuid):
             value = UUID(bytes=value)
-        elif is_bit_field(field):
+        elif is_bit_field(field) and name in BIT_FIELDS:
             value = {bit for bit in range(32) if value >> bit & 1}
         values[name] = value
     return theirs(version=version, **values)
 
 
 def is_bit_field(field: FieldLayout) -> bool:
-    """Say whether kafka-python takes the number for a set of bits."""
+    """Say whether the number is a set of bits."""
     return isinstance(field.wire, Int32) and field.name.endswith("authorized_operations")
 
 

@@ -12,6 +12,7 @@ from exacta.protocol.schema import (
     Bytes,
     FieldLayout,
     Fixed,
+    Float64,
     Int8,
     Int16,
     Int32,
@@ -68,7 +69,9 @@ def _values(field: FieldLayout, version: int, choose: Choose) -> st.SearchStrate
         if field.wire.of in (Int32, Int64):
             values |= st.integers(17, 200).map(lambda length: list(range(length)))
     elif isinstance(field.wire, Nested):
-        return st.none() | messages(field.structure, version, choose)
+        values = messages(field.structure, version, choose)
+        if field.wire.tag is not None:
+            return st.none() | values
     else:
         values = _scalars(type(field.wire))
     return st.none() | values if field.nullable else values
@@ -83,6 +86,8 @@ def _scalars(wire: type[Wire]) -> st.SearchStrategy:
         return st.text(max_size=5) | st.sampled_from(["é" * 63, "x" * 126, "x" * 127, "x" * 128, "x" * 0x7FFF])
     if wire in (Bytes, RecordBytes):
         return st.binary(max_size=5) | st.sampled_from([b"y" * 126, b"y" * 127, b"y" * 20000])
+    if wire is Float64:
+        return st.floats(allow_nan=False)
     assert issubclass(wire, Fixed)
     bound = 1 << BITS[wire] - 1
     return st.integers(-bound, bound - 1)

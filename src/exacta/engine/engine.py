@@ -211,6 +211,14 @@ class Engine:
 
         return visible_end(visible_from, entry.log_start_offset, end_offset)
 
+    def size_bytes(self, topic: str, partition: int) -> int:
+        """Return the bytes of a partition's durable batches, as they lie in the journal; 0 if there is no partition."""
+        entry = self._state.partition(topic, partition)
+        seen = self.visible(topic, partition)
+        if entry is None or seen is None:
+            return 0
+        return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
+
     def close(self, done: Callable[[], None]) -> None:
         """Stop cleanly: answer who waits for records, write what has gathered, save a snapshot; then call `done`.
 

@@ -3,6 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from exacta.config import Configuration
@@ -35,6 +36,7 @@ class BrokerContext:
         cluster_id: str,
         advertised_host: str,
         advertised_port: int,
+        log_dir: Path | None = None,
         authorize: Authorizer = everybody,
     ) -> None:
         self.engine = engine
@@ -45,6 +47,8 @@ class BrokerContext:
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1
         )
+        self.log_dir = log_dir
+        """Where everything lies; None: in memory."""
         self._advertised_host = advertised_host
         self._advertised_port = advertised_port
 

@@ -162,6 +162,9 @@ class Journal(Protocol):
         are offsets left in it, if it has so many.
         """
 
+    def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
+        """Return how many bytes the durable batches of `stream` have, of those that count for `find_by_time`."""
+
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked."""
 

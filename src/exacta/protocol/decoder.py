@@ -96,6 +96,8 @@ class _DecoderWriter:
                 self._sized(field, target, "buffer[position:stop].tobytes()" if self._view else "buffer[position:stop]")
             case RecordBytes():
                 self._sized(field, target, "buffer[position:stop]")
+            case Nested():
+                self._nested(field, target, depth)
             case _:
                 raise TypeError(f"{field.name}: {type(field.wire).__name__} has no place of its own on the wire")
 
@@ -149,6 +151,19 @@ class _DecoderWriter:
             line(f"if {null} or stop > end: {refusal}")
             line(f"{target} = {value}")
             line("position = stop")
+
+    def _nested(self, field: FieldLayout, target: str, depth: int) -> None:
+        line = self._source.line
+        assert field.structure is not None
+        of = layout(field.structure, self._version)
+        if not field.nullable:
+            line(f"{target} = {self._structure(of, depth + 1)}")
+            return
+        self._run.append(("b", "present"))
+        self._flush()
+        line(f"if present < 0: {target} = None")
+        with self._source.block("else:"):
+            line(f"{target} = {self._structure(of, depth + 1)}")
 
     def _array(self, field: FieldLayout, wire: Array, target: str, depth: int) -> None:
         line = self._source.line

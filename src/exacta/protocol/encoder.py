@@ -88,6 +88,8 @@ class _EncoderWriter:
                 self._bytes(value, field.nullable)
             case RecordBytes():
                 self._records(value)
+            case Nested():
+                self._nested(field, value, depth)
             case _:
                 raise TypeError(f"{field.name}: {type(field.wire).__name__} has no place of its own on the wire")
 
@@ -165,6 +167,21 @@ class _EncoderWriter:
             line("buffers.append(b''.join(pieces))")
             line("buffers += held")
             line("pieces.clear()")
+
+    def _nested(self, field: FieldLayout, value: str, depth: int) -> None:
+        assert field.structure is not None
+        of = layout(field.structure, self._version)
+        if not field.nullable:
+            self._structure(of, value, depth + 1)
+            return
+        self._flush()
+        nested = f"nested_{depth}"
+        self._source.line(f"{nested} = {value}")
+        self._source.line(f"if {nested} is None: {self._put}(b'\\xff')")
+        with self._source.block("else:"):
+            self._run.append(("b", "1"))
+            self._structure(of, nested, depth + 1)
+            self._flush()
 
     def _array(self, field: FieldLayout, wire: Array, value: str, depth: int) -> None:
         line = self._source.line

@@ -110,6 +110,12 @@ class Int64(Fixed):
     code = "q"
 
 
+class Float64(Fixed):
+    """FLOAT64, IEEE 754, big-endian."""
+
+    code = "d"
+
+
 class Uuid(Fixed):
     """UUID: sixteen bytes, kept as such."""
 
@@ -141,7 +147,7 @@ class Array(Wire):
 
 
 class Nested(Wire):
-    """A tagged structure; None where it is absent."""
+    """A structure in a structure. A tagged one is None where it is absent; one with a place of its own may be null."""
 
 
 class Structure(msgspec.Struct, kw_only=True, gc=False):

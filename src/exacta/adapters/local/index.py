@@ -243,6 +243,15 @@ class Index:
             total += rows.record_counts[high - 1] - before - first + min(first, left)
         return total
 
+    def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.size_bytes`."""
+        size = 0
+        for rows in self._streams.get(stream, ()):
+            low = bisect_left(rows.last_offsets, offset)
+            end_row = bisect_left(rows.last_offsets, end_offset, low)
+            size += rows.end_before(end_row) - rows.end_before(low)
+        return size
+
 
 def _time_entry(rows: StreamRows, row: int) -> TimeEntry:
     return TimeEntry(rows.first_offsets[row], rows.last_offsets[row], rows.timestamps[row])

@@ -347,6 +347,10 @@ class LocalJournal:
         """See `Journal.count_records`."""
         return self._index.count_records(stream, offset, end_offset)
 
+    def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.size_bytes`."""
+        return self._index.size_bytes(stream, offset, end_offset)
+
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`."""
         return self._reader.read_cached(extents)

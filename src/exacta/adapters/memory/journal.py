@@ -203,6 +203,10 @@ class MemoryJournal:
         """See `Journal.find_latest`."""
         return max(self._times(stream, offset, end_offset), key=lambda entry: entry.max_timestamp_ms, default=None)
 
+    def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
+        """See `Journal.size_bytes`."""
+        return sum(row.size for row, _ in self._batches.get(stream, []) if offset <= row.last_offset < end_offset)
+
     def _times(self, stream: int, offset: int, end_offset: int) -> list[TimeEntry]:
         return [
             TimeEntry(row.first_offset, row.last_offset, row.max_timestamp_ms)

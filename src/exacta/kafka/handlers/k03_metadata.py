@@ -4,6 +4,7 @@ from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.state import State, Topic
 from exacta.engine.engine import Answer
+from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_A_TOPIC, OF_THE_CLUSTER
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -22,8 +23,7 @@ from exacta.protocol.schema import NO_UUID
 
 KEY = ApiKey.METADATA
 MIN_VERSION = 0
-MAX_VERSION = 12
-NEWER = "13 has an error code for bootstrapping anew (KIP-1102)"
+MAX_VERSION = 13
 FIRST_VERSION_WITH_NULL_NAMES = 12
 
 
@@ -42,11 +42,18 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
         nobody = None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
 
         def view(state: State, now_ms: int) -> MetadataResponse:
+            topics = _topics(state, wanted, refused, broker.node_id, nobody)
+            if request.include_topic_authorized_operations:
+                for topic in topics:
+                    topic.topic_authorized_operations = OF_A_TOPIC
             return MetadataResponse(
                 brokers=brokers,
                 cluster_id=broker.cluster_id,
                 controller_id=broker.node_id,
-                topics=_topics(state, wanted, refused, broker.node_id, nobody),
+                topics=topics,
+                cluster_authorized_operations=OF_THE_CLUSTER
+                if request.include_cluster_authorized_operations
+                else NOT_ASKED_FOR,
             )
 
         broker.read(context, view, reply)

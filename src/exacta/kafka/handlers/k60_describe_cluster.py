@@ -1,5 +1,6 @@
-"""DescribeCluster: one broker, which is its own controller."""
+"""DescribeCluster: one broker, which is its own controller; it is never fenced (KIP-1073)."""
 
+from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_THE_CLUSTER
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
@@ -13,8 +14,7 @@ from exacta.protocol.messages.k60_describe_cluster import (
 
 KEY = ApiKey.DESCRIBE_CLUSTER
 MIN_VERSION = 0
-MAX_VERSION = 1
-NEWER = "2 also lists brokers that are fenced (KIP-1073)"
+MAX_VERSION = 2
 PLAIN_ERROR = DescribeClusterResponse
 
 BROKERS = 1
@@ -38,5 +38,8 @@ def handle(broker: BrokerContext, request: DescribeClusterRequest, context: Requ
             cluster_id=broker.cluster_id,
             controller_id=broker.node_id,
             brokers=[DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port)],
+            cluster_authorized_operations=OF_THE_CLUSTER
+            if request.include_cluster_authorized_operations
+            else NOT_ASKED_FOR,
         )
     )

@@ -1,0 +1,19 @@
+"""CreateAcls: access rules cannot be had here, as on an Apache Kafka without an authorizer."""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.handlers.k29_describe_acls import NO_AUTHORIZER
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+
+KEY = ApiKey.CREATE_ACLS
+MIN_VERSION = 1
+MAX_VERSION = 3
+
+
+def handle(broker: BrokerContext, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
+    """Refuse each rule."""
+    refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+    reply(CreateAclsResponse(results=[refused] * len(request.creations)))

@@ -1,0 +1,19 @@
+"""DeleteAcls: there are no access rules here, as on an Apache Kafka without an authorizer."""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.handlers.k29_describe_acls import NO_AUTHORIZER
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k31_delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+
+KEY = ApiKey.DELETE_ACLS
+MIN_VERSION = 1
+MAX_VERSION = 3
+
+
+def handle(broker: BrokerContext, request: DeleteAclsRequest, context: RequestContext, reply: Reply) -> None:
+    """Refuse each filter."""
+    refused = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+    reply(DeleteAclsResponse(filter_results=[refused] * len(request.filters)))

@@ -1,0 +1,66 @@
+"""DescribeLogDirs: the one folder in which everything lies, and how much of it each partition has (KIP-113)."""
+
+from collections.abc import Iterable
+
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.disk_space import DiskSpace, ask_disk_space
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.messages.k35_describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+KEY = ApiKey.DESCRIBE_LOG_DIRS
+MIN_VERSION = 1
+MAX_VERSION = 5
+PLAIN_ERROR = DescribeLogDirsResponse
+
+IN_MEMORY = "memory"
+"""What a broker without a folder calls its own."""
+SPACE_SINCE = 4
+"""KIP-827."""
+
+
+def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
+    """Describe the partitions that are named and there, or all."""
+
+    def described(topics: list[DescribeLogDirsTopic]) -> None:
+        def answer(space: DiskSpace) -> None:
+            total_bytes, usable_bytes = space
+            folder = IN_MEMORY if broker.log_dir is None else str(broker.log_dir)
+            result = DescribeLogDirsResult(
+                log_dir=folder, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
+            )
+            reply(DescribeLogDirsResponse(results=[result]))
+
+        ask_disk_space(broker.log_dir if context.version >= SPACE_SINCE else None, context.guard(answer))
+
+    broker.read(context, lambda state, now_ms: _topics(broker, state, request), described)
+
+
+def _topics(broker: BrokerContext, state: State, request: DescribeLogDirsRequest) -> list[DescribeLogDirsTopic]:
+    wanted: dict[str, Iterable[int]]
+    if request.topics is None:
+        wanted = {name: range(topic.partition_count) for name, topic in state.topics.items()}
+    else:
+        wanted = {
+            each.topic: [index for index in dict.fromkeys(each.partitions) if state.partition(each.topic, index)]
+            for each in request.topics
+        }
+    return [
+        DescribeLogDirsTopic(
+            name=name,
+            partitions=[
+                DescribeLogDirsPartition(partition_index=index, partition_size=broker.engine.size_bytes(name, index))
+                for index in indexes
+            ],
+        )
+        for name, indexes in wanted.items()
+        if indexes
+    ]

@@ -1,0 +1,54 @@
+"""ElectLeaders: with one broker, every partition has its leader already (KIP-460)."""
+
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k43_elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+
+KEY = ApiKey.ELECT_LEADERS
+MIN_VERSION = 0
+MAX_VERSION = 2
+
+ELECTION_TYPES = (0, 1)
+"""Preferred, unclean."""
+
+
+def handle(broker: BrokerContext, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer for each partition; for all of them, where none is named, with nothing, as Apache Kafka."""
+    known = request.election_type in ELECTION_TYPES
+
+    def view(state: State, now_ms: int) -> ElectLeadersResponse:
+        wanted = request.topic_partitions
+        if wanted is None:
+            wanted = [TopicPartitions(topic=topic) for topic in sorted(state.topics)]
+        return ElectLeadersResponse(
+            error_code=ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST,
+            replica_election_results=[
+                ReplicaElectionResult(
+                    topic=each.topic,
+                    partition_result=[_result(state, each.topic, index, known) for index in each.partitions],
+                )
+                for each in wanted
+            ],
+        )
+
+    broker.read(context, view, reply)
+
+
+def _result(state: State, topic: str, index: int, known: bool) -> PartitionResult:
+    if not known:
+        code, message = ErrorCode.INVALID_REQUEST, "there is no such type of election"
+    elif state.partition(topic, index) is None:
+        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+    else:
+        code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker leads it already"
+    return PartitionResult(partition_id=index, error_code=code, error_message=message)

@@ -1,0 +1,54 @@
+"""AlterPartitionReassignments: with one broker, every partition is where it can be (KIP-455)."""
+
+from exacta.core.state import State
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS
+MIN_VERSION = 0
+MAX_VERSION = 1
+
+
+def handle(
+    broker: BrokerContext, request: AlterPartitionReassignmentsRequest, context: RequestContext, reply: Reply
+) -> None:
+    """Accept what is so already; where nothing moves, there is nothing to cancel."""
+
+    def view(state: State, now_ms: int) -> AlterPartitionReassignmentsResponse:
+        return AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=request.allow_replication_factor_change,
+            responses=[
+                ReassignableTopicResponse(
+                    name=topic.name,
+                    partitions=[_answer(broker, state, topic.name, partition) for partition in topic.partitions],
+                )
+                for topic in request.topics
+            ],
+        )
+
+    broker.read(context, view, reply)
+
+
+def _answer(
+    broker: BrokerContext, state: State, topic: str, wanted: ReassignablePartition
+) -> ReassignablePartitionResponse:
+    index, message = wanted.partition_index, None
+    if state.partition(topic, index) is None:
+        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+    elif wanted.replicas is None:
+        code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    elif wanted.replicas != [broker.node_id]:
+        code, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"a partition can only be on [{broker.node_id}]"
+    else:
+        code = ErrorCode.NONE
+    return ReassignablePartitionResponse(partition_index=index, error_code=code, error_message=message)

@@ -1,0 +1,49 @@
+"""DescribeClientQuotas: nobody has one; what cannot be asked for is refused as Apache Kafka does (KIP-546)."""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k48_describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+KEY = ApiKey.DESCRIBE_CLIENT_QUOTAS
+MIN_VERSION = 0
+MAX_VERSION = 1
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+EXACT, DEFAULT, ANY = range(3)
+"""How a component's name is matched."""
+
+
+def handle(broker: BrokerContext, request: DescribeClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
+    """List none."""
+    fault = _fault(request.components)
+    if fault is None:
+        reply(DescribeClientQuotasResponse())
+    else:
+        code, message = fault
+        reply(DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None))
+
+
+def _fault(components: list[ComponentData]) -> tuple[ErrorCode, str] | None:
+    types = [component.entity_type for component in components]
+    for component in components:
+        kind = component.entity_type
+        if not kind:
+            return ErrorCode.INVALID_REQUEST, "an entity must have a type"
+        if types.count(kind) > 1:
+            return ErrorCode.INVALID_REQUEST, f"the filter names {kind} more than once"
+        if component.match_type not in (EXACT, DEFAULT, ANY):
+            return ErrorCode.INVALID_REQUEST, f"there is no match type {component.match_type}"
+        if component.match_type == EXACT and component.match is None:
+            return ErrorCode.INVALID_REQUEST, "an exact match needs a name"
+        if kind not in (USER, CLIENT_ID, IP):
+            return ErrorCode.UNSUPPORTED_VERSION, f"there are no entities of type {kind}"
+    if IP in types and len(types) > 1:
+        return ErrorCode.INVALID_REQUEST, "addresses have quotas of their own, not with users or clients"
+    return None

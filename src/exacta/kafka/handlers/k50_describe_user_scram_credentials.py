@@ -1,0 +1,35 @@
+"""DescribeUserScramCredentials: nobody logs in here, hence nobody has credentials (KIP-554)."""
+
+from collections import Counter
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k50_describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+KEY = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
+MIN_VERSION = 0
+MAX_VERSION = 0
+PLAIN_ERROR = DescribeUserScramCredentialsResponse
+
+
+def handle(
+    broker: BrokerContext, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply
+) -> None:
+    """Answer for each user that is named, once."""
+    named = Counter(user.name for user in request.users or ())
+    reply(DescribeUserScramCredentialsResponse(results=[_result(*each) for each in named.items()]))
+
+
+def _result(user: str, count: int) -> DescribeUserScramCredentialsResult:
+    if count > 1:
+        code, message = ErrorCode.DUPLICATE_RESOURCE, f"the request names {user} more than once"
+    else:
+        code, message = ErrorCode.RESOURCE_NOT_FOUND, f"{user} has no credentials here"
+    return DescribeUserScramCredentialsResult(user=user, error_code=code, error_message=message)

@@ -1,0 +1,50 @@
+"""UpdateFeatures: a feature's level is an option of the broker; asking for the one that it has is granted (KIP-584).
+
+All updates of a request are one: where one cannot be, none is.
+"""
+
+from exacta.core.ids import TransactionVersion
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.handlers.k18_api_versions import TRANSACTION_VERSION
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k57_update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+KEY = ApiKey.UPDATE_FEATURES
+MIN_VERSION = 0
+MAX_VERSION = 2
+PLAIN_ERROR = UpdateFeaturesResponse
+
+UPGRADE_TYPES = (1, 2, 3)
+"""Upgrade, safe and unsafe downgrade."""
+
+
+def handle(broker: BrokerContext, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
+    """Check each update; nothing changes."""
+    for update in request.feature_updates:
+        wrong = _fault(update, broker.configuration.transaction_version)
+        if wrong is not None:
+            reply(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=wrong))
+            return
+    results = [UpdatableFeatureResult(feature=update.feature) for update in request.feature_updates]
+    reply(UpdateFeaturesResponse(results=results))
+
+
+def _fault(update: FeatureUpdateKey, level: int) -> str | None:
+    name, wanted = update.feature, update.max_version_level
+    if name != TRANSACTION_VERSION:
+        return f"there is no feature {name!r} here"
+    if not 0 <= wanted <= max(TransactionVersion):
+        return f"{name} has no level {wanted}"
+    if update.upgrade_type not in UPGRADE_TYPES:
+        return f"there is no type of upgrade {update.upgrade_type}"
+    if wanted != level:
+        return f"{name} is {level}: start the broker with another {TRANSACTION_VERSION} to change it"
+    return None

@@ -1,0 +1,100 @@
+"""DescribeTopicPartitions: topics page by page, in the order of their names (KIP-966).
+
+A page has at most so many partitions; topics that are not there take no room in it. Where it ends, a cursor says.
+"""
+
+from collections.abc import Iterable
+
+from exacta.core.state import State, Topic
+from exacta.core.topics import is_legal_name
+from exacta.kafka.authorized_operations import OF_A_TOPIC
+from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k75_describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+KEY = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+MIN_VERSION = 0
+MAX_VERSION = 0
+
+MOST_PARTITIONS = 2000
+"""In one answer, whatever a client asks for."""
+
+
+def handle(
+    broker: BrokerContext, request: DescribeTopicPartitionsRequest, context: RequestContext, reply: Reply
+) -> None:
+    """Describe the topics that are named, or all, from the cursor on."""
+    named = sorted({topic.name for topic in request.topics})
+    cursor = request.cursor
+    if cursor is not None and (cursor.partition_index < 0 or (named and cursor.topic_name not in named)):
+        refused = [
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=name) for name in named
+        ]
+        reply(DescribeTopicPartitionsResponse(topics=refused))
+        return
+    limit = max(1, min(request.response_partition_limit, MOST_PARTITIONS))
+
+    def view(state: State, now_ms: int) -> DescribeTopicPartitionsResponse:
+        names: Iterable[str] = named or sorted(state.topics)
+        return _page(state, names, cursor or Cursor(), limit, broker.node_id)
+
+    broker.read(context, view, reply)
+
+
+def _page(
+    state: State, names: Iterable[str], cursor: Cursor, limit: int, node_id: int
+) -> DescribeTopicPartitionsResponse:
+    page = DescribeTopicPartitionsResponse()
+    room = limit
+    for name in names:
+        if name < cursor.topic_name:
+            continue
+        if room == 0:
+            page.next_cursor = Cursor(topic_name=name)
+            break
+        topic = state.topics.get(name)
+        if topic is None:
+            page.topics.append(_missing(name))
+            continue
+        first = cursor.partition_index if name == cursor.topic_name else 0
+        end = min(first + room, topic.partition_count)
+        page.topics.append(_described(topic, range(first, end), node_id))
+        if end < topic.partition_count:
+            page.next_cursor = Cursor(topic_name=name, partition_index=end)
+            break
+        room -= max(end - first, 0)
+    return page
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name, topic_authorized_operations=OF_A_TOPIC)
+
+
+def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.topic,
+        topic_id=topic.topic_id,
+        topic_authorized_operations=OF_A_TOPIC,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=index,
+                leader_id=node_id,
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=[node_id],
+                isr_nodes=[node_id],
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for index in indexes
+        ],
+    )
