@@ -58,6 +58,37 @@ class Configuration(Struct, frozen=True, kw_only=True):
     socket_request_max_bytes: Annotated[
         int, Meta(ge=1024, le=_INT_MAX, description="Largest request; a larger one is refused unread.")
     ] = 104_857_600
+    max_connections: Annotated[
+        int,
+        Meta(ge=0, le=_INT_MAX, description="Most connections; never more than half of the files that may be open."),
+    ] = _INT_MAX
+    max_connections_per_ip: Annotated[
+        int, Meta(ge=0, le=_INT_MAX, description="Most connections from one address; a further one is closed at once.")
+    ] = _INT_MAX
+    connections_max_idle_ms: Annotated[
+        int, Meta(ge=-1, le=_LONG_MAX, description="When a connection on which nothing happens is closed; -1: never.")
+    ] = 600_000
+    max_in_flight_requests_per_connection: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Requests of one connection at work; further ones wait to be read.")
+    ] = 512
+    max_partitions: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Most partitions of all topics; creating more is refused.")
+    ] = Limits().max_partitions
+    max_groups: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Most groups, and most with offsets; a further one is refused.")
+    ] = Limits().max_groups
+    max_transactional_ids: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Most transactional ids; a further one is refused.")
+    ] = Limits().max_transactional_ids
+    max_producers_per_partition: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=_INT_MAX,
+            description="Most producers that a partition remembers; a further one takes the place of the one that has "
+            "written least recently and has no transaction open.",
+        ),
+    ] = Limits().max_producers_per_partition
     log_segment_bytes: Annotated[
         int,
         Meta(ge=1 << 20, le=_INT_MAX, description="Size at which one file of the journal ends and the next begins."),
@@ -121,6 +152,10 @@ class Configuration(Struct, frozen=True, kw_only=True):
             group_max_session_timeout_ms=self.group_max_session_timeout_ms,
             group_max_size=self.group_max_size,
             group_initial_rebalance_delay_ms=self.group_initial_rebalance_delay_ms,
+            max_partitions=self.max_partitions,
+            max_groups=self.max_groups,
+            max_transactional_ids=self.max_transactional_ids,
+            max_producers_per_partition=self.max_producers_per_partition,
         )
 
 

@@ -30,6 +30,7 @@ from msgspec import Struct
 from exacta.adapters.local import LocalJournal
 from exacta.config import Configuration
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.kafka.admission import Admission
 from exacta.kafka.broker import WILDCARDS, BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
@@ -111,6 +112,9 @@ class Server:
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
         self._connections: set[Connection] = set()
+        self._admission = Admission(
+            min(configuration.max_connections, _files_allowed() // 2), configuration.max_connections_per_ip, loop.time
+        )
         self._deserted = asyncio.Event()
         self._deserted.set()
 
@@ -233,12 +237,16 @@ class Server:
         if not self.failure.done():
             self.failure.set_result(failure)
 
-    def _register(self, connection: Connection) -> None:
+    def _register(self, connection: Connection) -> bool:
+        if not self._admission.admit(connection.peer_host):
+            return False
         self._connections.add(connection)
         self._deserted.clear()
+        return True
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
 
@@ -318,6 +326,12 @@ def _allow_many_files() -> None:
     """Raise the soft limit of file handles to the hard one: each connection has one, and each sealed segment."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _files_allowed() -> int:
+    """Return how many files this process may have open, sockets among them: without one, the journal cannot go on."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from exacta.kafka import connection as connection_module
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.codec import encode_request
 from exacta.protocol.errors import ErrorCode
@@ -163,35 +162,34 @@ def replace_handler(monkeypatch: pytest.MonkeyPatch, key: int, handle: object) -
 
 
 class TestBackPressure:
-    def test_reading_stops_while_too_much_is_unanswered_and_goes_on_after(
-        self, broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 3)
-        create_topic(wire, "t")
-        waits = fetch("t", 0, 60_000)
-        sent = [wire.send(waits, 11) for _ in range(10)]
-        other = broker.connect()
-        # This connection's answer comes after the broker has seen what it will of the other one.
-        other.ask(HeartbeatRequest(group_id="g"), 2)
-        assert max(len(each._unanswered) for each in broker.on_loop(lambda: list(broker.connections))) <= 3
-        other.ask(produce("t"), 9)
-        assert [wire.receive(waits, 11)[0] for _ in sent] == sent
+    @pytest.mark.parametrize("most", [1, 3, 10])
+    def test_reading_stops_while_too_much_is_unanswered_and_goes_on_after(self, most: int) -> None:
+        with front(max_in_flight_requests_per_connection=most) as broker:
+            wire = broker.connect()
+            create_topic(wire, "t")
+            waits = fetch("t", 0, 60_000)
+            sent = [wire.send(waits, 11) for _ in range(10)]
+            other = broker.connect()
+            # This connection's answer comes after the broker has seen what it will of the other one.
+            other.ask(HeartbeatRequest(group_id="g"), 2)
+            assert max(len(each._unanswered) for each in broker.on_loop(lambda: list(broker.connections))) <= most
+            other.ask(produce("t"), 9)
+            assert [wire.receive(waits, 11)[0] for _ in sent] == sent
 
-    def test_what_came_before_reading_stopped_is_taken_when_there_is_room(
-        self, broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 1)
-        create_topic(wire, "t")
-        waits, small = fetch("t", 0, 60_000), HeartbeatRequest(group_id="g")
-        frames = [
-            *encode_request(waits, 11, 1, "c"),
-            *encode_request(small, 2, 2, ""),
-            *encode_request(small, 2, 3, ""),
-        ]
-        wire.socket.sendall(b"".join(frames))
-        broker.connect().ask(produce("t"), 9)
-        assert wire.receive(waits, 11)[0] == 1
-        assert [wire.receive(small, 2)[0] for _ in range(2)] == [2, 3]
+    def test_what_came_before_reading_stopped_is_taken_when_there_is_room(self) -> None:
+        with front(max_in_flight_requests_per_connection=1) as broker:
+            wire = broker.connect()
+            create_topic(wire, "t")
+            waits, small = fetch("t", 0, 60_000), HeartbeatRequest(group_id="g")
+            frames = [
+                *encode_request(waits, 11, 1, "c"),
+                *encode_request(small, 2, 2, ""),
+                *encode_request(small, 2, 3, ""),
+            ]
+            wire.socket.sendall(b"".join(frames))
+            broker.connect().ask(produce("t"), 9)
+            assert wire.receive(waits, 11)[0] == 1
+            assert [wire.receive(small, 2)[0] for _ in range(2)] == [2, 3]
 
     def test_a_client_that_does_not_read_is_not_read_either(self, broker: Front, wire: Wire) -> None:
         create_topic(wire, "t")
@@ -208,3 +206,25 @@ class TestBackPressure:
             received, response = slow.receive(wanted, 11)
             assert received == correlation_id
             assert len(response.responses[0].partitions[0].records) > 8 * len(value)
+
+
+class TestIdle:
+    def test_a_connection_on_which_nothing_happens_is_closed(self) -> None:
+        with front(connections_max_idle_ms=20) as broker:
+            wire = broker.connect()
+            wire.ask(HeartbeatRequest(group_id="g"), 2)
+            assert wire.is_closed()
+
+    def test_one_that_is_owed_an_answer_is_not(self) -> None:
+        with front(connections_max_idle_ms=20) as broker:
+            wire = broker.connect()
+            create_topic(wire, "t")
+            response = wire.ask(fetch("t", 0, 200), 11)
+            assert response.responses[0].partitions[0].error_code == ErrorCode.NONE
+            assert wire.is_closed()
+
+    def test_never(self, broker: Front) -> None:
+        with front(connections_max_idle_ms=-1) as broker:
+            broker.connect().ask(HeartbeatRequest(group_id="g"), 2)
+            [connection] = broker.on_loop(lambda: list(broker.connections))
+            assert connection._idle_timer is None

@@ -5,7 +5,7 @@ open transaction is told so before its sequence is looked at, because its client
 """
 
 from exacta.core.commands import AppendBatch
-from exacta.core.events import BatchAppended
+from exacta.core.events import BatchAppended, ProducersExpired
 from exacta.core.ids import NO_PRODUCER_ID, TransactionVersion
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -21,11 +21,17 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     before = Extension()
+    forgotten: tuple[ProducersExpired, ...] = ()
     if command.producer_id != NO_PRODUCER_ID:
         checked = _check_producer(state, partition, command, now_ms)
         if not isinstance(checked, Extension):
             return Outcome(reply=checked)
         before = checked
+        if command.producer_id not in partition.producers:
+            room = _make_room(state, partition)
+            if isinstance(room, Rejection):
+                return Outcome(reply=room)
+            forgotten = room
     base_offset = partition.next_offset
     appended = BatchAppended(
         partition_id=partition.partition_id,
@@ -39,7 +45,18 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         base_sequence=command.base_sequence,
         at_ms=now_ms if command.producer_id != NO_PRODUCER_ID else -1,
     )
-    return Outcome(events=(*before.events, appended), reply=Appended(base_offset=base_offset), timers=before.timers)
+    events = (*before.events, *forgotten, appended)
+    return Outcome(events=events, reply=Appended(base_offset=base_offset), timers=before.timers)
+
+
+def _make_room(state: State, partition: Partition) -> tuple[ProducersExpired, ...] | Rejection:
+    """Let a further producer be known; where there are too many, forget who has been silent for the longest time."""
+    if len(partition.producers) < state.limits.max_producers_per_partition:
+        return ()
+    for silent in partition.producers:
+        if silent not in partition.open_transactions:
+            return (ProducersExpired(producers=((partition.partition_id, silent),)),)
+    return Rejection.LIMIT_REACHED
 
 
 def _check_producer(

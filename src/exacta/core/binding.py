@@ -52,6 +52,8 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
     held = state.transactionals.get(command.transactional_id)
     if held is None:
+        if len(state.transactionals) >= state.limits.max_transactional_ids:
+            return Outcome(reply=Rejection.LIMIT_REACHED)
         bound = _bound(command, (state.next_producer_id, ProducerEpoch(0)), NO_PAIR, now_ms)
         return Outcome(events=(bound,), reply=_reply(bound, None))
     return _bind_again(state, held, command, now_ms)

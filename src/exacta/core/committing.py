@@ -17,7 +17,9 @@ def check_committer(state: State, commit: Commit, *, transactional: bool) -> Rej
     """
     if not state.has_group(commit.group_id):
         # A group that never had members is made by its first commit; there is none that could have had a generation.
-        return None if commit.generation < 0 else Rejection.GROUP_ID_NOT_FOUND
+        if commit.generation >= 0:
+            return Rejection.GROUP_ID_NOT_FOUND
+        return None if state.has_room_for_group(commit.group_id) else Rejection.LIMIT_REACHED
     return _check_classic(state, commit, transactional=transactional)
 
 

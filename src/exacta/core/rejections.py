@@ -33,6 +33,9 @@ class Rejection(Enum):
     INVALID_TRANSACTIONAL_ID = auto()
     TOO_MANY_TRANSACTIONS = auto()
     """More than may be ended in one step: end them one by one."""
+    # bounds
+    LIMIT_REACHED = auto()
+    """As many of these as there may be: see `Limits`."""
     # groups (classic protocol) and offsets
     UNKNOWN_MEMBER_ID = auto()
     FENCED_INSTANCE_ID = auto()

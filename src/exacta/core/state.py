@@ -57,6 +57,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_partitions_per_topic: int = 10_000
     max_partitions: int = 100_000
     """Of all topics. Each costs memory and time at every start, whoever asked for it."""
+    max_groups: int = 100_000
+    """That have offsets, and that have had members since the last start; each costs what a partition does."""
+    max_transactional_ids: int = 100_000
+    """A further one is refused, not an old one forgotten: who floods the broker with them must not fence others."""
+    max_producers_per_partition: int = 10_000
+    """A further one is taken in for the one that has been silent longest: most ids write once and never again, and what
+    is forgotten with it is only how to recognise a repeat that nobody has sent for 10,000 producers' time."""
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -267,6 +274,11 @@ class State(Struct):
     def has_group(self, group_id: str) -> bool:
         """Whether there is a group of this name: it has offsets, or has had members since the last start."""
         return group_id in self.groups or group_id in self.volatile.memberships
+
+    def has_room_for_group(self, group_id: str) -> bool:
+        """Whether this group is there already or may begin."""
+        most = max(len(self.groups), len(self.volatile.memberships))
+        return most < self.limits.max_groups or self.has_group(group_id)
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Look up a partition by name and index."""

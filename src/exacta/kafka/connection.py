@@ -10,6 +10,9 @@ refused by its size field alone, before its body is read; until a frame is whole
 Back-pressure: reading stops while too many requests, or too many bytes of them and of their answers, are held, and
 while the client does not read what it asked for.
 
+A connection on which nothing has come or gone for `connections.max.idle.ms`, and nothing is owed, is closed: clients
+connect again when they need to. One that is not let in (`admission.py`) is closed before it is read.
+
 A client that sends what cannot be understood loses this connection, with one line in the log, and nothing else happens.
 """
 
@@ -29,9 +32,6 @@ from exacta.protocol.schema import Buffer
 
 logger = logging.getLogger("exacta.kafka")
 
-MAX_UNANSWERED = 512
-"""Requests of one connection at work at once. Clients that pipeline at all keep 5 to some hundred in flight."""
-
 MAX_UNANSWERED_BYTES = 16 << 20
 """Their bytes: enough for several large batches per sync; one request may be larger than this on its own."""
 
@@ -43,13 +43,16 @@ _SMALLEST_REQUEST_BYTES = 8  # API key, version, correlation id
 
 
 class Connection(asyncio.Protocol):
-    """Created by the listener for each client; `register` and `forget` keep the server's set of them."""
+    """Created by the listener for each client; `register` and `forget` keep the server's set of them.
+
+    Where `register` returns False, the connection is not let in, and `forget` hears nothing of it.
+    """
 
     def __init__(
         self,
         broker: BrokerContext,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], None],
+        register: Callable[["Connection"], bool | None],
         forget: Callable[["Connection"], None],
     ) -> None:
         self._broker = broker
@@ -58,6 +61,11 @@ class Connection(asyncio.Protocol):
         self._forget = forget
         self.configuration = broker.configuration
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
+        self._max_unanswered = broker.configuration.max_in_flight_requests_per_connection
+        self._max_idle_seconds = broker.configuration.connections_max_idle_ms / 1000
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._last_active = 0.0
+        self._admitted = False
         self._transport: asyncio.Transport | None = None
         self._chunks: list[bytes] = []
         self._received = 0
@@ -89,7 +97,12 @@ class Connection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._register(self)
+        self._admitted = self._register(self) is not False
+        if not self._admitted:
+            self.abort()
+        elif self._max_idle_seconds >= 0:
+            self._last_active = self._loop.time()
+            self._idle_timer = self._loop.call_later(self._max_idle_seconds, self._look_whether_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget everything; answers that come later find nobody."""
@@ -98,10 +111,15 @@ class Connection(asyncio.Protocol):
         self._chunks.clear()
         self._unanswered.clear()
         self._outgoing.clear()
-        self._forget(self)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if self._admitted:
+            self._forget(self)
 
     def data_received(self, data: bytes) -> None:
         """Collect until the frame that has begun is whole."""
+        self._last_active = self._loop.time()
         self._chunks.append(data)
         self._received += len(data)
         if self._received >= self._needed and self._reading:
@@ -197,7 +215,7 @@ class Connection(asyncio.Protocol):
     def _is_full(self) -> bool:
         return (
             self._write_paused
-            or len(self._unanswered) >= MAX_UNANSWERED
+            or len(self._unanswered) >= self._max_unanswered
             or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
             or self._outgoing_bytes >= WRITE_HIGH_WATER_BYTES
         )
@@ -245,6 +263,7 @@ class Connection(asyncio.Protocol):
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
             self._outgoing_bytes = 0
+            self._last_active = self._loop.time()
             self._transport.writelines(outgoing)
         self._go_on()
 
@@ -255,6 +274,16 @@ class Connection(asyncio.Protocol):
         if not self._closing:
             logger.warning("closing the connection of %s: %s", self.peer, reason)
             self._end()
+
+    def _look_whether_idle(self) -> None:
+        owes = bool(self._unanswered) or self._write_paused
+        idle_seconds = 0.0 if owes else self._loop.time() - self._last_active
+        if idle_seconds >= self._max_idle_seconds:
+            self._idle_timer = None
+            self.close()
+        else:
+            left = self._max_idle_seconds - idle_seconds
+            self._idle_timer = self._loop.call_later(left, self._look_whether_idle)
 
     def stop_taking_requests(self) -> None:
         """Read no more; what has been read is still answered."""

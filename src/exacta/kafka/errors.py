@@ -29,6 +29,8 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
     Rejection.TOO_MANY_TRANSACTIONS: ErrorCode.POLICY_VIOLATION,
+    # Permanent to every client: what is full now is full when it asks again, until an operator raises the bound.
+    Rejection.LIMIT_REACHED: ErrorCode.POLICY_VIOLATION,
     Rejection.UNKNOWN_MEMBER_ID: ErrorCode.UNKNOWN_MEMBER_ID,
     Rejection.FENCED_INSTANCE_ID: ErrorCode.FENCED_INSTANCE_ID,
     Rejection.ILLEGAL_GENERATION: ErrorCode.ILLEGAL_GENERATION,

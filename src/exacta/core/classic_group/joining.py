@@ -22,6 +22,8 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
         return Outcome(reply=rejection)
     if command.member_id and not state.has_group(command.group_id):
         return Outcome(reply=Rejection.UNKNOWN_MEMBER_ID)
+    if not state.has_room_for_group(command.group_id):
+        return Outcome(reply=Rejection.LIMIT_REACHED)
     if not _has_room(step, command.member_id):
         if command.member_id in step.membership.members:
             step.remove(command.member_id)

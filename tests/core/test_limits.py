@@ -1,0 +1,102 @@
+"""Bounds against misuse, each at its border; what was there before goes on."""
+
+from msgspec.structs import replace
+
+from exacta.core.commands import CommitOffsets, CreateTopic, InitProducerId, JoinGroup, OffsetToCommit
+from exacta.core.ids import Ticket
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Appended, Done, ProducerBound, Reply
+from tests.core.world import SMALL, World
+
+
+def world(**limits: int) -> World:
+    made = World(replace(SMALL, **limits))
+    made.topic()
+    return made
+
+
+class TestTransactionalIds:
+    def test_a_further_one_is_refused_and_an_old_one_bound_again(self) -> None:
+        here = world(max_transactional_ids=2)
+        first, _ = here.producer("a"), here.producer("b")
+        third = InitProducerId(transactional_id="c", transaction_timeout_ms=1000)
+        assert here.send(third) is Rejection.LIMIT_REACHED
+        assert isinstance(first.init_again(), ProducerBound)
+        here.check()
+
+
+class TestProducersOfAPartition:
+    def test_the_one_silent_longest_makes_room(self) -> None:
+        here = world(max_producers_per_partition=2)
+        producers = [here.producer(None) for _ in range(3)]
+        for producer in (*producers[:2], producers[0], producers[2]):
+            assert isinstance(producer.append(), Appended)
+        known = here.state.partition("t", 0).producers
+        assert list(known) == [producers[0].producer_id, producers[2].producer_id]
+        assert isinstance(producers[0].append(), Appended), "whose state is there goes on"
+        here.check()
+
+    def test_never_one_with_an_open_transaction(self) -> None:
+        here = world(max_producers_per_partition=1)
+        open_one = here.producer("a")
+        open_one.add()
+        open_one.append()
+        other = here.producer(None)
+        assert other.append() is Rejection.LIMIT_REACHED
+        assert isinstance(open_one.append(), Appended)
+        assert isinstance(open_one.end(commit=True), Reply)
+        assert isinstance(other.append(), Appended)
+        here.check()
+
+
+class TestGroups:
+    def commit(self, here: World, group_id: str) -> object:
+        offset = OffsetToCommit(topic="t", partition=0, offset=0)
+        return here.send(CommitOffsets(group_id=group_id, offsets=(offset,)))
+
+    def join(self, here: World, group_id: str) -> object:
+        return here.send(
+            JoinGroup(
+                ticket=Ticket(1),
+                group_id=group_id,
+                member_id="",
+                new_member_id="m",
+                client_id="c",
+                client_host="h",
+                session_timeout_ms=10_000,
+                rebalance_timeout_ms=10_000,
+                protocol_type="consumer",
+                protocols=(("range", b""),),
+                knows_member_id_required=True,
+            )
+        )
+
+    def test_a_further_one_is_refused_by_commit_and_by_join(self) -> None:
+        here = world(max_groups=2)
+        assert isinstance(self.commit(here, "a"), Done)
+        assert self.join(here, "b") is not Rejection.LIMIT_REACHED
+        assert isinstance(self.commit(here, "c"), Done)
+        for group_id in ("d", "e"):
+            assert self.commit(here, group_id) is Rejection.LIMIT_REACHED
+            assert self.join(here, group_id) is Rejection.LIMIT_REACHED
+        assert isinstance(self.commit(here, "a"), Done)
+        here.check()
+
+    def test_a_transaction_begins_no_further_one_either(self) -> None:
+        here = world(max_groups=1)
+        self.commit(here, "a")
+        producer = here.producer("x")
+        producer.add_group("b")
+        assert producer.commit_offsets(0, group_id="b") is Rejection.LIMIT_REACHED
+        here.check()
+
+
+class TestPartitions:
+    def test_no_more_than_there_may_be(self) -> None:
+        here = world(max_partitions=5)  # two are there
+
+        def create(count: int) -> object:
+            return here.send(CreateTopic(topic="u", topic_id=b"u" * 16, partition_count=count))
+
+        assert create(4) is Rejection.INVALID_PARTITIONS
+        assert create(3) is not Rejection.INVALID_PARTITIONS
