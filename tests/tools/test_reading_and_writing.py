@@ -2,14 +2,15 @@
 
 import re
 
+from tests.spark.clusters import read_committed
+
 from .bench import Bench
 
 
-def read(bench: Bench, topic: str, *options: str) -> list[str]:
-    """Return what the console consumer prints until nothing comes for a second."""
-    return bench.run(
-        "kafka-console-consumer", "--topic", topic, "--from-beginning", "--timeout-ms", "1000", *options
-    ).lines
+def read(bench: Bench, topic: str, count: int, *options: str) -> list[str]:
+    """Return the first so many lines that the console consumer prints."""
+    from_start = ("--topic", topic, "--from-beginning", "--timeout-ms", "30000")
+    return bench.good("kafka-console-consumer", *from_start, "--max-messages", str(count), *options).lines
 
 
 def test_what_is_typed_is_read(bench: Bench) -> None:
@@ -17,13 +18,13 @@ def test_what_is_typed_is_read(bench: Bench) -> None:
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true")
     bench.good("kafka-console-producer", "--topic", topic, *keyed, stdin="h:1\tk\tone\nh:2\tl\ttwo\n")
     bench.good("kafka-console-producer", "--topic", topic, "--compression-codec=zstd", stdin="three\n")
-    assert read(bench, topic) == ["one", "two", "three"]
+    assert read(bench, topic, 3) == ["one", "two", "three"]
     shown = [
         text
         for name in ("key", "headers", "offset", "partition")
         for text in ("--formatter-property", f"print.{name}=true")
     ]
-    assert read(bench, topic, *shown)[:2] == [
+    assert read(bench, topic, 2, *shown) == [
         "Partition:0\tOffset:0\th:1\tk\tone",
         "Partition:0\tOffset:1\th:2\tl\ttwo",
     ]
@@ -53,10 +54,13 @@ def test_the_level_of_isolation(bench: Bench) -> None:
     producer.begin_transaction()
     producer.produce(topic, b"open")
     producer.flush()
-    assert read(bench, topic, "--isolation-level", "read_committed") == ["committed"]
-    assert read(bench, topic, "--isolation-level", "read_uncommitted") == ["aborted", "committed", "open"]
+    stable = ("--isolation-level", "read_committed")
+    assert read(bench, topic, 3, "--isolation-level", "read_uncommitted") == ["aborted", "committed", "open"]
+    assert read(bench, topic, 1, *stable) == ["committed"]
+    waiting = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--timeout-ms", "1000")
+    assert "open" not in bench.run("kafka-console-consumer", *waiting, *stable).lines
     producer.commit_transaction()
-    assert read(bench, topic, "--isolation-level", "read_committed") == ["committed", "open"]
+    assert read(bench, topic, 2, *stable) == ["committed", "open"]
 
 
 def test_performance_of_producer_and_consumer(bench: Bench) -> None:
@@ -73,7 +77,7 @@ def test_performance_of_producer_and_consumer(bench: Bench) -> None:
     bench.until(ended, lambda state: state == "CompleteCommit")
     head, figures = bench.good("kafka-consumer-perf-test", "--topic", topic, "--num-records", "6000").lines
     assert int(dict(zip(head.split(", "), figures.split(", "), strict=True))["data.consumed.in.nMsg"]) == 6000
-    assert len(read(bench, topic, "--isolation-level", "read_committed")) == 6000
+    assert len(read_committed(bench.bootstrap, topic)) == 6000
 
 
 def test_latency_from_end_to_end(bench: Bench) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from tests.spark.clusters import read_committed
+
 from .bench import Bench
 from .processes import Running
 
@@ -19,12 +21,6 @@ def produced(bench: Bench, topic: str, count: int) -> list[int]:
     assert events[-1]["name"] == "tool_data"
     assert (events[-1]["sent"], events[-1]["acked"]) == (count, count)
     return [int(event["offset"]) for event in sent]
-
-
-def committed_values(bench: Bench, topic: str) -> list[int]:
-    """Return the committed records' values, as a console consumer reads them."""
-    read = ("--topic", topic, "--from-beginning", "--timeout-ms", "1500", "--isolation-level", "read_committed")
-    return [int(line) for line in bench.run("kafka-console-consumer", *read).lines]
 
 
 def test_what_is_produced_is_consumed_by_a_group_that_changes(bench: Bench) -> None:
@@ -73,4 +69,5 @@ def test_messages_are_copied_exactly_once_however_often_the_copier_is_killed(ben
             copier.kill()
     with Running("transactional-message-copier", *arguments) as copier:
         copier.rest()
-    assert committed_values(bench, target) == list(range(COUNT))
+    copied = read_committed(bench.bootstrap, target)
+    assert [int(value or b"") for _, _, value in copied] == [*range(COUNT)]
