@@ -1,0 +1,88 @@
+"""franz-go against a broker: it writes, reads and asks, another client judges (`make test-franz-go`)."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.spark.clusters import held_back, new_topic, read_committed
+
+TIMEOUT_S = 120
+COUNT = 5_000
+
+pytestmark = pytest.mark.timeout(900)  # the first build compiles all of the library
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(program: Path, bootstrap: str) -> Run:
+    """Run a command and return what it tells, or None where that is nothing."""
+
+    def run(command: str, *names: object) -> Any:
+        done = subprocess.run(
+            [program, command, bootstrap, *map(str, names)],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout else None
+
+    return run
+
+
+def test_idempotent_producing(run: Run, bootstrap: str) -> None:
+    topic = new_topic(bootstrap, 1)
+    offsets = run("idempotent", topic, COUNT)
+    assert sorted(offsets) == [*range(COUNT)]
+    written = [int(value or b"") for _, _, value in read_committed(bootstrap, topic)]
+    assert [written[offset] for offset in offsets] == [*range(COUNT)]
+    assert run("read", topic, COUNT, "read_committed") == [str(value) for value in written]
+
+
+def test_transactions_and_what_is_asked_of_them(run: Run, bootstrap: str, name: str) -> None:
+    topic = new_topic(bootstrap, 2)
+    run("transactions", topic, name)
+    assert sorted(run("read", topic, 4, "read_committed")) == ["c0", "c1", "c2", "c3"]
+    assert sorted(run("read", topic, 7, "read_uncommitted")) == ["a0", "a1", "c0", "c1", "c2", "c3", "o0"]
+    assert held_back(bootstrap, topic) == {0: (6, 7)}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": name})
+    offsets = [TopicPartition(topic, 0, 2), TopicPartition(topic, 1, 6)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+    assert run("admin", topic, name, name) == {
+        "listed": "Ongoing",
+        "described": "Ongoing",
+        "partitions": {"0": {}},
+        "open from": [6],
+        "ends": [7, 6],
+        "stable": [6, 6],
+        "group": "Empty",
+        "lag": 5,
+    }
+
+
+def test_a_predecessor_is_fenced(run: Run, bootstrap: str, name: str) -> None:
+    topic = new_topic(bootstrap, 1)
+    told = run("fence", topic, name)
+    assert told["late"].startswith("INVALID_PRODUCER_EPOCH")
+    assert told["ended"].startswith("OPERATION_NOT_ATTEMPTED")  # the library does not even ask
+    assert [value for _, _, value in read_committed(bootstrap, topic)] == [b"successor"]
+
+
+def test_topics(run: Run, name: str) -> None:
+    told = run("topics", name)
+    assert told.pop("again").startswith("TOPIC_ALREADY_EXISTS")
+    assert told == {
+        "altered": "",
+        "added": "",
+        "deleted": "",
+        "low watermark": 3,
+        "starts": [3, 0, 0],
+        "max.message.bytes": "3000000",
+    }
