@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Of all topics. Each costs memory and time at every start, whoever asked for it."""
     max_groups: int = 100_000
     """That have offsets, and that have had members since the last start; each costs what a partition does."""
-    max_transactional_ids: int = 100_000
+    max_transactional_ids: int = 1_000_000
     """A further one is refused, not an old one forgotten: who floods the broker with them must not fence others."""
     max_producers_per_partition: int = 10_000
     """A further one is taken in for the one that has been silent longest: most ids write once and never again, and what
