@@ -15,6 +15,10 @@ def test_names_have_dots_or_underscores_and_values_may_be_text() -> None:
     assert configure({"num.partitions": "3"}) == configure({"num_partitions": 3})
     assert configure({"auto.create.topics.enable": "FALSE"}).auto_create_topics_enable is False
     assert configure({"auto_create_topics_enable": False}).auto_create_topics_enable is False
+    assert configure({"group.consumer.assignors": " range, uniform"}).limits().group_consumer_assignors == (
+        "range",
+        "uniform",
+    )
 
 
 def test_limits_reach_the_core() -> None:
@@ -32,6 +36,10 @@ def test_limits_reach_the_core() -> None:
         ({"num.partitions": True}, "num.partitions must be a whole number, not True"),
         ({"num.partitions": "0"}, "num.partitions must be between 1 and 10000, not 0"),
         ({"auto.create.topics.enable": "maybe"}, "auto.create.topics.enable must be true or false, not 'maybe'"),
+        (
+            {"group.consumer.assignors": "uniform,uniform"},
+            "group.consumer.assignors cannot be 'uniform,uniform': it is like uniform,range",
+        ),
         (
             {"group.min.session.timeout.ms": "9", "group.max.session.timeout.ms": "8"},
             "group.min.session.timeout.ms (9) must not be above group.max.session.timeout.ms (8)",

@@ -6,6 +6,7 @@ dots (`num_partitions` is `num.partitions`). Values come as text from `--set` an
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -134,6 +135,28 @@ class Configuration(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=_INT_MAX, description="Longest session time-out that a group's member may ask for.")
     ] = 1_800_000
     group_max_size: Annotated[int, Meta(ge=1, le=_INT_MAX, description="Most members of one group.")] = _INT_MAX
+    group_consumer_session_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=_INT_MAX,
+            description="How long a group of the consumer protocol (KIP-848) keeps a member that is not heard of.",
+        ),
+    ] = 45_000
+    group_consumer_heartbeat_interval_ms: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="How often members of such a group are told to send a heartbeat.")
+    ] = 5_000
+    group_consumer_max_size: Annotated[
+        int, Meta(ge=1, le=_INT_MAX, description="Most members of one group of the consumer protocol.")
+    ] = _INT_MAX
+    group_consumer_assignors: Annotated[
+        str,
+        Meta(
+            pattern=r"(uniform|range)(,(?!\1)(uniform|range))?",
+            description="Which assignors such a group may use: uniform, range, or both, separated by a comma. "
+            "The first is for groups whose members ask for none.",
+        ),
+    ] = "uniform,range"
     offset_metadata_max_bytes: Annotated[
         int, Meta(ge=0, le=_INT_MAX, description="Most bytes of metadata with a committed offset.")
     ] = 4096
@@ -156,19 +179,23 @@ class Configuration(Struct, frozen=True, kw_only=True):
             max_groups=self.max_groups,
             max_transactional_ids=self.max_transactional_ids,
             max_producers_per_partition=self.max_producers_per_partition,
+            group_consumer_session_timeout_ms=self.group_consumer_session_timeout_ms,
+            group_consumer_max_size=self.group_consumer_max_size,
+            group_consumer_assignors=tuple(self.group_consumer_assignors.split(",")),
         )
 
 
 class Option(Struct, frozen=True):
-    """One option. `lowest` and `highest` are inclusive and None for a boolean."""
+    """One option. `lowest` and `highest` are inclusive and None but for a number; a text matches `pattern`."""
 
     name: str
     field: str
     type: type
-    default: int | bool
+    default: int | bool | str
     lowest: int | None
     highest: int | None
     description: str
+    pattern: str = ""
 
 
 @cache
@@ -180,7 +207,14 @@ def options() -> dict[str, Option]:
         option_type, meta = get_args(hint)
         name = field.replace("_", ".")
         found[name] = Option(
-            name, field, option_type, getattr(defaults, field), meta.ge, meta.le, meta.description or ""
+            name,
+            field,
+            option_type,
+            getattr(defaults, field),
+            meta.ge,
+            meta.le,
+            meta.description or "",
+            meta.pattern or "",
         )
     return found
 
@@ -196,6 +230,7 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
         values[option.field] = _parse(option, value)
     configuration = Configuration(**values)
     _require_order(configuration, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
+    _require_order(configuration, "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms")
     _require_order(configuration, "message.max.bytes", "socket.request.max.bytes")
     return configuration
 
@@ -213,7 +248,12 @@ def _find(given: str) -> Option:
 _TRUTHS = {"true": True, "false": False}
 
 
-def _parse(option: Option, value: Any) -> int | bool:
+def _parse(option: Option, value: Any) -> int | bool | str:
+    if option.type is str:
+        text = "".join(str(value).split())
+        if not re.fullmatch(option.pattern, text):
+            raise ConfigurationError(f"{option.name} cannot be {value!r}: it is like {option.default}")
+        return text
     if option.type is bool:
         if isinstance(value, bool):
             return value

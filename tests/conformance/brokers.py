@@ -27,8 +27,11 @@ TRANSACTION_VERSION = os.environ.get("EXACTA_TEST_TRANSACTION_VERSION", "2")
 BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.
     "group.initial.rebalance.delay.ms=0",
+    # Members learn of a rebalance by their heartbeats.
+    "group.consumer.heartbeat.interval.ms=200",
 )
 KAFKA_SETTINGS = (
+    "group.consumer.min.heartbeat.interval.ms=200",
     # The broker that was killed is still registered: its successor waits until that has run out.
     "broker.session.timeout.ms=3000",
     "broker.heartbeat.interval.ms=500",
@@ -152,7 +155,9 @@ def plain_broker(folder: Path) -> Iterator[str]:
     else:
         import exacta
 
-        with exacta.Broker(transaction_version=int(TRANSACTION_VERSION)) as embedded:
+        with exacta.Broker(
+            transaction_version=int(TRANSACTION_VERSION), group_consumer_heartbeat_interval_ms=200
+        ) as embedded:
             yield embedded.bootstrap_servers
 
 

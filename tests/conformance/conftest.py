@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess, broker_process, plain_broker
-from .clients import CLIENTS, Client
+from .clients import CLIENTS, Client, GroupProtocol
 from .proxy import Proxy
 from .scenario import Scenario
 
@@ -52,6 +52,18 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def scenario(client: Client, bootstrap: str) -> Scenario:
     """A scenario on the broker that nobody kills."""
     return Scenario(client, bootstrap, _unique_name())
+
+
+@pytest.fixture
+def consumer_scenario(client: Client, bootstrap: str) -> Scenario:
+    """The same, with groups of the consumer protocol (KIP-848)."""
+    return Scenario(client, bootstrap, _unique_name(), GroupProtocol.CONSUMER)
+
+
+@pytest.fixture
+def crash_consumer_scenario(client: Client, broker: BrokerProcess) -> Scenario:
+    """A scenario with groups of the consumer protocol on the broker that may be killed."""
+    return Scenario(client, broker.bootstrap, _unique_name(), GroupProtocol.CONSUMER)
 
 
 def _process_scope(fixture_name: str, config: pytest.Config) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 
-from .clients import Client, Consumer, Isolation, Producer, Record, TopicPartition
+from .clients import Client, Consumer, GroupProtocol, Isolation, Producer, Record, TopicPartition
 from .clients.interface import CALL_TIMEOUT_S
 from .topics import Topics
 
@@ -20,9 +20,12 @@ POLL_S = 0.1
 class Scenario:
     """One client library against one broker; all names made here are new."""
 
-    def __init__(self, client: Client, bootstrap: str, name: str) -> None:
-        """Bind a client to a broker; `name` makes the names unique."""
+    def __init__(
+        self, client: Client, bootstrap: str, name: str, protocol: GroupProtocol = GroupProtocol.CLASSIC
+    ) -> None:
+        """Bind a client to a broker; `name` makes the names unique, `protocol` is that of its groups."""
         self.client = client
+        self.protocol = protocol
         self.bootstrap = bootstrap
         self.topics = Topics(bootstrap)
         self._name = name
@@ -50,9 +53,20 @@ class Scenario:
         producer.init_transactions()
         return producer
 
-    def consumer(self, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED) -> Consumer:
-        """Make a consumer."""
-        return self.client.consumer(self.bootstrap, group_id=group_id, isolation=isolation)
+    def consumer(
+        self,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+    ) -> Consumer:
+        """Make a consumer; with an instance id it is a static member."""
+        return self.client.consumer(
+            self.bootstrap,
+            group_id=group_id,
+            isolation=isolation,
+            instance_id=instance_id,
+            protocol=self.protocol if group_id is not None else GroupProtocol.CLASSIC,
+        )
 
     def last_stable_offset(self, partition: TopicPartition) -> int:
         """Ask the broker."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from .clients import Client, GroupProtocol
 from .scenario import POLL_S, Scenario, send_all, wait_until
+from .test_groups import Member, drive
 
 if not os.environ.get("EXACTA_TEST_JAVA"):
     pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
@@ -116,3 +118,43 @@ def test_consumer_groups_topics_and_the_cluster(scenario: Scenario, admin: Admin
     assert admin.outcome(admin.ask("describeTopics", [partition.topic]).allTopicNames()) == (
         "UnknownTopicOrPartitionException"
     )
+
+
+@pytest.mark.parametrize("protocol", GroupProtocol)
+def test_members_are_described_and_removed(
+    scenario: Scenario, client: Client, bootstrap: str, admin: Admin, protocol: GroupProtocol
+) -> None:
+    topic, group_id = scenario.topic(partitions=2), scenario.new_name("group")
+    grouped = Scenario(client, bootstrap, scenario.new_name("grouped"), protocol)
+    members = [Member(grouped.consumer(group_id, instance_id=name), topic) for name in ("one", "two")]
+    drive(members, lambda: all(len(each.consumer.assignment()) == 1 for each in members), "a partition for each")
+
+    def described() -> Any:
+        return admin.ask("describeConsumerGroups", [group_id]).all().get().get(group_id)
+
+    def is_described() -> bool:
+        for member in members:
+            member.step()
+        return str(described().groupState()) == "Stable"
+
+    wait_until(is_described, "the group to be stable")
+    group = described()
+    assert str(group.type()).lower() == protocol.value
+    shares = {
+        str(each.groupInstanceId().get()): [str(partition) for partition in each.assignment().topicPartitions()]
+        for each in group.members()
+    }
+    assert set(shares) == {"one", "two"}
+    assert sorted(partition for share in shares.values() for partition in share) == [f"{topic}-0", f"{topic}-1"]
+
+    for member in members:
+        member.consumer.close()  # a static member's place is kept
+    assert admin.remove_members(group_id, "one") == "done"
+    assert [str(each.groupInstanceId().get()) for each in described().members()] == ["two"]
+    assert admin.remove_members(group_id, "nobody") == "UnknownMemberIdException"
+    assert admin.remove_members(group_id) == "done"
+    assert str(described().groupState()) == "Empty"
+    listed = {str(each.groupId()): each for each in admin.ask("listGroups").all().get()}
+    assert str(listed[group_id].type().get()).lower() == protocol.value
+    admin.ask("deleteConsumerGroups", [group_id]).all().get()
+    assert admin.outcome(admin.ask("describeConsumerGroups", [group_id]).all()) == "GroupIdNotFoundException"

@@ -109,7 +109,7 @@ class World:
     # --- shorthand ----------------------------------------------------------------------------------------------------
 
     def topic(self, name: str = "t", partition_count: int = 2) -> None:
-        self.send(CreateTopic(topic=name, topic_id=b"0" * 16, partition_count=partition_count))
+        self.send(CreateTopic(topic=name, topic_id=name.encode().ljust(16, b"0")[:16], partition_count=partition_count))
 
     def producer(
         self,

@@ -17,6 +17,7 @@ from exacta.protocol.messages import (
     k66_list_transactions,
 )
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.schema import NO_UUID
 from tests.kafka.wire import Wire
 
 
@@ -63,7 +64,9 @@ class Producer:
         code: int = self.wire.ask(request, version).error_code
         return code
 
-    def commit_offset(self, offset: int, version: int = 3, partition: int = 0, **more: Any) -> int:
+    def commit_offset(
+        self, offset: int, version: int = 3, partition: int = 0, topic_id: bytes = NO_UUID, **more: Any
+    ) -> int:
         committed = k28_txn_offset_commit.TxnOffsetCommitRequestPartition(
             partition_index=partition, committed_offset=offset, committed_metadata="m"
         )
@@ -72,7 +75,9 @@ class Producer:
             group_id="g",
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
-            topics=[k28_txn_offset_commit.TxnOffsetCommitRequestTopic(name="t", partitions=[committed])],
+            topics=[
+                k28_txn_offset_commit.TxnOffsetCommitRequestTopic(name="t", topic_id=topic_id, partitions=[committed])
+            ],
             **more,
         )
         code: int = self.wire.ask(request, version).topics[0].partitions[0].error_code

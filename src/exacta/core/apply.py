@@ -8,8 +8,10 @@ from typing import Any
 from exacta.core.commands import OffsetToCommit
 from exacta.core.events import (
     BatchAppended,
+    ConsumerGroupChanged,
     Event,
     GroupDeleted,
+    GroupEpochsReserved,
     LogStartMoved,
     MemberSeen,
     MembershipChanged,
@@ -298,6 +300,7 @@ def _transactional_offsets_committed(state: State, event: TransactionalOffsetsCo
 def _group_deleted(state: State, event: GroupDeleted) -> None:
     state.groups.pop(event.group_id, None)
     state.volatile.memberships.pop(event.group_id, None)
+    _forget_consumer_group(state, event.group_id)
 
 
 def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
@@ -313,6 +316,26 @@ def _membership_changed(state: State, event: MembershipChanged) -> None:
     for member_id in before.members.keys() - event.membership.members.keys():
         state.volatile.member_deadlines_ms.pop((event.group_id, member_id), None)
     state.volatile.memberships[event.group_id] = event.membership
+    _forget_consumer_group(state, event.group_id)
+
+
+def _group_epochs_reserved(state: State, event: GroupEpochsReserved) -> None:
+    state.reserved_group_epoch = event.end_epoch
+
+
+def _consumer_group_changed(state: State, event: ConsumerGroupChanged) -> None:
+    before = state.volatile.consumer_groups.get(event.group_id)
+    for member_id in (before.members.keys() if before is not None else set()) - event.group.members.keys():
+        state.volatile.member_deadlines_ms.pop((event.group_id, member_id), None)
+    state.volatile.consumer_groups[event.group_id] = event.group
+    state.volatile.memberships.pop(event.group_id, None)
+
+
+def _forget_consumer_group(state: State, group_id: str) -> None:
+    """A group of the same name goes on counting where this one ended."""
+    group = state.volatile.consumer_groups.pop(group_id, None)
+    if group is not None:
+        state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, group.epoch)
 
 
 def _member_seen(state: State, event: MemberSeen) -> None:
@@ -342,6 +365,8 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
     MembershipChanged: _membership_changed,
+    GroupEpochsReserved: _group_epochs_reserved,
+    ConsumerGroupChanged: _consumer_group_changed,
     MemberSeen: _member_seen,
     NothingAborted: _nothing_aborted,
 }

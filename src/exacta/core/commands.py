@@ -201,13 +201,18 @@ class OffsetToCommit(Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class CommitOffsets(Command, frozen=True, kw_only=True):
-    """Commit offsets outside any transaction. A caller outside the group's membership gives generation -1."""
+    """Commit offsets outside any transaction. A caller outside the group's membership gives generation -1.
+
+    `generation` is a member epoch where the group is one of the consumer protocol, which older versions of OffsetCommit
+    do not know.
+    """
 
     group_id: str
     offsets: tuple[OffsetToCommit, ...]
     member_id: str = ""
     generation: int = NO_GENERATION
     instance_id: str | None = None
+    knows_member_epochs: bool = True
 
 
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
@@ -299,6 +304,47 @@ class LeaveGroup(Command, frozen=True, kw_only=True):
 
     group_id: str
     members: tuple[MemberToRemove, ...]
+
+
+class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
+    """Join a group of the consumer protocol, go on in it, or leave (KIP-848); the epoch says which.
+
+    None, and a time-out of -1, say nothing: it is as it was. `topics` are names, `pattern` is in RE2's syntax; `owned`
+    are topic ids and partitions.
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    client_id: str
+    client_host: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: frozenset[str] | None = None
+    pattern: str | None = None
+    assignor: str | None = None
+    owned: frozenset[tuple[bytes, int]] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the client says everything, as it does after an error: it then wants to be told everything too."""
+        subscribes = self.topics is not None or self.pattern is not None
+        return self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None
+
+
+class ExpireConsumer(Command, frozen=True, kw_only=True):
+    """Timer: remove a member of the consumer protocol that has not been heard of in the session time-out."""
+
+    group_id: str
+    member_id: str
+
+
+class ExpireRevocation(Command, frozen=True, kw_only=True):
+    """Timer: remove a member of the consumer protocol that has not given up in time what it must."""
+
+    group_id: str
+    member_id: str
 
 
 class ExpireMember(Command, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from exacta.core.commands import (
     Command,
     CommitOffsets,
     CommitTransactionalOffsets,
+    ConsumerHeartbeat,
     CreatePartitions,
     CreateTopic,
     DeleteGroup,
@@ -32,9 +33,11 @@ from exacta.core.commands import (
     DeleteTopic,
     EndTransaction,
     EndTransactions,
+    ExpireConsumer,
     ExpireMember,
     ExpireProducers,
     ExpireRebalance,
+    ExpireRevocation,
     ExpireTransaction,
     ExpireTransactionalIds,
     Heartbeat,
@@ -44,6 +47,8 @@ from exacta.core.commands import (
     SetTopicConfigs,
     SyncGroup,
 )
+from exacta.core.consumer_group import heartbeat as consumer_heartbeat
+from exacta.core.consumer_group import leaving as consumer_leaving
 from exacta.core.outcome import Outcome
 from exacta.core.state import State
 
@@ -79,4 +84,7 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     LeaveGroup: leaving.leave,
     ExpireMember: leaving.expire_member,
     ExpireRebalance: leaving.expire_rebalance,
+    ConsumerHeartbeat: consumer_heartbeat.heartbeat,
+    ExpireConsumer: consumer_leaving.expire_member,
+    ExpireRevocation: consumer_leaving.expire_revocation,
 }

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
+from exacta.core.consumer_membership import ConsumerGroup
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.membership import Membership
 
@@ -200,6 +201,20 @@ class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True, tag=22):
     log_start_offset: Offset
 
 
+class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True, tag=24):
+    """Groups of the consumer protocol may have epochs below this one; after a restart they begin with it (KIP-848)."""
+
+    end_epoch: int
+
+
+class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True, tag=30):
+    """Volatile: the group of the consumer protocol is this now."""
+
+    durable: ClassVar[bool] = False
+    group_id: str
+    group: ConsumerGroup
+
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -217,6 +232,7 @@ DurableEvent = (
     | TopicConfigsSet
     | PartitionsAdded
     | LogStartMoved
+    | GroupEpochsReserved
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -4,6 +4,8 @@ As in Apache Kafka, offsets that wait in it for an open transaction go as well, 
 none of them back. The transaction itself goes on, and may commit further offsets to the group, which begins anew.
 """
 
+from collections.abc import Callable
+
 from exacta.core.commands import DeleteGroup, DeleteOffsets
 from exacta.core.events import GroupDeleted, OffsetsDeleted
 from exacta.core.membership import CONSUMERS, NOBODY, Membership, Phase
@@ -17,7 +19,8 @@ from exacta.core.state import State
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
     """Delete a group that has no members."""
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
-    if membership.phase is not Phase.EMPTY:
+    consumers = state.volatile.consumer_groups.get(command.group_id)
+    if membership.phase is not Phase.EMPTY or (consumers is not None and consumers.members):
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)
     if not state.has_group(command.group_id):
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
@@ -31,7 +34,8 @@ def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
     if membership.members and membership.protocol_type != CONSUMERS:
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)
-    rejections = tuple(_check_offset(state, membership, *partition) for partition in command.partitions)
+    is_read = _is_read(state, membership, command.group_id)
+    rejections = tuple(_check_offset(state, is_read, *partition) for partition in command.partitions)
     group = state.groups.get(command.group_id)
     known = {} if group is None else group.offsets
     deleted = {
@@ -43,12 +47,19 @@ def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome
     return Outcome(events=events, reply=OffsetsDeletedReply(rejections=rejections))
 
 
-def _check_offset(state: State, membership: Membership, topic: str, index: int) -> Rejection | None:
-    if state.partition(topic, index) is None:
-        return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+def _is_read(state: State, membership: Membership, group_id: str) -> Callable[[str], bool]:
+    """Return what says whether a member reads a topic, or may."""
+    consumers = state.volatile.consumer_groups.get(group_id)
+    if consumers is not None:
+        read = {name for member in consumers.members.values() for name in consumers.subscribed(member)}
+        return read.__contains__
     subscriptions = [member.subscription for member in membership.members.values()]
     # While they join again, nobody knows who will read what.
     unsettled = membership.phase is Phase.PREPARING_REBALANCE
-    if any(unsettled or topics is None or topic in topics for topics in subscriptions):
-        return Rejection.GROUP_SUBSCRIBED_TO_TOPIC
-    return None
+    return lambda topic: any(unsettled or topics is None or topic in topics for topics in subscriptions)
+
+
+def _check_offset(state: State, is_read: Callable[[str], bool], topic: str, index: int) -> Rejection | None:
+    if state.partition(topic, index) is None:
+        return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    return Rejection.GROUP_SUBSCRIBED_TO_TOPIC if is_read(topic) else None

@@ -13,7 +13,7 @@ from exacta.core.transaction import authorize, joined
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
     """Commit offsets outside a transaction; a member's commit is also a sign of life."""
-    rejection = _check_group(command.group_id) or check_committer(state, command, transactional=False)
+    rejection = _check_group(command.group_id) or check_committer(state, command)
     if rejection is not None:
         return _refused(state, command.offsets, rejection)
     taken, reply = _check_offsets(state, command.offsets)
@@ -33,7 +33,7 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
     if isinstance(before, Rejection):
         return _refused(state, command.offsets, before)
-    rejection = check_committer(state, command, transactional=True)
+    rejection = check_committer(state, command)
     if rejection is not None:
         return _refused(state, command.offsets, rejection)
     taken, reply = _check_offsets(state, command.offsets)

@@ -36,10 +36,17 @@ class Rejection(Enum):
     # bounds
     LIMIT_REACHED = auto()
     """As many of these as there may be: see `Limits`."""
-    # groups (classic protocol) and offsets
+    # groups and offsets
     UNKNOWN_MEMBER_ID = auto()
     FENCED_INSTANCE_ID = auto()
     ILLEGAL_GENERATION = auto()
+    FENCED_MEMBER_EPOCH = auto()
+    STALE_MEMBER_EPOCH = auto()
+    MEMBER_EPOCH_NEEDED = auto()
+    """The group's members have epochs (KIP-848), which this request version cannot name."""
+    UNRELEASED_INSTANCE_ID = auto()
+    UNSUPPORTED_ASSIGNOR = auto()
+    INVALID_REGULAR_EXPRESSION = auto()
     REBALANCE_IN_PROGRESS = auto()
     INCONSISTENT_GROUP_PROTOCOL = auto()
     INVALID_SESSION_TIMEOUT = auto()

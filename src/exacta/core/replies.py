@@ -113,6 +113,14 @@ class MembersLeft(Reply, frozen=True, kw_only=True):
     rejections: tuple[Rejection | None, ...]
 
 
+class ConsumerHeartbeatDone(Reply, frozen=True, kw_only=True):
+    """The member's epoch, and what it shall own: topic ids and partitions; None where it knows."""
+
+    member_id: str
+    member_epoch: int
+    assignment: frozenset[tuple[bytes, int]] | None = None
+
+
 class Synced(Reply, frozen=True, kw_only=True):
     """The member's assignment in this generation."""
 

@@ -19,6 +19,7 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     next_partition_id: PartitionId
     next_commit_order: int
     incidents: dict[str, list[Incident]] = {}
+    reserved_group_epoch: int = 0
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -37,6 +38,7 @@ def snapshot(state: State) -> bytes:
             next_partition_id=state.next_partition_id,
             next_commit_order=state.next_commit_order,
             incidents=state.incidents,
+            reserved_group_epoch=state.reserved_group_epoch,
         )
     )
 
@@ -56,6 +58,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         next_partition_id=held.next_partition_id,
         next_commit_order=held.next_commit_order,
         incidents=held.incidents,
+        reserved_group_epoch=held.reserved_group_epoch,
     )
     for topic in held.topics:
         state.volatile.topic_names[topic.topic_id] = topic.topic
@@ -65,5 +68,10 @@ def restore(blob: bytes | None, limits: Limits) -> State:
 
 
 def after_recovery(state: State) -> None:
-    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`)."""
+    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`).
+
+    And let no group have an epoch again that one may have had before.
+    """
+    state.volatile.has_recovered = bool(state.topics)
+    state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, state.reserved_group_epoch)
     state.volatile.may_have_forgotten = set(state.transactionals)

@@ -10,6 +10,7 @@ from enum import Enum
 
 from msgspec import Struct, field
 
+from exacta.core.consumer_membership import ConsumerGroup
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -21,6 +22,7 @@ from exacta.core.ids import (
 )
 from exacta.core.incidents import Incident
 from exacta.core.membership import Membership
+from exacta.core.rejections import Rejection
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -54,6 +56,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
     group_initial_rebalance_delay_ms: int = 0
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_max_size: int = 2**31 - 1
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """By preference: the first is for groups whose members ask for none."""
     max_partitions_per_topic: int = 10_000
     max_partitions: int = 100_000
     """Of all topics. Each costs memory and time at every start, whoever asked for it."""
@@ -249,6 +255,12 @@ class Volatile(Struct):
     topic_names: dict[bytes, str] = field(default_factory=dict)
     """By topic id: which topic it names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
+    consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """A group id is here, or in `memberships`, or in neither."""
+    has_recovered: bool = False
+    """There is a past of which the members are forgotten."""
+    first_group_epoch: int = 1
+    """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
     may_have_forgotten: set[str] = field(default_factory=set)
@@ -269,15 +281,28 @@ class State(Struct):
     next_partition_id: PartitionId = PartitionId(0)
     next_commit_order: int = 0
     incidents: dict[str, list[Incident]] = field(default_factory=dict)
+    reserved_group_epoch: int = 0
+    """All epochs that groups of the consumer protocol have had are below (decision 0012)."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:
         """Whether there is a group of this name: it has offsets, or has had members since the last start."""
-        return group_id in self.groups or group_id in self.volatile.memberships
+        volatile = self.volatile
+        return group_id in self.groups or group_id in volatile.memberships or group_id in volatile.consumer_groups
+
+    @property
+    def unknown_group(self) -> Rejection:
+        """Return what a member of a group is told that we do not know.
+
+        After a restart it may have been one (membership is volatile): then it must join again, as clients do that are
+        no members any more, while most give up where there is no group.
+        """
+        return Rejection.UNKNOWN_MEMBER_ID if self.volatile.has_recovered else Rejection.GROUP_ID_NOT_FOUND
 
     def has_room_for_group(self, group_id: str) -> bool:
         """Whether this group is there already or may begin."""
-        most = max(len(self.groups), len(self.volatile.memberships))
+        members_of = len(self.volatile.memberships) + len(self.volatile.consumer_groups)
+        most = max(len(self.groups), members_of)
         return most < self.limits.max_groups or self.has_group(group_id)
 
     def partition(self, topic: str, index: int) -> Partition | None:

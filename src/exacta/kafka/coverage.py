@@ -12,8 +12,6 @@ from exacta.protocol.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
     "To come: clients and tools ask for it of one node": {
-        68: "ConsumerGroupHeartbeat",
-        69: "ConsumerGroupDescribe",
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
     },

@@ -34,6 +34,12 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.UNKNOWN_MEMBER_ID: ErrorCode.UNKNOWN_MEMBER_ID,
     Rejection.FENCED_INSTANCE_ID: ErrorCode.FENCED_INSTANCE_ID,
     Rejection.ILLEGAL_GENERATION: ErrorCode.ILLEGAL_GENERATION,
+    Rejection.FENCED_MEMBER_EPOCH: ErrorCode.FENCED_MEMBER_EPOCH,
+    Rejection.STALE_MEMBER_EPOCH: ErrorCode.STALE_MEMBER_EPOCH,
+    Rejection.MEMBER_EPOCH_NEEDED: ErrorCode.UNSUPPORTED_VERSION,
+    Rejection.UNRELEASED_INSTANCE_ID: ErrorCode.UNRELEASED_INSTANCE_ID,
+    Rejection.UNSUPPORTED_ASSIGNOR: ErrorCode.UNSUPPORTED_ASSIGNOR,
+    Rejection.INVALID_REGULAR_EXPRESSION: ErrorCode.INVALID_REGULAR_EXPRESSION,
     Rejection.REBALANCE_IN_PROGRESS: ErrorCode.REBALANCE_IN_PROGRESS,
     Rejection.INCONSISTENT_GROUP_PROTOCOL: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     Rejection.INVALID_SESSION_TIMEOUT: ErrorCode.INVALID_SESSION_TIMEOUT,
@@ -69,6 +75,7 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # KIP-848: older versions of these know only generations.
     (ApiKey.OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (9, ErrorCode.ILLEGAL_GENERATION),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (6, ErrorCode.ILLEGAL_GENERATION),
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.STALE_MEMBER_EPOCH): (6, ErrorCode.ILLEGAL_GENERATION),
 }
 """API and rejection -> versions below this one are told this code instead."""
 

@@ -103,6 +103,8 @@ _NAMES = {
     61: "DescribeProducers",
     65: "DescribeTransactions",
     66: "ListTransactions",
+    68: "ConsumerGroupHeartbeat",
+    69: "ConsumerGroupDescribe",
     74: "ListConfigResources",
     75: "DescribeTopicPartitions",
     17784: "EndTransactions",

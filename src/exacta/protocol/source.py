@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
-from exacta.protocol.schema import Array, Fixed, Layout, String, Structure, Wire, layout
+from exacta.protocol.schema import Array, Fixed, Layout, Nested, String, Structure, Wire, layout
 
 SHORT_ARRAY: Final = 16
 """Arrays of scalars up to this length are read and written by precompiled structs."""
@@ -82,6 +82,8 @@ def _least_size(of: Layout, flexible: bool) -> int:
     for field in of.fields:
         if isinstance(field.wire, Array):
             size += 1 if flexible else 4
+        elif isinstance(field.wire, Nested):
+            size += 1 if flexible or field.nullable else 0
         else:
             size += element_size(type(field.wire), flexible)
     return size

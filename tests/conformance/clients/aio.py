@@ -22,6 +22,7 @@ from .interface import (
     ClientError,
     Consumer,
     FencedError,
+    GroupProtocol,
     Isolation,
     Opened,
     Producer,
@@ -240,6 +241,7 @@ class AiokafkaClient(Opened):
     sends_group_metadata = False
     registers_by_writing = False
     waits_for_stable_offsets = False
+    speaks_consumer_protocol = False
 
     def __init__(self) -> None:
         """Start the event loop."""
@@ -271,7 +273,13 @@ class AiokafkaClient(Opened):
         return self.keep(producer)
 
     def consumer(
-        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+        self,
+        bootstrap: str,
+        *,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> Consumer:
         """Make a consumer."""
         consumer = _Consumer(
@@ -285,6 +293,7 @@ class AiokafkaClient(Opened):
                 "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
                 "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
                 "retry_backoff_ms": RETRY_BACKOFF_MS,
+                "group_instance_id": instance_id,
             },
             group_id,
         )

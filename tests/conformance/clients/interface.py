@@ -50,6 +50,14 @@ class Isolation(StrEnum):
     UNCOMMITTED = "read_uncommitted"
 
 
+class GroupProtocol(StrEnum):
+    """How members of a group agree on who reads what."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    """KIP-848."""
+
+
 class TopicPartition(NamedTuple):
     """Name a partition."""
 
@@ -119,7 +127,7 @@ class Consumer(Protocol):
     """Consume, alone or as a member of a group; nothing is committed unless told."""
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Join the group for these topics."""
+        """Join the group for these topics; in the consumer protocol, one that begins with ^ is a pattern."""
         ...
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -203,15 +211,26 @@ class Client(Protocol):
     """Whether it leaves it to its writes to register partitions and groups (version 2 of transactions, KIP-890)."""
     waits_for_stable_offsets: ClassVar[bool]
     """Whether a read_committed consumer asks for stable offsets only (OffsetFetch with require_stable)."""
+    speaks_consumer_protocol: ClassVar[bool]
+    """Whether its members can speak the consumer protocol (KIP-848)."""
 
     def producer(self, bootstrap: str, **options: Any) -> Producer:
         """Make a producer: `transactional_id`, `transaction_timeout_ms`, `batch_bytes`, `compression`, `idempotent`."""
         ...
 
     def consumer(
-        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+        self,
+        bootstrap: str,
+        *,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> Consumer:
-        """Make a consumer that begins at the start of a partition where its group has no offset."""
+        """Make a consumer that begins at the start of a partition where its group has no offset.
+
+        With an instance id it is a static member (KIP-345).
+        """
         ...
 
     def close(self) -> None:

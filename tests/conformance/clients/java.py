@@ -28,6 +28,7 @@ from .interface import (
     ClientError,
     Consumer,
     FencedError,
+    GroupProtocol,
     Isolation,
     Opened,
     Producer,
@@ -180,8 +181,13 @@ class _Consumer:
         self._open = True
 
     def subscribe(self, topics: Collection[str]) -> None:
+        [first, *more] = topics
+        if first.startswith("^") and not more:  # as librdkafka tells a pattern
+            subscription = _java().clients.consumer.SubscriptionPattern(first)
+        else:
+            subscription = jpype.JClass("java.util.ArrayList")([first, *more])
         with _translating():
-            self._consumer.subscribe(jpype.JClass("java.util.ArrayList")(list(topics)))
+            self._consumer.subscribe(subscription)
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         with _translating():
@@ -248,6 +254,16 @@ class Admin:
         spec = jpype.JClass("org.apache.kafka.clients.admin.AbortTransactionSpec")
         return spec(_partition(partition), producer_id, producer_epoch, 0)
 
+    def remove_members(self, group_id: str, *instance_ids: str) -> str:
+        """Remove static members from a group, or all members where none is named; tell what came of it."""
+        package = _java().clients.admin
+        if instance_ids:
+            named = {package.MemberToRemove(instance_id) for instance_id in instance_ids}
+            options = package.RemoveMembersFromConsumerGroupOptions(self._converted(named))
+        else:
+            options = package.RemoveMembersFromConsumerGroupOptions()
+        return self.outcome(self._admin.removeMembersFromConsumerGroup(group_id, options).all())
+
     def close(self) -> None:
         """Hang up."""
         self._admin.close(_duration(2))
@@ -271,6 +287,7 @@ class JavaClient(Opened):
     sends_group_metadata = True
     registers_by_writing = TRANSACTION_VERSION == "2"
     waits_for_stable_offsets = True
+    speaks_consumer_protocol = True
 
     def producer(
         self,
@@ -299,7 +316,13 @@ class JavaClient(Opened):
         return self.keep(_Producer(configuration))
 
     def consumer(
-        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+        self,
+        bootstrap: str,
+        *,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> Consumer:
         """Make a consumer."""
         configuration: dict[str, object] = {
@@ -307,14 +330,19 @@ class JavaClient(Opened):
             "isolation.level": isolation.value,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": SESSION_TIMEOUT_MS,
-            "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+            "allow.auto.create.topics": False,
             "fetch.max.wait.ms": FETCH_MAX_WAIT_MS,
             "key.deserializer": _DESERIALIZER,
             "value.deserializer": _DESERIALIZER,
         }
         if group_id is not None:
             configuration["group.id"] = group_id
+            configuration["group.protocol"] = protocol.value
+            if protocol is GroupProtocol.CLASSIC:  # in the other, the broker says these
+                configuration["session.timeout.ms"] = SESSION_TIMEOUT_MS
+                configuration["heartbeat.interval.ms"] = HEARTBEAT_INTERVAL_MS
+        if instance_id is not None:
+            configuration["group.instance.id"] = instance_id
         return self.keep(_Consumer(configuration))
 
 

@@ -22,6 +22,7 @@ from .interface import (
     ClientError,
     Consumer,
     FencedError,
+    GroupProtocol,
     Isolation,
     Opened,
     Producer,
@@ -161,6 +162,7 @@ class KafkaPythonClient(Opened):
     sends_group_metadata = True
     registers_by_writing = False
     waits_for_stable_offsets = True
+    speaks_consumer_protocol = False
 
     def producer(
         self,
@@ -188,7 +190,13 @@ class KafkaPythonClient(Opened):
         return self.keep(producer)
 
     def consumer(
-        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+        self,
+        bootstrap: str,
+        *,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> Consumer:
         """Make a consumer."""
         consumer = _Consumer(
@@ -202,6 +210,7 @@ class KafkaPythonClient(Opened):
                 "session_timeout_ms": SESSION_TIMEOUT_MS,
                 "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
                 "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
+                "group_instance_id": instance_id,
             }
         )
         return self.keep(consumer)

@@ -18,6 +18,7 @@ from .interface import (
     ClientError,
     Consumer,
     FencedError,
+    GroupProtocol,
     Isolation,
     Opened,
     Producer,
@@ -217,6 +218,7 @@ class LibrdkafkaClient(Opened):
     sends_group_metadata = True
     registers_by_writing = False
     waits_for_stable_offsets = True
+    speaks_consumer_protocol = True
 
     def producer(
         self,
@@ -246,25 +248,32 @@ class LibrdkafkaClient(Opened):
         return self.keep(producer)
 
     def consumer(
-        self, bootstrap: str, *, group_id: str | None = None, isolation: Isolation = Isolation.COMMITTED
+        self,
+        bootstrap: str,
+        *,
+        group_id: str | None = None,
+        isolation: Isolation = Isolation.COMMITTED,
+        instance_id: str | None = None,
+        protocol: GroupProtocol = GroupProtocol.CLASSIC,
     ) -> Consumer:
         """Make a consumer; without a group it still needs a name, which it never uses."""
-        consumer = _Consumer(
-            {
-                **_COMMON,
-                "bootstrap.servers": bootstrap,
-                "group.id": group_id or "never-joined",
-                "isolation.level": isolation.value,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "session.timeout.ms": SESSION_TIMEOUT_MS,
-                "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
-                "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
-                "fetch.error.backoff.ms": RETRY_BACKOFF_MS,
-            }
-        )
-        return self.keep(consumer)
+        configuration: dict[str, object] = {
+            **_COMMON,
+            "bootstrap.servers": bootstrap,
+            "group.id": group_id or "never-joined",
+            "group.protocol": protocol.value,
+            "isolation.level": isolation.value,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
+            "fetch.error.backoff.ms": RETRY_BACKOFF_MS,
+        }
+        if protocol is GroupProtocol.CLASSIC:  # in the other, the broker says these
+            configuration |= {"session.timeout.ms": SESSION_TIMEOUT_MS, "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS}
+        if instance_id is not None:
+            configuration["group.instance.id"] = instance_id
+        return self.keep(_Consumer(configuration))
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> list[confluent_kafka.TopicPartition]:

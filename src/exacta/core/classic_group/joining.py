@@ -20,6 +20,9 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     step = Step(state, command.group_id, now_ms)
     if (rejection := _check_request(step, command)) is not None:
         return Outcome(reply=rejection)
+    consumers = state.volatile.consumer_groups.get(command.group_id)
+    if consumers is not None and consumers.members:
+        return Outcome(reply=Rejection.INCONSISTENT_GROUP_PROTOCOL)  # a group speaks one protocol at a time
     if command.member_id and not state.has_group(command.group_id):
         return Outcome(reply=Rejection.UNKNOWN_MEMBER_ID)
     if not state.has_room_for_group(command.group_id):

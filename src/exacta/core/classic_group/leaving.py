@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from exacta.core.classic_group.step import Step, check_member
 from exacta.core.commands import ExpireMember, ExpireRebalance, LeaveGroup, MemberToRemove
+from exacta.core.consumer_group.leaving import remove_members
 from exacta.core.membership import Phase
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -15,6 +16,8 @@ def leave(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
     """Let members go now, each for itself; the others rebalance, once."""
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
+    if command.group_id in state.volatile.consumer_groups:
+        return remove_members(state, command, now_ms)
     step = Step(state, command.group_id, now_ms)
     rejections = tuple(_let_go(step, member) for member in command.members)
     reply = MembersLeft(rejections=rejections)

@@ -16,6 +16,7 @@ from exacta.protocol.messages.k08_offset_commit import (
 KEY = ApiKey.OFFSET_COMMIT
 MIN_VERSION = 2
 MAX_VERSION = 10
+MEMBER_EPOCHS_SINCE = 9
 TOPIC_IDS_SINCE = 10
 
 _API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition, TOPIC_IDS_SINCE)
@@ -32,6 +33,7 @@ def handle(broker: BrokerContext, request: OffsetCommitRequest, context: Request
             group_id=request.group_id,
             member_id=request.member_id,
             instance_id=request.group_instance_id,
+            knows_member_epochs=context.version >= MEMBER_EPOCHS_SINCE,
             generation=request.generation_id_or_member_epoch,
             offsets=offsets,
         ),

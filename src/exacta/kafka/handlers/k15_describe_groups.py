@@ -35,11 +35,12 @@ def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: Reque
 
 def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
     membership = state.volatile.memberships.get(group_id, NOBODY)
-    if membership is NOBODY and group_id not in state.groups:
+    if group_id in state.volatile.consumer_groups or not state.has_group(group_id):
         unknown = DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
         if version >= NOT_FOUND_SINCE:
             unknown.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            unknown.error_message = f"Group {group_id} not found."
+            known = group_id in state.volatile.consumer_groups
+            unknown.error_message = f"Group {group_id} " + ("is not a classic group." if known else "not found.")
         return unknown
     return DescribedGroup(
         group_id=group_id,

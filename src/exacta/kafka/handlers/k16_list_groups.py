@@ -1,6 +1,6 @@
 """ListGroups: every group that has members or offsets."""
 
-from exacta.core.membership import NOBODY
+from exacta.core.membership import CONSUMERS, NOBODY
 from exacta.core.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -11,7 +11,7 @@ from exacta.protocol.messages.k16_list_groups import ListedGroup, ListGroupsRequ
 KEY = ApiKey.LIST_GROUPS
 MIN_VERSION = 0
 MAX_VERSION = 5
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
 PLAIN_ERROR = ListGroupsResponse
 
 
@@ -22,20 +22,28 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
 
     def view(state: State, now_ms: int) -> ListGroupsResponse:
         listed = []
-        for group_id in sorted(state.groups.keys() | state.volatile.memberships.keys()):
-            if types and CLASSIC not in types:
+        volatile = state.volatile
+        for group_id in sorted(state.groups.keys() | volatile.memberships.keys() | volatile.consumer_groups.keys()):
+            group = _listed(state, group_id)
+            if types and group.group_type not in types:
                 continue
-            membership = state.volatile.memberships.get(group_id, NOBODY)
-            if states and membership.phase.value.casefold() not in states:
+            if states and group.group_state.casefold() not in states:
                 continue
-            listed.append(
-                ListedGroup(
-                    group_id=group_id,
-                    protocol_type=membership.protocol_type,
-                    group_state=membership.phase.value,
-                    group_type=CLASSIC,
-                )
-            )
+            listed.append(group)
         return ListGroupsResponse(groups=listed)
 
     broker.read(context, view, reply)
+
+
+def _listed(state: State, group_id: str) -> ListedGroup:
+    consumers = state.volatile.consumer_groups.get(group_id)
+    if consumers is not None:
+        phase = consumers.phase.value
+        return ListedGroup(group_id=group_id, protocol_type=CONSUMERS, group_state=phase, group_type=CONSUMER)
+    membership = state.volatile.memberships.get(group_id, NOBODY)
+    return ListedGroup(
+        group_id=group_id,
+        protocol_type=membership.protocol_type,
+        group_state=membership.phase.value,
+        group_type=CLASSIC,
+    )

@@ -24,6 +24,8 @@ MIN_VERSION = 0
 MAX_VERSION = 4
 
 TRANSACTION_VERSION = "transaction.version"
+GROUP_VERSION = "group.version"
+CONSUMER_PROTOCOL_LEVEL = 1  # of the feature group.version: KIP-848 is served
 LEVEL_0_SINCE = 4
 """Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
 
@@ -51,17 +53,19 @@ def _response(configuration: Configuration, code: ErrorCode) -> ApiVersionsRespo
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
     response = _response(broker.configuration, ErrorCode.NONE)
-    level = broker.configuration.transaction_version
+    lowest = 0 if context.version >= LEVEL_0_SINCE else 1
+    features = {
+        TRANSACTION_VERSION: (max(TransactionVersion), broker.configuration.transaction_version),
+        GROUP_VERSION: (CONSUMER_PROTOCOL_LEVEL, CONSUMER_PROTOCOL_LEVEL),
+    }
     response.supported_features = [
-        SupportedFeatureKey(
-            name=TRANSACTION_VERSION,
-            min_version=0 if context.version >= LEVEL_0_SINCE else 1,
-            max_version=max(TransactionVersion),
-        )
+        SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+        for name, (highest, _) in features.items()
     ]
     response.finalized_features_epoch = 0
     response.finalized_features = [
-        FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, (_, level) in features.items()
     ]
     reply(response)
 

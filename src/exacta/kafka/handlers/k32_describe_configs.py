@@ -91,6 +91,9 @@ def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[Descr
     return described
 
 
+_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
+
+
 def _broker_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
     described = []
     for option in options().values():
@@ -104,7 +107,7 @@ def _broker_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult
                 read_only=True,  # a running broker's options do not change
                 config_source=source,
                 synonyms=[DescribeConfigsSynonym(name=option.name, value=text, source=source)],
-                config_type=ConfigType.BOOLEAN if option.type is bool else ConfigType.INT,
+                config_type=_TYPES[option.type],
                 documentation=option.description,
             )
         )

@@ -1,0 +1,112 @@
+"""Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
+
+Membership is not durable: after a restart members join again. A change makes a new `ConsumerGroup`.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+TopicPartition = tuple[bytes, int]
+"""Topic id and index."""
+
+JOINING_EPOCH = 0
+"""What a member says that joins, or joins again."""
+LEAVING_EPOCH = -1
+LEFT_FOR_A_WHILE_EPOCH = -2
+"""Of a static member that will be back: it stays in the group, with its partitions, until its session ends."""
+
+
+class MemberPhase(Enum):
+    """How far a member is on its way to its target."""
+
+    STABLE = "Stable"
+    UNREVOKED = "UnrevokedPartitions"
+    """It has partitions that it must give up first."""
+    UNRELEASED = "UnreleasedPartitions"
+    """It waits for partitions that others have not given up."""
+
+
+class GroupPhase(Enum):
+    """Where a group stands, by Kafka's names."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class ConsumerMember(Struct, frozen=True, kw_only=True):
+    """One member. What it has been told to own is `assigned`, what it must give up `revoking`.
+
+    Both say of each partition in which epoch it was assigned (KIP-1251). `revoke_by_ms` is when a member that gives
+    nothing up is out.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topics: frozenset[str] = frozenset()
+    pattern: str = ""
+    assignor: str = ""
+    epoch: int = JOINING_EPOCH
+    previous_epoch: int = JOINING_EPOCH
+    phase: MemberPhase = MemberPhase.STABLE
+    assigned: dict[TopicPartition, int] = {}
+    revoking: dict[TopicPartition, int] = {}
+    revoke_by_ms: int = 0
+
+    def holds(self, partition: TopicPartition) -> bool:
+        """Whether nobody else may have the partition."""
+        return partition in self.assigned or partition in self.revoking
+
+
+class SubscribedTopic(Struct, frozen=True, array_like=True):
+    """A topic that members subscribe to, as it was when the target was made."""
+
+    topic_id: bytes
+    partition_count: int
+
+
+class ConsumerGroup(Struct, frozen=True, kw_only=True):
+    """The group and its target: who shall own what, as of `target_epoch`.
+
+    `static` maps instance ids to member ids. `topics` are those subscribed to, as of `topics_version`, and `matched`
+    what each member's pattern names among them.
+    """
+
+    epoch: int
+    target_epoch: int
+    assignor: str = ""
+    members: dict[str, ConsumerMember] = {}
+    static: dict[str, str] = {}
+    target: dict[str, frozenset[TopicPartition]] = {}
+    topics: dict[str, SubscribedTopic] = {}
+    topics_version: tuple[int, int] = (-1, -1)
+
+    def subscribed(self, member: ConsumerMember) -> frozenset[str]:
+        """Return the topics that exist of those that a member subscribes to."""
+        named = member.topics & self.topics.keys()
+        if not member.pattern:
+            return named
+        return named | self.matched.get(member.pattern, frozenset())
+
+    matched: dict[str, frozenset[str]] = {}
+
+    @property
+    def phase(self) -> GroupPhase:
+        """Return where the group stands."""
+        if not self.members:
+            return GroupPhase.EMPTY
+        if self.epoch > self.target_epoch:
+            return GroupPhase.ASSIGNING
+        if all(self.is_reconciled(member) for member in self.members.values()):
+            return GroupPhase.STABLE
+        return GroupPhase.RECONCILING
+
+    def is_reconciled(self, member: ConsumerMember) -> bool:
+        """Whether a member has what it shall have."""
+        return member.phase is MemberPhase.STABLE and member.epoch == self.target_epoch

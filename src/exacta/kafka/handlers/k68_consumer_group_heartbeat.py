@@ -1,0 +1,127 @@
+"""ConsumerGroupHeartbeat: all that a member of the consumer protocol says, and is told (KIP-848)."""
+
+from collections.abc import Collection
+
+from exacta.core.commands import ConsumerHeartbeat
+from exacta.core.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
+from exacta.core.rejections import Rejection
+from exacta.core.replies import ConsumerHeartbeatDone
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Reply
+from exacta.kafka.keys import ApiKey
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages.k68_consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
+MIN_VERSION = 0
+MAX_VERSION = 1
+PLAIN_ERROR = ConsumerGroupHeartbeatResponse
+CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
+
+MESSAGES = {
+    Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",
+    Rejection.GROUP_ID_NOT_FOUND: "There is no group of this id, or it is one of the classic protocol.",
+    Rejection.FENCED_MEMBER_EPOCH: "The member has another epoch: it must give up its partitions and join again.",
+    Rejection.FENCED_INSTANCE_ID: "Another member has taken over this instance id.",
+    Rejection.UNRELEASED_INSTANCE_ID: "A member that has not left owns this instance id.",
+    Rejection.GROUP_MAX_SIZE_REACHED: "The group has as many members as it may have.",
+    Rejection.UNSUPPORTED_ASSIGNOR: "This broker does not offer that assignor.",
+    Rejection.INVALID_REGULAR_EXPRESSION: "The pattern is no regular expression of RE2's, or too large a one.",
+}
+"""What people read of it in their clients' logs."""
+
+
+def handle(
+    broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext, reply: Reply
+) -> None:
+    """Pass it on, if it is whole."""
+    fault = _fault(request, context.version)
+    if fault is not None:
+        reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=fault))
+        return
+
+    def done(answer: Answer) -> None:
+        if not isinstance(answer, ConsumerHeartbeatDone):
+            assert isinstance(answer, Rejection)
+            code, message = error_code(answer, KEY, context.version), MESSAGES.get(answer)
+            reply(ConsumerGroupHeartbeatResponse(error_code=code, error_message=message))
+            return
+        leaves = answer.member_epoch < JOINING_EPOCH
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=answer.member_id,
+            member_epoch=answer.member_epoch,
+            heartbeat_interval_ms=0 if leaves else broker.configuration.group_consumer_heartbeat_interval_ms,
+        )
+        if answer.assignment is not None:
+            response.assignment = Assignment(topic_partitions=_by_topic(answer.assignment))
+        reply(response)
+
+    broker.ask(
+        context,
+        ConsumerHeartbeat(
+            group_id=request.group_id,
+            member_id=request.member_id or str(broker.new_uuid()),
+            member_epoch=request.member_epoch,
+            client_id=context.client_id,
+            client_host=context.client_host,
+            instance_id=request.instance_id,
+            rack_id=request.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            topics=None if request.subscribed_topic_names is None else frozenset(request.subscribed_topic_names),
+            pattern=request.subscribed_topic_regex,
+            assignor=request.server_assignor,
+            owned=_owned(request.topic_partitions),
+        ),
+        done,
+    )
+
+
+def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
+    """Return what is wrong with the request whatever the group, or None."""
+    joins = request.member_epoch == JOINING_EPOCH
+    if not request.member_id and (version >= CLIENTS_OWN_ID_SINCE or not joins):
+        return "MemberId can't be empty."
+    if not request.group_id:
+        return "GroupId can't be empty."
+    if request.instance_id == "":
+        return "InstanceId can't be empty."
+    if request.rack_id == "":
+        return "RackId can't be empty."
+    if joins:
+        return _fault_in_joining(request)
+    if request.member_epoch < LEFT_FOR_A_WHILE_EPOCH:
+        return "MemberEpoch is invalid."
+    if request.member_epoch == LEFT_FOR_A_WHILE_EPOCH and request.instance_id is None:
+        return "InstanceId can't be null."
+    return None
+
+
+def _fault_in_joining(request: ConsumerGroupHeartbeatRequest) -> str | None:
+    if request.rebalance_timeout_ms == -1:
+        return "RebalanceTimeoutMs must be provided in first request."
+    if request.topic_partitions is None or request.topic_partitions:
+        return "TopicPartitions must be empty when (re-)joining."
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+    return None
+
+
+def _owned(reported: list[TopicPartitions] | None) -> frozenset[tuple[bytes, int]] | None:
+    if reported is None:
+        return None
+    return frozenset((bytes(topic.topic_id), index) for topic in reported for index in topic.partitions)
+
+
+def _by_topic(partitions: Collection[tuple[bytes, int]]) -> list[TopicPartitions]:
+    by_topic: dict[bytes, list[int]] = {}
+    for topic_id, index in sorted(partitions):
+        by_topic.setdefault(topic_id, []).append(index)
+    return [TopicPartitions(topic_id=topic_id, partitions=indexes) for topic_id, indexes in by_topic.items()]
