@@ -235,7 +235,7 @@ class Admin:
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """Call a method; its result holds futures."""
-        return getattr(self._admin, method)(*map(self._converted, arguments))
+        return getattr(self._admin, method)(*map(self.converted, arguments))
 
     def outcome(self, future: Any) -> str:
         """Wait for a future; return "done", or the name of what it failed with."""
@@ -264,17 +264,34 @@ class Admin:
             options = package.RemoveMembersFromConsumerGroupOptions()
         return self.outcome(self._admin.removeMembersFromConsumerGroup(group_id, options).all())
 
+    @property
+    def java(self) -> Any:
+        """The package that the names of Kafka's classes begin with."""
+        return _java()
+
+    @property
+    def node(self) -> int:
+        """The id of the broker, of which there is one."""
+        [node] = self.ask("describeCluster").nodes().get()
+        return int(node.id())
+
     def close(self) -> None:
         """Hang up."""
         self._admin.close(_duration(2))
 
-    def _converted(self, argument: Any) -> Any:
+    def converted(self, argument: Any) -> Any:
+        """Return Java's form of a plain value."""
         if isinstance(argument, TopicPartition):
             return _partition(argument)
+        if isinstance(argument, dict):
+            made = jpype.JClass("java.util.HashMap")()
+            for key, value in argument.items():
+                made.put(self.converted(key), self.converted(value))
+            return made
         if isinstance(argument, set):
-            return jpype.JClass("java.util.HashSet")([self._converted(each) for each in argument])
+            return jpype.JClass("java.util.HashSet")([self.converted(each) for each in argument])
         if isinstance(argument, list):
-            return jpype.JClass("java.util.ArrayList")([self._converted(each) for each in argument])
+            return jpype.JClass("java.util.ArrayList")([self.converted(each) for each in argument])
         return argument
 
 
