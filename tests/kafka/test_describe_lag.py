@@ -24,20 +24,28 @@ NAMES = "xyz"
 class Writer(Producer):
     """A transactional producer of partition 0, which registers once per transaction."""
 
-    def __init__(self, wire: Wire, transactional_id: str) -> None:
+    def __init__(self, wire: Wire, transactional_id: str, topic: str = "t") -> None:
         super().__init__(wire, transactional_id)
+        self.topic = topic
         self.sequence = 0
         self.is_open = False
 
-    def write(self, count: int) -> None:
+    def write(self, count: int, timestamp_ms: int = 1_000) -> None:
         if not self.is_open:
-            assert self.add_partitions(t=[0]) == {("t", 0): 0}
+            assert self.add_partitions(**{self.topic: [0]}) == {(self.topic, 0): 0}
             self.is_open = True
         pair = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
         produce(
             self.wire,
-            batch(*[b"v"] * count, base_sequence=self.sequence, transactional=True, **pair),
+            batch(
+                *[b"v"] * count,
+                base_sequence=self.sequence,
+                transactional=True,
+                timestamp_ms=timestamp_ms,
+                **pair,
+            ),
             self.transactional_id,
+            self.topic,
         )
         self.sequence += count
 
@@ -47,10 +55,10 @@ class Writer(Producer):
         self.is_open = False
 
 
-def produce(wire: Wire, records: bytes, transactional_id: str | None = None) -> None:
+def produce(wire: Wire, records: bytes, transactional_id: str | None = None, name: str = "t") -> None:
     data = PartitionProduceData(index=0, records=records)
-    topic = TopicProduceData(name="t", partition_data=[data])
-    request = ProduceRequest(acks=-1, transactional_id=transactional_id, topic_data=[topic])
+    topic = TopicProduceData(name=name, partition_data=[data])
+    request = ProduceRequest(acks=-1, timeout_ms=9_000, transactional_id=transactional_id, topic_data=[topic])
     assert wire.ask(request, 11).responses[0].partition_responses[0].error_code == 0
 
 

@@ -183,6 +183,13 @@ class TestFetch:
         data = fetch(wire, offset=1, max_wait_ms=60_000)
         assert (data.error_code, data.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
+    def test_that_nothing_is_there_is_said_before_anything_else(self, wire: Wire) -> None:
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert fetch(wire, partition=9, current_leader_epoch=1).error_code == unknown
+        assert (
+            fetch(wire, 12, last_fetched_epoch=1, current_leader_epoch=1).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+
     def test_there_are_no_followers(self, wire: Wire) -> None:
         assert fetch(wire, replica_id=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert fetch(wire, replica_id=1, current_leader_epoch=0).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -13,7 +13,7 @@ Theory of operation. A request names a session and an epoch, which counts the se
 | other | none of that id | FETCH_SESSION_ID_NOT_FOUND |
 | other | expects another epoch | INVALID_FETCH_SESSION_EPOCH |
 | expected | names its topics the other way (KIP-516) | FETCH_SESSION_TOPIC_ID_ERROR |
-| expected | left without a partition by this request | ended; answered with nothing, without a session |
+| expected | left without a partition by this request | ended; answered without a session |
 | expected | else | answered incrementally; the next epoch is expected |
 
 Refused requests change nothing. The new session of a full request is made with its answer, since it holds what was

@@ -71,8 +71,17 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
             for index in topic.partitions
         ]
         session = sessions.go_on(session, changed, forgotten, broker.engine.now_ms())
+        if session is None:
+            _read(
+                broker,
+                request,
+                context,
+                changed,
+                lambda answers: reply(_response(broker, request, context, answers)),
+            )
+            return
     if not isinstance(session, FetchSession):
-        reply(FetchResponse(error_code=ErrorCode.NONE if session is None else session))
+        reply(FetchResponse(error_code=session))
         return
     going_on, expected_epoch = session, session.epoch
 
@@ -128,9 +137,10 @@ def _refusal(partition: FetchPartition, is_replica: bool) -> ErrorCode:
     if is_replica:  # there are none, so this one believes in another cluster than this
         unknown = partition.current_leader_epoch >= 0
         return ErrorCode.UNKNOWN_LEADER_EPOCH if unknown else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if partition.last_fetched_epoch > LEADER_EPOCH:  # of such an epoch there is nothing
+    code = leader_epoch_error(partition.current_leader_epoch)
+    if code is ErrorCode.NONE and partition.last_fetched_epoch > LEADER_EPOCH:  # of such an epoch there is nothing
         return ErrorCode.OFFSET_OUT_OF_RANGE
-    return leader_epoch_error(partition.current_leader_epoch)
+    return code
 
 
 def _read(
@@ -176,12 +186,21 @@ def _response(
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
         if result is None:
-            data.error_code = asked.refused or ErrorCode.UNKNOWN_TOPIC_ID
+            data.error_code = _unread(broker, asked)
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=LEADER_EPOCH)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
     return response
+
+
+def _unread(broker: BrokerContext, asked: Asked) -> ErrorCode:
+    """Return why a partition was not even read; that it is not there comes first."""
+    if asked.topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if broker.engine.visible(asked.topic, asked.partition) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return asked.refused
 
 
 def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed: bool, version: int) -> None:
