@@ -225,7 +225,8 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
         runs = partition.open_runs.pop(event.producer_id, ())
         partition.next_offset = Offset(offset + 1)
         if not event.committed:
-            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset, tuple(runs)))
+            stable = partition.last_stable_offset
+            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset, tuple(runs), stable))
     for group_id in held.groups:
         group = state.groups.get(group_id)
         pending = group.pending.pop(event.producer_id, None) if group is not None else None

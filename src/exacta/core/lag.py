@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.state import Partition, Phase, State, Transactional
+from exacta.core.views import aborted_between
 
 MAX_OPEN_TRANSACTIONS = 100
 """The oldest of a partition that are named: the first alone holds back what is behind it."""
@@ -52,17 +53,9 @@ class PartitionLag(Struct, frozen=True):
 
 def aborted_records(partition: Partition, from_offset: int, end_offset: int) -> int:
     """Count the aborted records in [from_offset, end_offset)."""
-    aborted = partition.aborted
-    low, high = 0, len(aborted)
-    while low < high:  # markers lie in offset order
-        middle = (low + high) // 2
-        if aborted[middle].last_offset < from_offset:
-            low = middle + 1
-        else:
-            high = middle
     total = 0
-    for place in range(low, len(aborted)):
-        runs = aborted[place].runs
+    for entry in aborted_between(partition, Offset(from_offset), Offset(end_offset)):
+        runs = entry.runs
         for first, last in zip(runs[::2], runs[1::2], strict=True):
             total += max(0, min(last + 1, end_offset) - max(first, from_offset))
     return total

@@ -100,6 +100,8 @@ class AbortedTransaction(Struct, frozen=True, array_like=True):
     last_offset: Offset
     runs: tuple[Offset, ...] = ()
     """Where exactly its records lie, as `Partition.open_runs` says it."""
+    last_stable_offset: Offset = Offset(-1)
+    """Of the partition, once this was aborted: every transaction that began below it has ended by then."""
 
 
 class Partition(Struct, array_like=True):

@@ -38,7 +38,8 @@ def fetch_offsets(
 def aborted_between(partition: Partition, from_offset: Offset, end_offset: Offset) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions with records in [from_offset, end_offset), in the order of their markers.
 
-    A reader at `from_offset` needs every one whose marker is not behind it, even if it began before (KIP-98).
+    A reader at `from_offset` needs every one whose marker is not behind it, even if it began before (KIP-98). What the
+    reader is not given yet is not looked at: there may be much more of it.
     """
     aborted = partition.aborted
     low, high = 0, len(aborted)
@@ -48,4 +49,11 @@ def aborted_between(partition: Partition, from_offset: Offset, end_offset: Offse
             low = middle + 1
         else:
             high = middle
-    return [entry for entry in aborted[low:] if entry.first_offset < end_offset]
+    found: list[AbortedTransaction] = []
+    for place in range(low, len(aborted)):
+        entry = aborted[place]
+        if entry.first_offset < end_offset:
+            found.append(entry)
+        if entry.last_stable_offset >= end_offset:
+            break
+    return found

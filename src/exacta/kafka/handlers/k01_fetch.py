@@ -60,9 +60,7 @@ def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext
 def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
     sessions = broker.fetch_sessions
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
-    session: FetchSession | ErrorCode | None = sessions.find(
-        request.session_id, request.session_epoch, by_topic_id=by_topic_id
-    )
+    session = sessions.find(request.session_id, request.session_epoch, by_topic_id=by_topic_id)
     if isinstance(session, FetchSession):
         changed = _asked(broker, request, context)
         forgotten = [
@@ -70,16 +68,15 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
             for topic in request.forgotten_topics_data
             for index in topic.partitions
         ]
-        session = sessions.go_on(session, changed, forgotten, broker.engine.now_ms())
-        if session is None:
-            _read(
-                broker,
-                request,
-                context,
-                changed,
-                lambda answers: reply(_response(broker, request, context, answers)),
-            )
+        left = sessions.go_on(session, changed, forgotten, broker.engine.now_ms())
+        if left is None:
+
+            def without_session(answers: list[_Answer]) -> None:
+                reply(_response(broker, request, context, answers))
+
+            _read(broker, request, context, changed, without_session)
             return
+        session = left
     if not isinstance(session, FetchSession):
         reply(FetchResponse(error_code=session))
         return
