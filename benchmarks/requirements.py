@@ -48,6 +48,7 @@ BROKER_REQUIREMENTS: dict[FigureKey, Requirement] = {
     ("bulk-1KB consume", "msg/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=0.8),
     ("txn-1", "txn/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=2),
     ("txn-50", "txn/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=2),
+    ("txn-1-to-1000", "p50 ms"): Requirement(measure=Measure.RATIO_AT_MOST, bound=0.4),
     ("ctp-100", "txn/s"): Requirement(measure=Measure.RATIO_AT_LEAST, bound=20),
     ("start", "first ack s"): Requirement(measure=Measure.VALUE_AT_MOST, bound=0.5),
     ("idle-memory", "RSS MB"): Requirement(measure=Measure.VALUE_AT_MOST, bound=80),

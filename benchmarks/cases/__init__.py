@@ -46,6 +46,14 @@ _ALL: tuple[Case, ...] = (
         title="50 synchronous transactional producers, one 100 B message a transaction",
         run=partial(transactions.run, producers=50, processes=2, partitions=8),
     ),
+    *(
+        BrokerCase(
+            name=f"txn-1-to-{width}",
+            title=f"one synchronous transactional producer, 100 B to each of {width} partitions a transaction",
+            run=partial(transactions.run, producers=1, processes=1, partitions=width, width=width),
+        )
+        for width in (10, 100, 1_000)
+    ),
     BrokerCase(
         name="ctp-100",
         title="consume-transform-produce, 100 records of 100 B a transaction, from one partition to one",

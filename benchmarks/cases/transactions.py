@@ -1,12 +1,14 @@
 """Small transactions: each producer commits one 100-byte message at a time and waits for the commit before the next.
 
+Or one message to each of many partitions: what a transaction costs that touches them all, from its begin on.
+
 Many producers are threads of a few processes: the client releases Python's lock while it waits, and librdkafka's own
 threads do the work, so two processes keep two cores busy without being the limit by themselves.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,24 +20,30 @@ from benchmarks.workers import Gate, Tally
 MESSAGE = bytes(100)
 
 
-def run(session: Session, case: str, producers: int, processes: int, partitions: int) -> Iterator[Figure]:
-    """Run so many producers, spread over so many processes and over the partitions of one topic."""
+def run(
+    session: Session, case: str, producers: int, processes: int, partitions: int, width: int = 1
+) -> Iterator[Figure]:
+    """Run so many producers, spread over so many processes and over the partitions of one topic.
+
+    `width`: how many partitions each transaction writes to.
+    """
     topic = session.topic("transactions", partitions)
     prefix = session.name("producer")
-    workers = [
-        {"topic": topic, "prefix": prefix, "partitions": partitions, "indexes": range(first, producers, processes)}
-        for first in range(processes)
-    ]
+    shared = {"topic": topic, "prefix": prefix, "partitions": partitions, "width": width}
+    workers = [{**shared, "indexes": range(first, producers, processes)} for first in range(processes)]
     figures, outcomes = session.measure(case, "txn/s", commit_one_by_one, workers)
     session.expect_committed(topic, partitions, sum(outcome.tally.acknowledged for outcome in outcomes))
     yield from figures
 
 
 def commit_one_by_one(
-    gate: Gate, *, bootstrap: str, scale: Scale, topic: str, prefix: str, partitions: int, indexes: range
+    gate: Gate, *, bootstrap: str, scale: Scale, topic: str, prefix: str, partitions: int, width: int, indexes: range
 ) -> Tally:
     """Load: one thread for each producer, all measured over the same time."""
-    producers = [_Producer(bootstrap, f"{prefix}-{index}", topic, index % partitions) for index in indexes]
+    producers = [
+        _Producer(bootstrap, f"{prefix}-{index}", topic, [(index + each) % partitions for each in range(width)])
+        for index in indexes
+    ]
     _run_all(producers, scale.warm_up_s)
     warm_up = sum(len(producer.latencies_ms) for producer in producers)
     for producer in producers:
@@ -48,7 +56,7 @@ def commit_one_by_one(
         operations=in_time,
         seconds=scale.seconds,
         latencies_ms=latencies_ms,
-        acknowledged=warm_up + len(latencies_ms),
+        acknowledged=(warm_up + len(latencies_ms)) * width,
     )
 
 
@@ -74,7 +82,8 @@ class _Producer:
     bootstrap: str
     transactional_id: str
     topic: str
-    partition: int
+    partitions: Sequence[int]
+    """Each transaction writes one message to each."""
     latencies_ms: list[float] = field(default_factory=list)
     late: int = 0
     """Transactions that ended after the deadline: they have a latency, but do not count for the rate."""
@@ -91,7 +100,8 @@ class _Producer:
             started_s = time.perf_counter()
             while started_s < deadline_s:
                 producer.begin_transaction()
-                producer.produce(self.topic, MESSAGE, partition=self.partition)
+                for partition in self.partitions:
+                    producer.produce(self.topic, MESSAGE, partition=partition)
                 producer.commit_transaction()
                 ended_s = time.perf_counter()
                 self.latencies_ms.append((ended_s - started_s) * 1000)
