@@ -4,8 +4,6 @@ import json
 import re
 from pathlib import Path
 
-from tests.conformance.brokers import ON_KAFKA
-
 from .bench import Bench
 
 
@@ -68,10 +66,19 @@ def test_the_clients_of_every_kind_find_what_they_need(bench: Bench) -> None:
         "offsets-for-times": True,
         "cluster-id": True,
         "create-topics": True,
-        "describe-acls": ON_KAFKA,  # without any, it says; Exacta does not serve the request
+        "describe-acls": True,
         "describe-configs": True,
         "idempotent-producer": True,
     }
     options = [text for name, is_so in supported.items() for text in (f"--{name}-supported", str(is_so).lower())]
     more = ("--topic", topic, "--num-cluster-nodes", "1", "--expect-record-too-large-exception", "false")
     assert "SUCCESS" in bench.good("client-compatibility-test", *more, *options).out
+
+
+def test_what_is_not_there(bench: Bench) -> None:
+    assert "SecurityDisabledException" in bench.bad("kafka-acls", "--list")
+    assert bench.good("kafka-reassign-partitions", "--list").lines == ["No partition reassignments found."]
+    for tool in ("kafka-client-metrics", "kafka-share-groups", "kafka-streams-groups"):
+        assert bench.good(tool, "--list").lines == [], tool
+    of_metrics = ("--entity-type", "client-metrics", "--entity-name", "nobody")
+    assert "doesn't have dynamic config" in bench.good("kafka-configs", "--describe", *of_metrics).out
