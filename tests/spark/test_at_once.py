@@ -41,6 +41,8 @@ class Reader:
     def __init__(self, query):
         self._client = Client(query.client.bootstrap)
         self._topic = query.topic
+        self._client.refresh([self._topic], self._client.deadline())  # by which its id is known
+        self._topic_id = self._client.topic_id(self._topic)
         self.looks = 0
 
     def look(self):
@@ -57,7 +59,7 @@ class Reader:
             isolation_level=1,
             session_id=0,
             session_epoch=-1,
-            topics=[FetchTopic(topic=self._topic, partitions=asked)],
+            topics=[FetchTopic(topic=self._topic, topic_id=self._topic_id, partitions=asked)],
         )
         deadline = self._client.deadline()
         reply = self._client.connection(Leader(self._topic, 0), deadline).call(request, deadline)
