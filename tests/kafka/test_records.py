@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -10,10 +11,28 @@ from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, Fet
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.messages.k21_delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
 from tests.kafka.wire import Wire, batch, front, values_in
+
+
+def compressed(*timestamps_ms: int) -> bytes:
+    """Build a batch of compressed records of these times."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=1,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 20,
+    )
+    for number, time_ms in enumerate(timestamps_ms):
+        builder.append(number, timestamp=time_ms, key=None, value=b"v" * 1_000, headers=[])
+    return bytes(builder.build())
+
 
 PRODUCE_VERSIONS = range(3, 13)
 FETCH_VERSIONS = range(4, 13)
@@ -288,6 +307,32 @@ class TestListOffsets:
             produce(wire, batch(b"v", timestamp_ms=time_ms))
         found = list_offset(wire, -3)
         assert (found.offset, found.timestamp) == (1, 1_700_000_000_000)
+
+    def test_the_record_is_found_not_only_its_batch(self, wire: Wire) -> None:
+        def found(time_ms: int) -> tuple[int, int]:
+            answer = list_offset(wire, time_ms)
+            return answer.offset, answer.timestamp
+
+        produce(wire, batch(b"a", b"b", b"c", timestamps_ms=(1_000, 3_000, 2_000)))
+        produce(wire, batch(b"d", b"e", timestamps_ms=(2_500, 5_000)))
+        assert [found(at) for at in (0, 1_000, 1_001, 3_001, 5_001)] == [
+            (0, 1_000),
+            (0, 1_000),
+            (1, 3_000),
+            (4, 5_000),
+            (-1, -1),
+        ]
+        assert found(-3) == (4, 5_000)
+        partition = DeleteRecordsPartition(partition_index=0, offset=2)
+        request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[partition])])
+        assert wire.ask(request, 2).topics[0].partitions[0].low_watermark == 2
+        assert [found(at) for at in (0, 2_001, 2_501)] == [(2, 2_000), (3, 2_500), (4, 5_000)]
+
+    def test_of_a_compressed_batch_the_beginning_is_known(self, wire: Wire) -> None:
+        produce(wire, batch(b"v", timestamp_ms=500))
+        produce(wire, bytes(compressed(1_000, 3_000)))
+        answer = list_offset(wire, 2_000)
+        assert (answer.offset, answer.timestamp) == (1, 3_000)
 
     def test_the_latest_time_is_that_of_all_records_but_read_only_where_it_is_committed(self, wire: Wire) -> None:
         produce(wire, batch(b"v", timestamp_ms=1_000))

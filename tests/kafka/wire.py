@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -175,16 +175,21 @@ def batch(
     base_sequence: int = -1,
     transactional: bool = False,
     timestamp_ms: int = 1_000,
+    timestamps_ms: Sequence[int] = (),
 ) -> bytes:
-    """Build a record batch, as a producer does."""
-    records = b"".join(_record(delta, value) for delta, value in enumerate(values))
+    """Build a record batch, as a producer does; its records are of one time, or of a time each."""
+    times = timestamps_ms or [timestamp_ms] * len(values)
+    records = b"".join(
+        _record(delta, value, time_ms - times[0])
+        for delta, (value, time_ms) in enumerate(zip(values, times, strict=True))
+    )
     covered = (
         struct.pack(
             ">hiqqqhii",
             0x10 if transactional else 0,
             len(values) - 1,
-            timestamp_ms,
-            timestamp_ms,
+            times[0],
+            max(times),
             producer_id,
             producer_epoch,
             base_sequence,
@@ -196,8 +201,10 @@ def batch(
     return struct.pack(">qi", 0, len(after_length)) + after_length
 
 
-def _record(offset_delta: int, value: bytes) -> bytes:
-    body = b"\0\0" + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+def _record(offset_delta: int, value: bytes, timestamp_delta_ms: int) -> bytes:
+    body = (
+        b"\0" + _varint(timestamp_delta_ms) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+    )
     return _varint(len(body)) + body
 
 
@@ -228,7 +235,7 @@ def values_in(records: Any) -> list[bytes]:
         for _ in range(0 if header.control else header.record_count):
             length, position = _read_varint(view, position)
             end = position + length
-            position += 2  # attributes, timestamp delta 0
+            _, position = _read_varint(view, position + 1)  # behind the attributes: the timestamp delta
             _, position = _read_varint(view, position)
             _, position = _read_varint(view, position)
             size, position = _read_varint(view, position)

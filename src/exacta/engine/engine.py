@@ -169,20 +169,39 @@ class Engine:
         entry = self._state.topics.get(topic)
         return None if entry is None else entry.configs
 
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has in this step, durable or not; 0 if there is no topic."""
+        entry = self._state.topics.get(topic)
+        return 0 if entry is None else entry.partition_count
+
     def visible(self, topic: str, partition: int) -> Visible | None:
         """Return what readers may know of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
 
-    def offset_for_time(
-        self, topic: str, partition: int, timestamp_ms: int, *, read_committed: bool
+    def batch_for_time(
+        self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
     ) -> TimeEntry | None:
-        """Return the first batch that readers may see with a timestamp of `timestamp_ms` or later."""
+        """Return the first durable batch in a range of offsets with a timestamp of `timestamp_ms` or later."""
         entry = self._state.partition(topic, partition)
-        seen = self.visible(topic, partition)
-        if entry is None or seen is None:
+        if entry is None:
             return None
-        return self._journal.find_by_time(entry.partition_id, timestamp_ms, *seen.offsets(read_committed))
+        return self._journal.find_by_time(entry.partition_id, timestamp_ms, offset, end_offset)
+
+    def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
+        """Read a batch that one of these has found; `done` gets None where it cannot be read, or is gone."""
+        entry = self._state.partition(topic, partition)
+        extents = []
+        if entry is not None:
+            extents = self._journal.find(entry.partition_id, batch.first_offset, batch.last_offset + 1, 1)
+        if not extents:
+            done(None)
+            return
+        buffers = self._journal.read_cached(extents)
+        if buffers is not None:
+            done(buffers[0])
+        else:
+            self._journal.read(extents, lambda read: done(None if isinstance(read, Failed) else read[0]))
 
     def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
         """Return the first of the durable batches with the latest timestamp of all of them."""

@@ -1,10 +1,10 @@
 """How much room the disk has: asked on a thread, since a disk may keep who asks waiting."""
 
-import asyncio
 import shutil
-from asyncio import Future
 from collections.abc import Callable
 from pathlib import Path
+
+from exacta.kafka.threads import on_thread
 
 DiskSpace = tuple[int, int]
 """Bytes in all, and bytes that are free; -1 where it is not known."""
@@ -16,12 +16,8 @@ def ask_disk_space(folder: Path | None, done: Callable[[DiskSpace], None]) -> No
     """Call back, on the running loop, with the room on the disk of a folder; None is no folder."""
     if folder is None:
         done(UNKNOWN)
-        return
-
-    def answered(future: "Future[DiskSpace]") -> None:
-        done(UNKNOWN if future.cancelled() or future.exception() is not None else future.result())
-
-    asyncio.get_running_loop().run_in_executor(None, _measure, folder).add_done_callback(answered)
+    else:
+        on_thread(lambda: _measure(folder), lambda found: done(UNKNOWN if isinstance(found, Exception) else found))
 
 
 def _measure(folder: Path) -> DiskSpace:

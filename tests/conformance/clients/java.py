@@ -259,7 +259,7 @@ class Admin:
         package = _java().clients.admin
         if instance_ids:
             named = {package.MemberToRemove(instance_id) for instance_id in instance_ids}
-            options = package.RemoveMembersFromConsumerGroupOptions(self._converted(named))
+            options = package.RemoveMembersFromConsumerGroupOptions(self.converted(named))
         else:
             options = package.RemoveMembersFromConsumerGroupOptions()
         return self.outcome(self._admin.removeMembersFromConsumerGroup(group_id, options).all())

@@ -5,6 +5,8 @@ the earliest local offset is the earliest (KIP-405, KIP-1005, KIP-1023), as with
 """
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from exacta.engine.visible import Visible
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
@@ -12,16 +14,16 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import leader_epoch_error
-from exacta.ports.journal import TimeEntry
+from exacta.kafka.offset_for_time import find_offset
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k02_list_offsets import (
-    ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from exacta.protocol.record_times import RecordTime
 
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1
@@ -47,64 +49,57 @@ SINCE = {
 
 
 def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer from what readers may see now."""
-    read_committed = request.isolation_level == READ_COMMITTED
-    reply(
-        ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(
-                    name=topic.name, partitions=_answers(broker, topic, read_committed, context.version)
-                )
-                for topic in request.topics
-            ]
-        )
-    )
+    """Answer from what readers may see now, once all records have been looked for."""
+    response = ListOffsetsResponse()
+    searches: list[_Search] = []
+    for topic in request.topics:
+        partitions = _answers(broker, topic, request.isolation_level == READ_COMMITTED, context.version, searches)
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+    missing = len(searches)
+    if not searches:
+        reply(response)
+
+    def found(answer: ListOffsetsPartitionResponse, record: RecordTime | None) -> None:
+        nonlocal missing
+        if record is not None:
+            answer.offset, answer.timestamp, answer.leader_epoch = record.offset, record.timestamp_ms, LEADER_EPOCH
+        missing -= 1
+        if missing == 0:
+            reply(response)
+
+    for answer, search in searches:
+        search(context, partial(found, answer))
 
 
 def _answers(
-    broker: BrokerContext, topic: ListOffsetsTopic, read_committed: bool, version: int
+    broker: BrokerContext, topic: ListOffsetsTopic, read_committed: bool, version: int, searches: "list[_Search]"
 ) -> list[ListOffsetsPartitionResponse]:
     """Answer for each partition once; one that is named more than once, with an error."""
     named = Counter(partition.partition_index for partition in topic.partitions)
-    asked = {partition.partition_index: partition for partition in topic.partitions}
-    return [
-        _answer(broker, topic.name, partition, read_committed, version)
-        if named[index] == 1
-        else ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
-        for index, partition in asked.items()
-    ]
-
-
-def _answer(
-    broker: BrokerContext, topic: str, partition: ListOffsetsPartition, read_committed: bool, version: int
-) -> ListOffsetsPartitionResponse:
-    answer = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
-    index, time_ms = partition.partition_index, partition.timestamp
-    visible = broker.engine.visible(topic, index)
-    if time_ms < 0 and version < SINCE.get(time_ms, MAX_VERSION + 1):
-        answer.error_code = ErrorCode.UNSUPPORTED_VERSION
-        return answer
-    if visible is None:
-        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return answer
-    answer.error_code = leader_epoch_error(partition.current_leader_epoch)
-    if answer.error_code != ErrorCode.NONE:
-        return answer
-    if time_ms in (EARLIEST, EARLIEST_LOCAL):
-        answer.offset = visible.log_start_offset
-    elif time_ms == LATEST:
-        answer.offset = _end(broker, topic, index, visible, read_committed)
-    elif time_ms == MAX_TIMESTAMP:
-        found = broker.engine.latest_batch(topic, index)
-        if found is not None and not (read_committed and found.first_offset >= visible.last_stable_offset):
-            _fill_from(answer, visible, found)
-    elif time_ms not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        found = broker.engine.offset_for_time(topic, index, time_ms, read_committed=read_committed)
-        if found is not None:
-            _fill_from(answer, visible, found)
-    if answer.offset >= 0:
-        answer.leader_epoch = LEADER_EPOCH
-    return answer
+    answers = []
+    for partition in {each.partition_index: each for each in topic.partitions}.values():
+        index, time_ms = partition.partition_index, partition.timestamp
+        answer = ListOffsetsPartitionResponse(partition_index=index)
+        answers.append(answer)
+        visible = broker.engine.visible(topic.name, index)
+        if named[index] > 1:
+            answer.error_code = ErrorCode.INVALID_REQUEST
+        elif time_ms < 0 and version < SINCE.get(time_ms, MAX_VERSION + 1):
+            answer.error_code = ErrorCode.UNSUPPORTED_VERSION
+        elif visible is None:
+            answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif (code := leader_epoch_error(partition.current_leader_epoch)) != ErrorCode.NONE:
+            answer.error_code = code
+        elif time_ms in (EARLIEST, EARLIEST_LOCAL):
+            answer.offset, answer.leader_epoch = visible.log_start_offset, LEADER_EPOCH
+        elif time_ms == LATEST:
+            answer.offset = _end(broker, topic.name, index, visible, read_committed)
+            answer.leader_epoch = LEADER_EPOCH
+        elif time_ms not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            wanted = None if time_ms == MAX_TIMESTAMP else time_ms
+            search = partial(_search, broker, topic.name, index, wanted, read_committed)
+            searches.append((answer, search))
+    return answers
 
 
 def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, read_committed: bool) -> int:
@@ -115,7 +110,18 @@ def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, re
     return visible.last_stable_offset
 
 
-def _fill_from(answer: ListOffsetsPartitionResponse, visible: Visible, found: TimeEntry) -> None:
-    """Take the batch's first offset: records are not looked into (DESIGN D5), and none before it is later."""
-    answer.offset = max(found.first_offset, visible.log_start_offset)
-    answer.timestamp = found.max_timestamp_ms
+Found = Callable[[RecordTime | None], None]
+_Search = tuple[ListOffsetsPartitionResponse, Callable[[RequestContext, Found], None]]
+"""An answer that waits for a record, and how to look for it."""
+
+
+def _search(
+    broker: BrokerContext,
+    topic: str,
+    index: int,
+    time_ms: int | None,
+    read_committed: bool,
+    context: RequestContext,
+    done: Found,
+) -> None:
+    find_offset(broker, context, topic, index, time_ms, read_committed=read_committed, done=done)

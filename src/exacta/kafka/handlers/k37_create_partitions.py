@@ -28,7 +28,7 @@ def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: Req
     named = Counter(topic.name for topic in request.topics)
     response = CreatePartitionsResponse()
     commands: list[Command] = []
-    asked: list[tuple[CreatePartitionsTopicResult, str | None]] = []
+    asked: list[tuple[CreatePartitionsTopicResult, CreatePartitionsTopic, int, str | None]] = []
     for topic in request.topics:
         result = CreatePartitionsTopicResult(name=topic.name)
         response.results.append(result)
@@ -37,15 +37,15 @@ def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: Req
             result.error_message = "the request names this topic more than once"
             continue
         wrong = _wrong_assignment(broker, topic)
-        asked.append((result, wrong))
+        asked.append((result, topic, broker.engine.partition_count(topic.name), wrong))
         # Where it was refused anyway for its number, that is the answer.
         commands.append(_command(topic, validate_only=request.validate_only or wrong is not None))
 
     def done(answers: list[Answer]) -> None:
-        for (result, wrong), answer in zip(asked, answers, strict=True):
+        for (result, wanted, present, wrong), answer in zip(asked, answers, strict=True):
             result.error_code = error_code(answer, KEY, context.version)
             if isinstance(answer, Rejection):
-                result.error_message = _why(broker, answer)
+                result.error_message = _why(broker, wanted, present, answer)
             elif wrong is not None:
                 result.error_code, result.error_message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, wrong
         reply(response)
@@ -71,11 +71,13 @@ def _wrong_assignment(broker: BrokerContext, topic: CreatePartitionsTopic) -> st
     return f"every new partition must be assigned to [{broker.node_id}]"
 
 
-def _why(broker: BrokerContext, rejection: Rejection) -> str:
+def _why(broker: BrokerContext, wanted: CreatePartitionsTopic, present: int, rejection: Rejection) -> str:
+    if rejection is Rejection.INVALID_PARTITIONS and wanted.count <= present:
+        return f"{wanted.name} has {present} partition(s) already: {wanted.count} would not be more"
     if rejection is Rejection.INVALID_PARTITIONS:
         limits = broker.configuration.limits()
         most, in_all = limits.max_partitions_per_topic, limits.max_partitions
-        return f"there must be more partitions than now, at most {most} in a topic and {in_all} in all"
+        return f"partitions: at most {most} in a topic, {in_all} in all"
     if rejection is Rejection.INVALID_REPLICA_ASSIGNMENT:
         return "the assignments must be as many as the partitions that are added"
     return rejection.name.lower().replace("_", " ")

@@ -1,0 +1,61 @@
+"""The offset of a time: the batch is found by the journal's index, the record in it by looking at it, on a thread.
+
+The record is the first one at that time or later, as with Apache Kafka. Those of a compressed batch are not seen: then
+the batch's first offset is the answer, with its highest timestamp, so that a reader may get some earlier records.
+"""
+
+from collections.abc import Callable
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.threads import on_thread
+from exacta.ports.journal import TimeEntry
+from exacta.ports.record_format import Buffer
+from exacta.protocol.record_times import RecordTime, Unseen, find_record
+
+
+def find_offset(
+    broker: BrokerContext,
+    context: RequestContext,
+    topic: str,
+    partition: int,
+    timestamp_ms: int | None,
+    *,
+    read_committed: bool,
+    done: Callable[[RecordTime | None], None],
+) -> None:
+    """Call back with the first record of a time or later that readers may see; None: the one with the latest time."""
+    visible = broker.engine.visible(topic, partition)
+    if visible is None:
+        done(None)
+        return
+    start_offset, end_offset = visible.offsets(read_committed)
+
+    def look(entry: TimeEntry | None) -> None:
+        if entry is None or entry.first_offset >= end_offset:
+            done(None)
+            return
+        broker.engine.read_batch(topic, partition, entry, context.guard(lambda batch: search(entry, batch)))
+
+    def search(entry: TimeEntry, batch: Buffer | None) -> None:
+        if batch is None:
+            take(entry, Unseen("it could not be read"))
+            return
+        on_thread(
+            lambda: find_record(batch, timestamp_ms, start_offset), context.guard(lambda found: take(entry, found))
+        )
+
+    def take(entry: TimeEntry, found: RecordTime | Exception | None) -> None:
+        if isinstance(found, Exception):
+            done(RecordTime(max(entry.first_offset, start_offset), entry.max_timestamp_ms))
+        elif found is not None or timestamp_ms is None:
+            done(found)
+        else:  # the record of that time is deleted, what is left of its batch is earlier
+            look(find(entry.last_offset + 1))
+
+    def find(offset: int) -> TimeEntry | None:
+        if timestamp_ms is None:
+            return broker.engine.latest_batch(topic, partition)
+        return broker.engine.batch_for_time(topic, partition, timestamp_ms, offset, end_offset)
+
+    look(find(start_offset))
