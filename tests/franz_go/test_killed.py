@@ -1,7 +1,8 @@
 """A consume-transform-produce loop of franz-go under kill -9, of itself and of the broker (`make test-franz-go`).
 
-The source is topped up for as long as there is something to kill. Each kill waits until the loop is seen in a
-transaction. Where an error ends the loop, as it may when the broker dies, it is started again like one that was killed.
+The source is topped up for as long as there is something to kill. Each kill waits until the loop has told of new
+transactions and is seen in another one. Where an error ends the loop, as it may when the broker dies, it is started
+again like one that was killed.
 """
 
 import os
@@ -86,11 +87,12 @@ def test_every_record_is_copied_once_whoever_is_killed(
     loop = Loop([str(program), "copy", broker.bootstrap, source.topic, target, name, name], log)
     try:
         for index in range(KILLS):
+            told = log.stat().st_size if log.exists() else 0
 
-            def in_a_transaction() -> bool:
-                source.fill(20)
+            def in_a_transaction(told: int = told) -> bool:
+                source.fill(5)
                 loop.keep()
-                return bool(held_back(broker.bootstrap, target))
+                return log.stat().st_size > told and bool(held_back(broker.bootstrap, target))
 
             wait_until(in_a_transaction)
             if index % 3 == 2:
