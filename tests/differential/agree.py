@@ -43,25 +43,27 @@ def on_both(
     return decorate
 
 
-def agree(sides: tuple[Side, Side], sequence: Sequence[Step]) -> None:
+def agree(sides: tuple[Side, Side], sequence: Sequence[Step], *, near_the_last_epoch: bool = False) -> None:
     """Take the steps on Exacta and on Kafka; raises AssertionError where they part."""
     kafka, exacta = sides
     history: list[Answered] = []
     for side in sides:
-        side.begin()
+        side.begin(near_the_last_epoch=near_the_last_epoch)
     for step in sequence:
-        ours = exacta.run(step)
-        found = Answered(step, kafka.run(step, like=exacta), ours)
-        note(str(found))
-        difference = meant(found, history)
-        if difference is None:
-            same = _without_places(found.kafkas) == _without_places(found.ours)
-            assert same, f"{step}: Kafka answers {found.kafkas}, Exacta {found.ours}"
-        elif difference.parts:
-            for side in sides:
-                side.finish()
-            return
-        history.append(found)
+        exacta.run(step)
+        kafka.run(step, like=exacta)
+        for (part, ours), (_, kafkas) in zip(exacta.parts, kafka.parts, strict=True):
+            found = Answered(part, kafkas, ours)
+            note(str(found))
+            difference = meant(found, history)
+            if difference is None:
+                same = _without_places(found.kafkas) == _without_places(found.ours)
+                assert same, f"{step}: Kafka answers {found.kafkas}, Exacta {found.ours}"
+            elif difference.parts:
+                for side in sides:
+                    side.finish()
+                return
+            history.append(found)
     for side in sides:
         side.finish()
         side.read()

@@ -22,6 +22,7 @@ Answer = tuple[Any, ...]
 WAITS = "waits"
 """Instead of an error code: the broker has not answered, and need not by now."""
 HANGS_UP = "hangs up"
+SILENT = "does not answer"
 
 S = TypeVar("S", bound=Step)
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+import tests.differential.flights
 import tests.differential.members
+import tests.differential.odd
+import tests.differential.reads
 import tests.differential.transactions  # noqa: F401  # how steps are sent
 from tests.conformance.brokers import HOST, kafka_process
-from tests.differential.side import Side
+from tests.differential.exhaustion import prepare_exacta, prepare_kafka
+from tests.differential.side import Side, prepared_name
+from tests.differential.steps import CLIENTS
 from tests.kafka.wire import front
 
 _KAFKAS = (
@@ -18,6 +23,8 @@ _KAFKAS = (
     "num.network.threads=1",
     "num.io.threads=1",
 )
+_PREPARED = 5_000
+"""Sequences that begin near the last epoch, with those that shorten one."""
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +34,11 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
         kafka_process(tmp_path_factory.mktemp("kafka"), overrides=_KAFKAS) as kafka,
         front(num_partitions=2, group_initial_rebalance_delay_ms=0) as exacta,
     ):
+        prepared = [f"{prepared_name(number)}-{client}" for number in range(_PREPARED) for client in CLIENTS]
+        prepare_exacta(exacta, prepared)
+        prepare_kafka((HOST, kafka.port), prepared)
+        kafka.stop()
+        kafka.start()
         both = Side((HOST, kafka.port)), Side(exacta.address)
         yield both
         for side in both:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.group_differences import GROUP_DIFFERENCES
+from tests.differential.odd_differences import ODD_DIFFERENCES
 from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce
 
 
@@ -36,9 +37,14 @@ def _is_fenced_outside_transactions(found: Answered, history: History) -> bool:
 
 def _presents_while_open(found: Answered, history: History) -> bool:
     step = found.step
-    either = {"NONE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+    either = ("NONE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+    at_the_last_epoch = "UNKNOWN_SERVER_ERROR"
     return (
-        isinstance(step, Init) and step.presents and either.issuperset(found.codes) and _is_open(step.client, history)
+        isinstance(step, Init)
+        and step.presents
+        and found.codes[0] in (*either, at_the_last_epoch)
+        and found.codes[1] in either
+        and _is_open(step.client, history)
     )
 
 
@@ -131,10 +137,21 @@ def _refuses_what_kafka_has_registered(found: Answered, history: History) -> boo
     if found.codes[0] != found.codes[1]:
         return False
     if isinstance(step, Produce):
-        return step.version >= 12 and step.transactional and found.codes[0] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+        return step.version >= 12 and step.transactional and found.codes[0] in _REFUSED_BY_THE_PARTITION
     return isinstance(step, CommitOffsets) and step.version >= 5 and found.codes[0] in _STALE_MEMBER
 
 
+def _presents_the_pair_before_the_last_epoch(found: Answered, history: History) -> bool:
+    step = found.step
+    return (
+        isinstance(step, Init)
+        and step.presents
+        and found.codes[0] == "UNKNOWN_SERVER_ERROR"
+        and found.ours in (("PRODUCER_FENCED",), ("INVALID_PRODUCER_EPOCH",), ("NONE", "known"))
+    )
+
+
+_REFUSED_BY_THE_PARTITION = {"OUT_OF_ORDER_SEQUENCE_NUMBER", "CORRUPT_MESSAGE", "INVALID_RECORD", "INVALID_TIMESTAMP"}
 _STALE_MEMBER = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID")
 
 DIFFERENCES = (
@@ -191,6 +208,11 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
+        "Who presents the pair before is fenced, or repeats what made the present one, also where that has the last "
+        "epoch; Kafka fails with an unknown error, in the attempt to count on",
+        _presents_the_pair_before_the_last_epoch,
+    ),
+    Difference(
         "In version 1 a producer may begin at any sequence where nothing is known of it; Kafka knows something if it "
         "has refused a batch, or put a marker of nothing into a partition that was registered only",
         _begins_where_kafka_knows_more,
@@ -201,4 +223,6 @@ DIFFERENCES = (
 
 def meant(found: Answered, history: History) -> Difference | None:
     """Return the difference that is meant here, or None where it is a defect."""
-    return next((each for each in (*DIFFERENCES, *GROUP_DIFFERENCES) if each.applies(found, history)), None)
+    return next(
+        (each for each in (*DIFFERENCES, *GROUP_DIFFERENCES, *ODD_DIFFERENCES) if each.applies(found, history)), None
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.calls import Answer
-from tests.differential.members import CommitAsMember, Join, Sync
+from tests.differential.members import CommitAsMember, FetchOffsets, Join, Leader, Leave, Led, Sync
 from tests.differential.steps import CommitOffsets, PlainOffsets
 
 
@@ -27,12 +27,62 @@ def _answers_who_asks_again(found: Answered, history: History) -> bool:
     return bool(replaced) and _without(found.ours, replaced) == found.kafkas
 
 
+def _answers_who_leaves(found: Answered, history: History) -> bool:
+    if not isinstance(found.step, Leave):
+        return False
+    waited = {each for each in woken(found.ours) if each[1:] == ("UNKNOWN_MEMBER_ID", b"", None, None)}
+    return bool(waited) and _without(found.ours, waited) == found.kafkas
+
+
+def _names_all_that_is_unstable(found: Answered, history: History) -> bool:
+    step = found.step
+    if not (isinstance(step, FetchOffsets) and step.everything and step.stable):
+        return False
+
+    def stable(answer: Answer) -> Answer:
+        return tuple(
+            stable(part) if isinstance(part, tuple) else part
+            for part in answer
+            if not (isinstance(part, tuple) and part[-1:] == ("UNSTABLE_OFFSET_COMMIT",))
+        )
+
+    return found.kafkas == stable(found.kafkas) == stable(found.ours)
+
+
+def _leaders(answer: Answer) -> set[str]:
+    """Return who leads, as this answer tells anybody."""
+    named = {part.name for part in answer if isinstance(part, Leader) and part.name}
+    return named.union(*(_leaders(each) for each in woken(answer)))
+
+
+def _leaderless(answer: Answer) -> Answer:
+    return tuple(
+        _leaderless(part) if type(part) is tuple else part for part in answer if not isinstance(part, Leader | Led)
+    )
+
+
+def _has_lost_its_leader(found: Answered, history: History) -> bool:
+    group = getattr(found.step, "group", None)
+    named = _leaders(found.kafkas) | _leaders(found.ours)
+    before = [_leaders(each.ours) for each in history if getattr(each.step, "group", None) == group]
+    last = next((leaders for leaders in reversed(before) if leaders), set())
+    return len(named) > 1 and not named & last and _leaderless(found.kafkas) == _leaderless(found.ours)
+
+
+def _names_who_has_left(found: Answered, history: History) -> bool:
+    def nameless(answer: Answer) -> Answer:
+        left = {each for each in woken(answer) if each[1] == "UNKNOWN_MEMBER_ID"}
+        return (*_without(answer, left), *sorted(each[:3] + each[4:] for each in left))
+
+    return isinstance(found.step, Leave) and nameless(found.kafkas) == nameless(found.ours)
+
+
 def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:
     step = found.step
     return (
         isinstance(step, Join)
         and found.codes == ("INCONSISTENT_GROUP_PROTOCOL", "INCONSISTENT_GROUP_PROTOCOL")
-        and found.ours[2] == ""  # who presents an id does not make a group
+        and found.ours[2:3] in ((), ("",))  # who presents an id does not make a group
         and not any(
             getattr(each.step, "group", None) == step.group
             and each.codes[1] in ("NONE", "MEMBER_ID_REQUIRED")
@@ -47,6 +97,25 @@ GROUP_DIFFERENCES = (
         "A member that asks again while its JoinGroup or SyncGroup waits: the earlier request is answered that it is "
         "overtaken; Kafka never answers it, and reads nothing more from its connection",
         _answers_who_asks_again,
+    ),
+    Difference(
+        "Who asks for all stable offsets learns of those that are pending only; Kafka leaves them out, and the reader "
+        "takes the partition for new",
+        _names_all_that_is_unstable,
+    ),
+    Difference(
+        "A member that leaves while its SyncGroup waits: that is answered, too; Kafka forgets it",
+        _answers_who_leaves,
+    ),
+    Difference(
+        "A member that leaves while its JoinGroup waits is told by its id that it is unknown, as everybody else is; "
+        "Kafka leaves the id out, which is not read where there is an error",
+        _names_who_has_left,
+    ),
+    Difference(
+        "Where the leader has left, any other may lead; Kafka takes the first of a hash map, we the oldest",
+        _has_lost_its_leader,
+        parts=True,
     ),
     Difference(
         "Who is refused does not make a group; Kafka makes it before it looks at the protocols",

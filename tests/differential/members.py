@@ -487,6 +487,10 @@ _steps = [
 ]
 
 
+steps = st.one_of(_steps)
+"""What members do, one by one."""
+
+
 def _entry(client: str, group: str, version: int) -> list[Step]:
     join = Join(client=client, group=group, version=version)
     sync = Sync(client=client, group=group, version=0)
@@ -499,9 +503,9 @@ def _rebalance(clients: list[str], group: str, joins: int) -> list[Step]:
 
 
 _pieces = st.one_of(
-    st.one_of(_steps).map(lambda step: [step]),
-    st.one_of(_steps).map(lambda step: [step]),
-    st.one_of(_steps).map(lambda step: [step]),
+    steps.map(lambda step: [step]),
+    steps.map(lambda step: [step]),
+    steps.map(lambda step: [step]),
     st.builds(_entry, _member, _group, _joins),
     st.builds(_rebalance, st.lists(_member, min_size=2, max_size=3, unique=True), _group, _joins),
 )

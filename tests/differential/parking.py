@@ -111,9 +111,17 @@ class Parking:
     def park(self, client: str, call: Call) -> None:
         """Send a request that the broker may not answer for now."""
         idle = self._idle.setdefault(client, [])
-        wire = idle.pop() if idle else Wire(self._address, client)
+        wire = idle.pop() if idle else self._connect(client)
         wire.send(call.request, call.version)
         self.waiting.append(_Parked(self._next, client, call, wire))
+
+    def _connect(self, client: str) -> Wire:
+        wire = Wire(self._address, client)
+        self._ask_behind(wire)  # which has accepted it then, and reads from it as from the others
+        return wire
+
+    def _ask_behind(self, wire: Wire) -> None:
+        wire.ask(k15_describe_groups.DescribeGroupsRequest(groups=self._groups), 0)
 
     def gather(self, wire: Wire, answer: Answer, like: Parking | None) -> Answer:
         """Return the answer to this step, with those to earlier ones that have come with it."""
@@ -125,7 +133,7 @@ class Parking:
                 self._poll(came, 0.05)
         # The first one is read together with what was sent before, at the latest; the second one is behind it.
         for _ in range(2):
-            wire.ask(k15_describe_groups.DescribeGroupsRequest(groups=self._groups), 0)
+            self._ask_behind(wire)
         self._poll(came, 0)
         self.answered = set(came)
         replies = sorted(came.items())

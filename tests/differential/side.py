@@ -22,7 +22,7 @@ from exacta.protocol.messages import (
     k65_describe_transactions,
 )
 from exacta.protocol.records import HEADER_SIZE, iter_batches
-from tests.differential.calls import HANGS_UP, HOW, WAITS, Answer, Call, Place
+from tests.differential.calls import HANGS_UP, HOW, SILENT, WAITS, Answer, Call, Place
 from tests.differential.parking import Parking
 from tests.differential.steps import CLIENTS, GROUPS, PARTITIONS, Init, Step
 from tests.kafka.wire import Wire
@@ -47,6 +47,11 @@ _AHEAD_MS = 20 * 60 * 1000
 """Records are dated this far ahead of the markers, which have the broker's time: later than all that is there."""
 
 
+def prepared_name(number: int) -> str:
+    """Return what a sequence is called for which the ids have been prepared (`exhaustion.py`)."""
+    return f"e{number}"
+
+
 class Side:
     """A broker, and what its clients have been told by it in the present sequence."""
 
@@ -56,6 +61,7 @@ class Side:
         self.wire = Wire(address)
         self._numbers = itertools.count()
         self._topics = itertools.count()
+        self._prepared = itertools.count()
         self._timestamps_ms = itertools.count(time.time_ns() // 1_000_000 + _AHEAD_MS)
         self._new_topic()
         for kind in (0, 1):
@@ -70,15 +76,17 @@ class Side:
         self.wire.socket.close()
         self.parking.close()
 
-    def begin(self) -> None:
-        """Begin a sequence: new names, and every client takes its id over."""
+    def begin(self, *, near_the_last_epoch: bool = False) -> None:
+        """Begin a sequence: new names (of ids whose epochs are nearly used up), and every client takes its id over."""
         number = next(self._numbers)
         self.name = f"n{number}"
+        if near_the_last_epoch:
+            self.name = prepared_name(next(self._prepared))
         self._nobodys: Pair = (NOBODYS + number, 0)
         self.pairs: dict[str, list[Pair]] = {client: [] for client in CLIENTS}
         self.next_sequence: dict[tuple[str, Pair, int], int] = {}
         self.last_batch: dict[tuple[str, Pair, int], bytes] = {}
-        self.sent: dict[str, list[Call]] = {client: [] for client in CLIENTS}
+        self.sent: dict[str, list[tuple[Step, Pair, Call]]] = {client: [] for client in CLIENTS}
         self.places: list[Place] = []
         self.first_timestamp_ms = self.next_timestamp_ms()
         self.parking.begin([self.group(group) for group in GROUPS])
@@ -114,24 +122,37 @@ class Side:
     def run(self, step: Step, like: Side | None = None) -> Answer:
         """Send the step's request; return its error code's name, and what else its answer says.
 
+        A step of several requests leaves in `parts` which steps those are, and their answers.
+
         Where requests wait, `like` is the side that has taken this step before: what it has answered, must come here.
         """
+        self.parts: list[tuple[Step, Answer]] = []
+        self.may_wait = like is None or like.parts[0][1] == (WAITS,)
         try:
             made = HOW[type(step)](self, step)
-            return made if isinstance(made, tuple) else self.send(step.client, made, like)
+            answer = made if isinstance(made, tuple) else self.send(self.note(step, made), step.client, like)
         except ConnectionError:
             self.reconnect()
-            return (HANGS_UP,)
+            answer = (HANGS_UP,)
+        except TimeoutError:
+            self.reconnect()
+            answer = (SILENT,)
+        self.parts = self.parts or [(step, answer)]
+        return answer
+
+    def note(self, step: Step, call: Call) -> Call:
+        """Note what a transactional client sends, for it may come once more."""
+        if step.client in self.sent:
+            self.sent[step.client].append((step, self.pair(step.client, step.age), call))
+        return call
 
     def reconnect(self) -> None:
         """Connect anew, after the broker has hung up."""
         self.wire.socket.close()
         self.wire = Wire(self.address)
 
-    def send(self, client: str, call: Call, like: Side | None = None) -> Answer:
+    def send(self, call: Call, client: str, like: Side | None = None) -> Answer:
         """Send a request; return what its answer says, and what others waited for that is answered now."""
-        if client in self.sent:
-            self.sent[client].append(call)
         if call.parks:
             self.parking.park(client, call)
             answer: Answer = (WAITS,)
@@ -188,7 +209,7 @@ class Side:
         """Return how many records of this sequence lie before an offset."""
         return sum(
             header.record_count
-            for header, _ in self._log[place.partition]
+            for header, _ in self._log.get(place.partition, ())
             if not header.control and header.base_offset < place.offset
         )
 
@@ -241,6 +262,18 @@ class Side:
             return self._nobodys
         producer_id, epoch = pairs[-1 - max(0, age)]
         return (producer_id, epoch + 1) if age < 0 else (producer_id, epoch)
+
+    def which(self, client: str, pair: Pair) -> int:
+        """Return how old a pair is to its client: 0 is the one given last, -1 one that was not given."""
+        pairs = self.pairs.get(client, [])
+        return len(pairs) - 1 - pairs.index(pair) if pair in pairs else -1
+
+    def offset(self, partition: int, of: int | str) -> int:
+        """Return the offset of a batch of this sequence, the last one being 0, or of an end, if there is none too."""
+        there = [place.offset for place in self.places if place.partition == partition]
+        if isinstance(of, int) and of < len(there):
+            return there[-1 - of]
+        return 0 if of == "start" else max(0, self._end_offset(partition, committed=False))
 
     def given(self, client: str, pair: Pair) -> str:
         """Note that a client was given a pair; return which one it is to the client."""

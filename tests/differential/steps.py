@@ -149,7 +149,8 @@ _steps = [
     st.builds(ReadEnd, client=_client, version=st.just(6), partition=_partition, committed=st.booleans()),
 ]
 
-steps = st.one_of(_steps)
+usual = st.one_of(_steps)
+"""What transactional clients do."""
 
-sequences = st.lists(steps, min_size=1, max_size=25)
+sequences = st.lists(usual, min_size=1, max_size=25)
 """A sequence; every client has taken its id over before the first step."""

@@ -5,7 +5,7 @@ makes the sequences, the same ones for the same EXACTA_TEST_SEED, and shortens o
 belongs into `test_regressions.py`, which needs no Kafka.
 """
 
-from tests.differential import members, steps
+from tests.differential import flights, members, odd, reads, steps
 from tests.differential.agree import agree, marks, on_both
 from tests.differential.side import Side
 from tests.differential.steps import Step
@@ -20,4 +20,24 @@ def test_transactions(sides: tuple[Side, Side], sequence: list[Step]) -> None:
 
 @on_both(members.sequences, share=0.3)
 def test_members(sides: tuple[Side, Side], sequence: list[Step]) -> None:
+    agree(sides, sequence)
+
+
+@on_both(reads.sequences, share=0.2)
+def test_reads(sides: tuple[Side, Side], sequence: list[Step]) -> None:
+    agree(sides, sequence)
+
+
+@on_both(flights.sequences, share=0.2)
+def test_flights(sides: tuple[Side, Side], sequence: list[Step]) -> None:
+    agree(sides, sequence)
+
+
+@on_both(steps.sequences, share=0.1)
+def test_epochs_that_are_used_up(sides: tuple[Side, Side], sequence: list[Step]) -> None:
+    agree(sides, sequence, near_the_last_epoch=True)
+
+
+@on_both(odd.sequences, share=0.1)
+def test_odd_frames(sides: tuple[Side, Side], sequence: list[Step]) -> None:
     agree(sides, sequence)

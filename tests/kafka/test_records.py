@@ -130,7 +130,7 @@ class TestProduce:
         [
             (None, ErrorCode.INVALID_RECORD),
             (b"", ErrorCode.INVALID_RECORD),
-            (batch(b"a")[:-1], ErrorCode.CORRUPT_MESSAGE),
+            (batch(b"a")[:-1], ErrorCode.INVALID_RECORD),
             (batch(b"a")[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
             (batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD),
             (batch(b"x" * 1_100_000), ErrorCode.MESSAGE_TOO_LARGE),
@@ -156,7 +156,7 @@ class TestProduce:
         request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="two", partition_data=data)])
         answers = wire.ask(request, 9).responses[0].partition_responses
         assert [answer.error_code for answer in answers] == [
-            ErrorCode.CORRUPT_MESSAGE,
+            ErrorCode.INVALID_RECORD,
             ErrorCode.NONE,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ]

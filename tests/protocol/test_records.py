@@ -93,9 +93,9 @@ GOOD = build()
 REFUSED = {
     "empty": (b"", ErrorCode.INVALID_RECORD),
     "two batches": (GOOD + GOOD, ErrorCode.INVALID_RECORD),
-    "trailing byte": (GOOD + b"\0", ErrorCode.INVALID_RECORD),
-    "truncated records": (GOOD[:-1], ErrorCode.CORRUPT_MESSAGE),
-    "truncated header": (GOOD[: HEADER_SIZE - 1], ErrorCode.CORRUPT_MESSAGE),
+    "garbage behind": (GOOD + b"\0" * 12, ErrorCode.CORRUPT_MESSAGE),
+    "truncated records": (GOOD[:-1], ErrorCode.INVALID_RECORD),
+    "truncated header": (GOOD[: HEADER_SIZE - 1], ErrorCode.INVALID_RECORD),
     "length below the header": (patched(GOOD, batch_length=48), ErrorCode.CORRUPT_MESSAGE),
     "negative length": (patched(GOOD, batch_length=-1), ErrorCode.CORRUPT_MESSAGE),
     "message set of Kafka 0.10": (patched(GOOD, magic=1), ErrorCode.INVALID_RECORD),
@@ -118,6 +118,12 @@ def test_what_a_producer_may_not_send(case: str) -> None:
         validate_batch(memoryview(records))
     assert refusal.value.error_code is code
     assert isinstance(refusal.value, DecodeError)
+
+
+@pytest.mark.parametrize("length", [1, 11, 12, 20, len(GOOD) - 1])
+def test_a_beginning_behind_the_batch_is_nothing(length: int) -> None:
+    """As Apache Kafka has it, which stores the batch without it."""
+    assert validate_batch(GOOD + GOOD[:length]).size == len(GOOD)
 
 
 def test_every_flipped_bit_that_the_producer_wrote_is_noticed() -> None:

@@ -236,6 +236,8 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     if not event.committed:
         _note(state, held.transactional_id, What.ABORTED, event, (event.producer_id, event.producer_epoch))
     held.kept = None
+    if held.phase is not Phase.ONGOING:  # an abort of nothing, which bumps: it began and ended now, as Kafka tells it
+        held.start_ms = event.at_ms
     held.phase = Phase.COMPLETE_COMMIT if event.committed else Phase.COMPLETE_ABORT
     state.volatile.may_have_forgotten.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
@@ -305,11 +307,11 @@ def _group_deleted(state: State, event: GroupDeleted) -> None:
 
 
 def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
-    offsets = state.groups[event.group_id].offsets
-    for topic, index in event.partitions:
-        del offsets[topic][index]
-        if not offsets[topic]:
-            del offsets[topic]
+    group = state.groups[event.group_id]
+    for offsets in (group.offsets, *(group.pending.values() if event.pending else ())):
+        for topic, index in event.partitions:
+            if offsets.get(topic, {}).pop(index, None) is not None and not offsets[topic]:
+                del offsets[topic]
 
 
 def _membership_changed(state: State, event: MembershipChanged) -> None:

@@ -160,10 +160,11 @@ class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=13):
 
 
 class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
-    """The group has no committed offsets of these partitions any more; what is pending in transactions stays."""
+    """The group has no offsets of these partitions any more; nor `pending` ones, which older events have left."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
+    pending: bool = False
 
 
 class TransactionalIdsExpired(Event, frozen=True, kw_only=True, array_like=True, tag=15):

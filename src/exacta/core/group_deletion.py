@@ -37,13 +37,14 @@ def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome
     is_read = _is_read(state, membership, command.group_id)
     rejections = tuple(_check_offset(state, is_read, *partition) for partition in command.partitions)
     group = state.groups.get(command.group_id)
-    known = {} if group is None else group.offsets
+    known = () if group is None else (group.offsets, *group.pending.values())
     deleted = {
         (topic, index): None
         for (topic, index), rejection in zip(command.partitions, rejections, strict=True)
-        if rejection is None and index in known.get(topic, {})
+        if rejection is None and any(index in offsets.get(topic, {}) for offsets in known)
     }
-    events = (OffsetsDeleted(group_id=command.group_id, partitions=tuple(deleted)),) if deleted else ()
+    gone = OffsetsDeleted(group_id=command.group_id, partitions=tuple(deleted), pending=True)
+    events = (gone,) if deleted else ()
     return Outcome(events=events, reply=OffsetsDeletedReply(rejections=rejections))
 
 
@@ -53,10 +54,9 @@ def _is_read(state: State, membership: Membership, group_id: str) -> Callable[[s
     if consumers is not None:
         read = {name for member in consumers.members.values() for name in consumers.subscribed(member)}
         return read.__contains__
-    subscriptions = [member.subscription for member in membership.members.values()]
-    # While they join again, nobody knows who will read what.
-    unsettled = membership.phase is Phase.PREPARING_REBALANCE
-    return lambda topic: any(unsettled or topics is None or topic in topics for topics in subscriptions)
+    # While they join again, it is still what they read in their last generation.
+    subscribed = membership.subscribed if membership.members else frozenset()
+    return lambda topic: subscribed is None or topic in subscribed
 
 
 def _check_offset(state: State, is_read: Callable[[str], bool], topic: str, index: int) -> Rejection | None:

@@ -63,6 +63,8 @@ class Membership(Struct, frozen=True, kw_only=True):
     not_before_ms: int = 0
     first_rebalance_until_ms: int = 0
     grew: bool = False
+    subscribed: frozenset[str] | None = None
+    """The topics that the members of this generation read, as far as they are consumers; None where it is not known."""
 
 
 NOBODY = Membership()

@@ -64,6 +64,8 @@ def authorize(
     state: State, transactional_id: str, producer_id: ProducerId, producer_epoch: ProducerEpoch
 ) -> Transactional | Rejection:
     """Return the transactional id's entry if this producer holds it now (KIP-98 zombie fencing)."""
+    if not transactional_id:
+        return Rejection.INVALID_TRANSACTIONAL_ID
     held = state.transactionals.get(transactional_id)
     if held is None or held.producer_id != producer_id:
         return Rejection.INVALID_PRODUCER_ID_MAPPING
@@ -122,15 +124,15 @@ def ending(
 
 def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome:
     """Register partitions, all or none; or only tell which are registered (KIP-890)."""
-    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
-    if isinstance(held, Rejection):
-        return Outcome(reply=held)
     named: list[PartitionId] = []
     for topic, index in command.partitions:
         partition = state.partition(topic, index)
-        if partition is None:
+        if partition is None:  # looked at first, as in Kafka, whoever asks
             return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
         named.append(partition.partition_id)
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return Outcome(reply=held)
     if command.verify_only:
         return Outcome(reply=PartitionsVerified(registered=tuple(each in held.partitions for each in named)))
     if held.kept is not None:

@@ -12,13 +12,13 @@ def fetch_offsets(
     """Return (topic, partition, committed offset, unstable) for the partitions asked for, or for all that are known.
 
     `require_stable` (KIP-447): a partition with an offset pending in an open transaction is unstable, and its reader
-    must ask again, or it would begin before what that transaction has consumed.
+    must ask again, or it would begin before what that transaction has consumed. Otherwise what is pending is not known.
     """
     group = state.groups.get(group_id)
     if topics is None:
         known: dict[str, set[int]] = {}
         if group is not None:
-            for offsets in (group.offsets, *group.pending.values()):
+            for offsets in (group.offsets, *(group.pending.values() if require_stable else ())):
                 for topic, by_partition in offsets.items():
                     known.setdefault(topic, set()).update(by_partition)
         topics = ((topic, sorted(indexes)) for topic, indexes in sorted(known.items()))

@@ -37,6 +37,11 @@ _PREFIX: Final = struct.Struct(">qii")
 _LENGTH_OFFSET: Final = 12
 """Bytes that precede what `batch_length` counts."""
 
+_LENGTH: Final = struct.Struct(">i")
+_MAGIC_OFFSET: Final = 16
+_SMALLEST_LENGTH: Final = 14
+"""Of a message set of before Kafka 0.11."""
+
 _CRC_START: Final = 21
 _COMPRESSION_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -131,17 +136,17 @@ def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
 def validate_batch(records: Buffer) -> BatchHeader:
     """Check what a producer sent for one partition: exactly one batch, whole and consistent; return its header.
 
-    The rules are those of Apache Kafka for Produce v3 and above, but the records themselves are not read.
-    Raises `CorruptBatch` with CORRUPT_MESSAGE, INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
+    The rules are those of Apache Kafka for Produce v3 and above, but the records themselves are not read. The beginning
+    of another batch behind it is nothing. Raises `CorruptBatch` with CORRUPT_MESSAGE, INVALID_RECORD or
+    UNSUPPORTED_COMPRESSION_TYPE.
     """
-    if len(records) == 0:
-        raise CorruptBatch("no record batch", ErrorCode.INVALID_RECORD)
+    size = _whole_batch_size(records, 0)
+    if size is None:
+        raise CorruptBatch(f"no whole record batch in {len(records)} bytes", ErrorCode.INVALID_RECORD)
     header = parse_batch_header(records)
-    if header.size > len(records):
-        raise CorruptBatch(f"record batch of {header.size} bytes, of which {len(records)} came")
-    if header.size < len(records):
+    if _whole_batch_size(records, size) is not None:
         raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
-    if crc32c.crc32c(memoryview(records)[_CRC_START:]) != header.crc:
+    if crc32c.crc32c(memoryview(records)[_CRC_START:size]) != header.crc:
         raise CorruptBatch("record batch fails its checksum")
     fault = _fault(header)
     if fault is not None:
@@ -149,6 +154,22 @@ def validate_batch(records: Buffer) -> BatchHeader:
     if header.attributes & _COMPRESSION_MASK >= len(COMPRESSIONS):
         raise CorruptBatch("unknown compression codec", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     return header
+
+
+def _whole_batch_size(records: Buffer, start: int) -> int | None:
+    """Return the size of the batch that starts there, or None if not all of it is there; raises `CorruptBatch`."""
+    there = len(records) - start
+    if there < _LENGTH_OFFSET:
+        return None
+    (length,) = _LENGTH.unpack_from(records, start + _LENGTH_OFFSET - _LENGTH.size)
+    if length < _SMALLEST_LENGTH:
+        raise CorruptBatch(f"record batch says that its length is {length}")
+    if there <= _MAGIC_OFFSET:
+        return None
+    if not 0 <= records[start + _MAGIC_OFFSET] <= MAGIC:
+        raise CorruptBatch(f"record batch of magic {records[start + _MAGIC_OFFSET]}; only {MAGIC} is served")
+    size: int = _LENGTH_OFFSET + length
+    return size if size <= there else None
 
 
 def _fault(header: BatchHeader) -> str | None:

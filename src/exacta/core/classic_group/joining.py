@@ -147,7 +147,11 @@ def _join_again(step: Step, command: JoinGroup) -> Outcome:
 def _take_part(step: Step, command: JoinGroup, known: Member) -> None:
     """Let a member that was in wait for the next generation, as what it is now."""
     changed = replace(
-        _member(command, known.member_id), sync_ticket=known.sync_ticket, synced=known.synced, new=known.new
+        _member(command, known.member_id),
+        assignment=known.assignment,
+        sync_ticket=known.sync_ticket,
+        synced=known.synced,
+        new=known.new,
     )
     step.put(changed)
     step.begin_rebalance()

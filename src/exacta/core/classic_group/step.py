@@ -66,10 +66,13 @@ class Step:
         if self.membership.phase is Phase.PREPARING_REBALANCE:
             return
         members = {}
+        unassigned = self.membership.phase is Phase.COMPLETING_REBALANCE
         for key, member in self.membership.members.items():
             if member.sync_ticket is not None:
                 self.wakes.append((member.sync_ticket, Rejection.REBALANCE_IN_PROGRESS))
-            members[key] = replace(member, sync_ticket=None, synced=False)
+            # What a member was assigned last is shown until somebody assigns anew; who was to do so has not done it.
+            assignment = b"" if unassigned else member.assignment
+            members[key] = replace(member, sync_ticket=None, synced=False, assignment=assignment)
         self.membership = replace(self.membership, phase=Phase.PREPARING_REBALANCE, members=members)
         self.set_deadline(_rebalance_timeout_ms(self.membership) if wait_ms is None else wait_ms)
 
@@ -114,13 +117,14 @@ class Step:
             leader=leader,
             protocol=choose_protocol(before.members),
             not_before_ms=0,
+            subscribed=_subscribed(before.members),
         )
         members = {}
         for key, member in before.members.items():
             if member.join_ticket is not None:
                 self.wakes.append((member.join_ticket, joined_reply(self.membership, key)))
                 self.keep_alive(member)
-            members[key] = replace(member, join_ticket=None, assignment=b"", synced=False, new=False)
+            members[key] = replace(member, join_ticket=None, synced=False, new=False)
         self.membership = replace(self.membership, members=members)
         self.set_deadline(_rebalance_timeout_ms(self.membership))
 
@@ -144,6 +148,15 @@ def check_generation(
     if rejection is None and generation != membership.generation:
         return Rejection.ILLEGAL_GENERATION
     return rejection
+
+
+def _subscribed(members: dict[str, Member]) -> frozenset[str] | None:
+    topics: frozenset[str] = frozenset()
+    for member in members.values():
+        if member.subscription is None:
+            return None
+        topics |= member.subscription
+    return topics
 
 
 def choose_protocol(members: dict[str, Member]) -> str:

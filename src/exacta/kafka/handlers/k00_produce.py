@@ -110,6 +110,9 @@ def _command(
         header = validate_batch(records)
     except CorruptBatch as corrupt:
         raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
+    records = records[: header.size]  # what has begun behind it is nothing
+    if header.transactional and request.transactional_id == "":
+        raise _Refused(ErrorCode.INVALID_REQUEST, "a transactional batch needs a transactional id")
     if header.transactional and request.transactional_id is None:
         raise _Refused(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"

@@ -115,7 +115,8 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
         for partition in topic.partitions:
             index, offset = partition.partition, partition.fetch_offset
             max_bytes = max(partition.partition_max_bytes, 0)
-            refused = _refusal(partition, is_replica)
+            unknown = name is not None and broker.engine.visible(name, index) is None  # which is looked at first
+            refused = ErrorCode.NONE if unknown else _refusal(partition, is_replica)
             asked = Asked(name, topic_id, index, offset, max_bytes, refused, partition.last_fetched_epoch)
             if name is not None and refused is ErrorCode.NONE:
                 asked.wanted = Wanted(name, index, offset, max_bytes, topic_id)

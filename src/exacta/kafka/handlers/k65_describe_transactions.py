@@ -43,7 +43,7 @@ def _describe(state: State, transactional_id: str) -> TransactionState:
         transactional_id=transactional_id,
         transaction_state=held.phase.value,
         transaction_timeout_ms=held.open_timeout_ms,
-        transaction_start_time_ms=held.start_ms if open_now else -1,
+        transaction_start_time_ms=-1 if held.phase is Phase.EMPTY else held.start_ms,
         producer_id=held.open_pair[0],
         producer_epoch=held.open_pair[1],
         topics=_partitions(state, held) if open_now else [],

@@ -50,8 +50,9 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
             return False
         if producer_ids and held.open_pair[0] not in producer_ids:
             return False
-        open_for_ms = now_ms - held.start_ms if held.phase is Phase.ONGOING else -1
-        if request.duration_filter >= 0 and open_for_ms <= request.duration_filter:
+        # As in Kafka, what has ended counts from its start, and what has never begun is older than anything.
+        start_ms = -1 if held.phase is Phase.EMPTY else held.start_ms
+        if request.duration_filter >= 0 and now_ms - start_ms <= request.duration_filter:
             return False
         return named is None or named(held.transactional_id) is not None
 
