@@ -209,6 +209,16 @@ def test_the_assignor_that_most_ask_for(world: World) -> None:
     assert Consumer(world, "d", "t", assignor="sticky").join() is Rejection.UNSUPPORTED_ASSIGNOR
 
 
+def test_another_assignor_begins_another_epoch(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    a.join()
+    a.assignor = "range"
+    a.join()
+    assert (a.epoch, group_of(world).assignor) == (SECOND, "range")
+    settle(a)
+    assert a.epoch == SECOND
+
+
 def test_a_full_group(world: World) -> None:
     world = World(structs.replace(SMALL, group_consumer_max_size=1))
     world.topic()
@@ -273,6 +283,15 @@ def test_an_instance_id_is_not_taken_from_who_has_it(world: World) -> None:
     assert thief.join() is Rejection.UNRELEASED_INSTANCE_ID
     assert thief.send(1) is Rejection.FENCED_INSTANCE_ID
     assert Consumer(world, "a", "t", instance_id="Z").send(1) is UNKNOWN
+
+
+def test_a_member_that_changes_its_instance_id_lets_the_old_one_go(world: World) -> None:
+    a = Consumer(world, "a", "t", instance_id="A")
+    a.join()
+    a.instance_id = "Z"
+    a.join()
+    assert group_of(world).static == {"Z": "a"}
+    assert isinstance(Consumer(world, "b", "t", instance_id="A").join(), ConsumerHeartbeatDone)
 
 
 def test_a_static_member_that_does_not_come_back_is_out(world: World) -> None:

@@ -60,6 +60,9 @@ class Step:
     def put(self, member: ConsumerMember) -> None:
         """Add a member, or change it."""
         static = self.group.static
+        before = self.group.members.get(member.member_id)
+        if before is not None and before.instance_id not in (None, member.instance_id):
+            static = {key: named for key, named in static.items() if key != before.instance_id}
         if member.instance_id is not None and static.get(member.instance_id) != member.member_id:
             static = {**static, member.instance_id: member.member_id}
         self.group = replace(self.group, members={**self.group.members, member.member_id: member}, static=static)
@@ -97,14 +100,19 @@ class Step:
             self.timers.append(Timer(deadline_ms, expire))
 
     def look_at_topics(self, *, resubscribed: bool) -> None:
-        """Begin the next epoch if members have changed what they subscribe to, or that has changed itself."""
+        """Begin the next epoch if members have changed what they subscribe to, or that has changed itself.
+
+        So does another assignor, once most members ask for it.
+        """
         version = topics_version(self.state)
         changed = False
         if resubscribed or version != self.group.topics_version:
             topics, matched = resolve(self.state, self.group.members.values())
             changed = topics != self.group.topics or matched != self.group.matched
             self.group = replace(self.group, topics=topics, matched=matched, topics_version=version)
-        if changed or resubscribed or self.is_new:
+        offered = self.limits.group_consumer_assignors
+        reassigned = preferred_assignor(self.group, offered) != preferred_assignor(self.before, offered)
+        if changed or resubscribed or reassigned or self.is_new:
             self.bump()
 
     def make_target(self) -> None:
