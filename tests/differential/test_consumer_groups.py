@@ -1,0 +1,416 @@
+"""Random histories of a group of the consumer protocol (KIP-848): the same answers and the same group on both brokers.
+
+Runs as `test_differential.py` does. All members ask for the assignor `range`, whose outcome is determined: of `uniform`
+both promise only that it is even and moves few. Subscriptions are never empty: Apache Kafka 4.4 gives partitions to a
+member without any, where all others subscribe to the same topics. It decides at once here, as Exacta always does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import note
+from hypothesis import strategies as st
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages import (
+    k03_metadata,
+    k08_offset_commit,
+    k09_offset_fetch,
+    k10_find_coordinator,
+    k13_leave_group,
+    k19_create_topics,
+    k22_init_producer_id,
+    k26_end_txn,
+    k28_txn_offset_commit,
+    k47_offset_delete,
+    k68_consumer_group_heartbeat,
+    k69_consumer_group_describe,
+)
+from tests.conformance.brokers import HOST, kafka_process
+from tests.differential.agree import marks, on_both
+from tests.kafka.wire import Wire, front
+
+pytestmark = marks
+
+TOPICS = {"t": 3, "u": 4}
+PARTITIONS = [(topic, index) for topic, count in TOPICS.items() for index in range(count)]
+INSTANCES = {"a": None, "b": None, "c": "i", "d": "i"}
+MEMBERS = sorted(INSTANCES)
+EPOCHS = {"join": 0, "leave": -1, "leave for a while": -2, "five": 5}
+
+_KAFKAS = (
+    "group.consumer.assignment.interval.ms=0",
+    "group.consumer.min.assignment.interval.ms=0",
+    "group.consumer.assignor.offload.enable=false",
+    "group.consumer.migration.policy=disabled",
+)
+_NOT_YET = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+}
+_PATIENCE_S = 60.0
+
+Told = list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A heartbeat. `epoch` and `owned` say what of what the member was told it repeats."""
+
+    member: str
+    epoch: str
+    owned: str
+    topics: tuple[str, ...] | None
+    instance: str
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Offsets of partitions that the member was told to own, or of others; in a transaction that is aborted, or not."""
+
+    member: str
+    epoch: str
+    version: int
+    transactional: bool
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A member asks for an offset."""
+
+    member: str
+    epoch: str
+
+
+@dataclass(frozen=True)
+class Remove:
+    """An administrator removes members, by id and instance id."""
+
+    members: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class Forget:
+    """An administrator deletes offsets."""
+
+
+Step = Beat | Commit | Read | Remove | Forget
+
+members = st.sampled_from([*MEMBERS, "a", "b"])
+BEATS = st.builds(
+    Beat,
+    member=members,
+    epoch=st.sampled_from(["own"] * 8 + ["join"] * 4 + ["before", "after", "leave", "leave for a while", "five"]),
+    owned=st.sampled_from(["told", "told", "told", "first", "more", "nothing", "unsaid"]),
+    topics=st.sampled_from([None, None, None, ("t",), ("u",), ("t", "u")]),
+    instance=st.sampled_from(["own", "own", "own", "own", "none", "other"]),
+)
+COMMITS = st.builds(
+    Commit,
+    member=st.sampled_from([*MEMBERS, "", "who"]),
+    epoch=st.sampled_from(["own", "own", "own", "before", "after", "leave"]),
+    version=st.sampled_from([0, 1, 1, 2]),
+    transactional=st.booleans(),
+    partitions=st.sampled_from([(), (), *((partition,) for partition in PARTITIONS)]),
+)
+READS = st.builds(Read, member=st.sampled_from([*MEMBERS, "who"]), epoch=st.sampled_from(["own", "before", "leave"]))
+REMOVALS = st.builds(
+    Remove,
+    members=st.lists(
+        st.sampled_from([("a", None), ("", "i"), ("c", "i"), ("who", None), ("", "z")]), min_size=1, max_size=2
+    ).map(tuple),
+)
+SEQUENCES = st.lists(
+    st.one_of(BEATS, BEATS, BEATS, BEATS, COMMITS, COMMITS, READS, REMOVALS, st.just(Forget())), max_size=25
+)
+VERSIONS = {False: (8, 9, 10), True: (4, 5, 6)}
+
+
+@dataclass
+class Member:
+    """What a member knows, by what both brokers have told it."""
+
+    epoch: int = 0
+    before: int = 0
+    told: Told = field(default_factory=list)
+
+    def named(self, epoch: str) -> int:
+        """Return the epoch that a step means."""
+        return EPOCHS.get(epoch, {"own": self.epoch, "before": self.before, "after": self.epoch + 1}.get(epoch, 0))
+
+    def owns(self, owned: str) -> Told | None:
+        """Return what it reports."""
+        more = [each for each in PARTITIONS if each not in self.told][:1]
+        reports = {"told": self.told, "first": self.told[:1], "more": self.told + more, "nothing": []}
+        return reports.get(owned)
+
+
+class Broker:
+    """One of the two, and the group that a sequence is about."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.wire = Wire(address)
+        self.group = ""
+        self.producer = (-1, -1)
+        topics = [
+            k19_create_topics.CreatableTopic(name=name, num_partitions=count, replication_factor=1)
+            for name, count in TOPICS.items()
+        ]
+        self.wire.ask(k19_create_topics.CreateTopicsRequest(topics=topics, timeout_ms=10_000), 5)
+        wanted = [k03_metadata.MetadataRequestTopic(name=name) for name in TOPICS]
+        self.ids: dict[str, bytes] = {}
+
+        def there() -> bool:
+            found = self.wire.ask(k03_metadata.MetadataRequest(topics=wanted), 12).topics
+            self.ids = {topic.name: topic.topic_id for topic in found if topic.error_code == 0}
+            return self.ids.keys() == TOPICS.keys()
+
+        _until(there)
+        for kind in (0, 1):
+            ask = k10_find_coordinator.FindCoordinatorRequest(coordinator_keys=["x"], key_type=kind)
+            _until(lambda ask=ask: self.wire.ask(ask, 4).coordinators[0].error_code == 0)
+        self.names = {topic_id: name for name, topic_id in self.ids.items()}
+        _until(self._binds)
+
+    def _binds(self) -> bool:
+        request = k22_init_producer_id.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
+        bound = self.wire.ask(request, 4)
+        self.producer = (bound.producer_id, bound.producer_epoch)
+        return bound.error_code == 0
+
+    def begin(self, group: str) -> None:
+        """Turn to another group."""
+        self.group = group
+        _until(lambda: self.describe()[0] not in _NOT_YET)
+
+    def describe(self) -> tuple[Any, ...]:
+        """Return all of the group."""
+        request = k69_consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=[self.group])
+        [found] = self.wire.ask(request, 1).groups
+
+        def plain(assignment: Any) -> Told:
+            return sorted((each.topic_name, index) for each in assignment.topic_partitions for index in each.partitions)
+
+        shown = [
+            (
+                member.member_id,
+                member.instance_id,
+                member.member_epoch,
+                member.subscribed_topic_names,
+                plain(member.assignment),
+                plain(member.target_assignment),
+            )
+            for member in sorted(found.members, key=lambda member: member.member_id)
+        ]
+        epochs = (found.group_epoch, found.assignment_epoch)
+        return found.error_code, found.group_state, epochs, found.assignor_name, shown
+
+    def beat(self, step: Beat, member: Member) -> tuple[Any, ...]:
+        """Send a heartbeat; who joins says everything."""
+        m = k68_consumer_group_heartbeat
+        epoch = member.named(step.epoch)
+        owned = [] if epoch == 0 else member.owns(step.owned)
+        request = m.ConsumerGroupHeartbeatRequest(
+            group_id=self.group,
+            member_id=step.member,
+            member_epoch=epoch,
+            instance_id={"own": INSTANCES[step.member], "none": None}.get(step.instance, "z"),
+            subscribed_topic_names=None if step.topics is None else list(step.topics),
+        )
+        if epoch == 0:
+            request.rebalance_timeout_ms = 60_000
+            request.subscribed_topic_names = list(step.topics or TOPICS)
+            request.server_assignor = "range"
+        if owned is not None:
+            request.topic_partitions = [
+                m.TopicPartitions(topic_id=self.ids[topic], partitions=indexes)
+                for topic, indexes in _by_topic(owned).items()
+            ]
+        answer = self.wire.ask(request, 1)
+        told = None
+        if answer.assignment is not None:
+            parts = answer.assignment.topic_partitions
+            told = sorted((self.names[each.topic_id], index) for each in parts for index in each.partitions)
+        return answer.error_code, answer.member_id, answer.member_epoch, told
+
+    def commit(self, step: Commit, member: Member) -> tuple[Any, ...]:
+        """Commit; a transaction is aborted at once, so that nothing waits in the group."""
+        partitions = step.partitions or tuple(member.told[:2]) or (PARTITIONS[0],)
+        version = VERSIONS[step.transactional][step.version]
+        epoch = member.named(step.epoch)
+        if not step.transactional:
+            m = k08_offset_commit
+            request = m.OffsetCommitRequest(
+                group_id=self.group,
+                member_id=step.member,
+                generation_id_or_member_epoch=epoch,
+                topics=[
+                    m.OffsetCommitRequestTopic(
+                        name=topic,
+                        topic_id=self.ids[topic],
+                        partitions=[
+                            m.OffsetCommitRequestPartition(
+                                partition_index=index, committed_offset=1, committed_metadata=""
+                            )
+                            for index in indexes
+                        ],
+                    )
+                    for topic, indexes in _by_topic(partitions).items()
+                ],
+            )
+            return self._codes(self.wire.ask(request, version))
+        version = max(version, 5)  # it registers its group itself
+        answer: list[tuple[Any, ...]] = []
+
+        def taken() -> bool:
+            answer[:] = [self._codes(self.wire.ask(self._transactional(step.member, epoch, partitions), version))]
+            return not any(code in _NOT_YET for _, _, code in answer[0])
+
+        _until(taken)
+        _until(self._aborts)
+        return answer[0]
+
+    def _transactional(
+        self, member_id: str, epoch: int, partitions: Sequence[tuple[str, int]]
+    ) -> k28_txn_offset_commit.TxnOffsetCommitRequest:
+        m = k28_txn_offset_commit
+        return m.TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=self.group,
+            producer_id=self.producer[0],
+            producer_epoch=self.producer[1],
+            member_id=member_id,
+            generation_id=epoch,
+            topics=[
+                m.TxnOffsetCommitRequestTopic(
+                    name=topic,
+                    topic_id=self.ids[topic],
+                    partitions=[
+                        m.TxnOffsetCommitRequestPartition(
+                            partition_index=index, committed_offset=2, committed_metadata=""
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in _by_topic(partitions).items()
+            ],
+        )
+
+    def _aborts(self) -> bool:
+        request = k26_end_txn.EndTxnRequest(
+            transactional_id="x", producer_id=self.producer[0], producer_epoch=self.producer[1], committed=False
+        )
+        ended = self.wire.ask(request, 5)
+        if ended.error_code == 0:
+            self.producer = (ended.producer_id, ended.producer_epoch)
+        return ended.error_code not in _NOT_YET
+
+    def _codes(self, answer: Any) -> tuple[Any, ...]:
+        return tuple(
+            sorted(
+                (topic.name or self.names[topic.topic_id], partition.partition_index, partition.error_code)
+                for topic in answer.topics
+                for partition in topic.partitions
+            )
+        )
+
+    def read(self, step: Read, member: Member) -> tuple[Any, ...]:
+        """Ask for an offset as a member."""
+        m = k09_offset_fetch
+        topics = [m.OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+        asked = m.OffsetFetchRequestGroup(
+            group_id=self.group, member_id=step.member, member_epoch=member.named(step.epoch), topics=topics
+        )
+        [found] = self.wire.ask(m.OffsetFetchRequest(groups=[asked]), 9).groups
+        return found.error_code, [topic.partitions[0].committed_offset for topic in found.topics]
+
+    def remove(self, step: Remove) -> tuple[Any, ...]:
+        """Remove members."""
+        m = k13_leave_group
+        named = [m.MemberIdentity(member_id=name, group_instance_id=instance) for name, instance in step.members]
+        left = self.wire.ask(m.LeaveGroupRequest(group_id=self.group, members=named), 5)
+        return left.error_code, [each.error_code for each in left.members]
+
+    def forget(self) -> tuple[Any, ...]:
+        """Delete offsets of all topics."""
+        m = k47_offset_delete
+        topics = [
+            m.OffsetDeleteRequestTopic(name=name, partitions=[m.OffsetDeleteRequestPartition(partition_index=0)])
+            for name in TOPICS
+        ]
+        answer = self.wire.ask(m.OffsetDeleteRequest(group_id=self.group, topics=topics), 0)
+        return answer.error_code, sorted((topic.name, topic.partitions[0].error_code) for topic in answer.topics)
+
+    def run(self, step: Step, member: Member) -> tuple[Any, ...]:
+        """Send a step's request; return what came of it."""
+        match step:
+            case Beat():
+                return self.beat(step, member)
+            case Commit():
+                return self.commit(step, member)
+            case Read():
+                return self.read(step, member)
+            case Remove():
+                return self.remove(step)
+            case Forget():
+                return self.forget()
+
+
+def _by_topic(partitions: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        found.setdefault(topic, []).append(index)
+    return found
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "a broker is not ready in time"
+        time.sleep(0.01)  # nothing to wait on but the answer itself
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
+    """Apache Kafka and Exacta."""
+    with kafka_process(tmp_path_factory.mktemp("kafka"), overrides=_KAFKAS) as kafka, front() as exacta:
+        both = Broker((HOST, kafka.port)), Broker(exacta.address)
+        yield both
+        for broker in both:
+            broker.wire.socket.close()
+
+
+_numbers = itertools.count()
+
+
+@on_both(SEQUENCES, share=0.2)
+def test_consumer_groups(brokers: tuple[Broker, Broker], sequence: list[Step]) -> None:
+    group = f"g{next(_numbers)}"
+    known: dict[str, Member] = defaultdict(Member)
+    for broker in brokers:
+        broker.begin(group)
+    for step in sequence:
+        member = known[step.member] if isinstance(step, Beat | Commit | Read) else Member()
+        kafkas, ours = (broker.run(step, member) for broker in brokers)
+        note(f"{step}: {ours}")
+        assert ours == kafkas, f"{step}: Kafka answers {kafkas}, Exacta {ours}"
+        shown = [broker.describe() for broker in brokers]
+        assert shown[1] == shown[0], f"after {step} Kafka's group is {shown[0]}, Exacta's {shown[1]}"
+        if not isinstance(step, Beat):
+            continue
+        code, _, epoch, told = ours
+        if code == 0 and epoch > 0:
+            member.before, member.epoch = member.epoch, epoch
+            member.told = member.told if told is None else told
+        elif code != ErrorCode.UNRELEASED_INSTANCE_ID:
+            member.epoch, member.told = 0, []
