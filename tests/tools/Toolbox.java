@@ -7,6 +7,7 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
@@ -17,8 +18,8 @@ import org.apache.kafka.common.utils.Exit;
  *
  * A line on standard input names what to run: main class, standard input and arguments, each in Base64, with blanks
  * between. The answer is a line: exit status, standard output and standard error. A tool ends as it would by itself:
- * what it would exit with is its status. Threads that it leaves behind live on, and what it wants to have run when the
- * machine ends is not run: a tool that needs either is better off in a process of its own.
+ * what it would exit with is its status. What it wants to have run at its end is run then, but threads that it leaves
+ * behind live on: a tool that has some is better off in a process of its own.
  */
 public final class Toolbox {
     /** Thrown where a tool would end the virtual machine. Some catch it and go on, but nothing that they say counts. */
@@ -55,6 +56,9 @@ public final class Toolbox {
     private static volatile boolean exited;
     private static int status;
 
+    /** What it wants to have run at its end: some send only then what is left. */
+    private static final List<Runnable> hooks = new ArrayList<>();
+
     public static void main(String[] none) throws IOException {
         PrintStream answers = System.out;
         Current out = new Current();
@@ -63,7 +67,7 @@ public final class Toolbox {
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
         Exit.setExitProcedure(Toolbox::exit);
         Exit.setHaltProcedure(Toolbox::exit);
-        Exit.setShutdownHookAdder((name, hook) -> { });
+        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             List<byte[]> words = Arrays.stream(line.split(" ", -1)).map(Base64.getDecoder()::decode).toList();
@@ -74,6 +78,8 @@ public final class Toolbox {
             if (!exited) {
                 status = returned;
             }
+            hooks.forEach(Runnable::run);
+            hooks.clear();
             answers.println(status + " " + out.taken() + " " + err.taken());
             answers.flush();
         }

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from .toolbox import Result, Toolbox
@@ -108,7 +108,16 @@ class Bench:
     def commit(self, group: str, topic: str, *offsets: int) -> None:
         """Commit an offset for each partition from 0 on, without being a member."""
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in enumerate(offsets)]
-        self.consumer(group).commit(offsets=wanted, asynchronous=False)
+        consumer = self.consumer(group)
+
+        def refused() -> KafkaException | None:
+            try:
+                consumer.commit(offsets=wanted, asynchronous=False)
+            except KafkaException as error:  # Apache Kafka's first commit comes before its coordinator is ready
+                return error
+            return None
+
+        self.until(refused, lambda error: error is None)
 
     def member(self, group: str, topic: str, partitions: int, **options: object) -> Consumer:
         """Join a group as its only member; return once all partitions are assigned."""

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from .bench import FOR_EVER, Bench
 from .toolbox import Result
@@ -60,6 +61,31 @@ def test_a_group_with_a_member(bench: Bench) -> None:
     refused = bench.run(TOOL, "--delete-offsets", "--group", group, "--topic", topic)
     assert refused.out.count("GroupSubscribedToTopicException") == 2
     assert offsets(bench, group) == ["0 3 5 2", "1 - 0 -"]
+
+
+def test_a_group_of_the_consumer_protocol(bench: Bench) -> None:
+    topic, group = bench.topic(2), bench.name("group")
+    bench.fill(topic, 5)
+    member = bench.member(group, topic, 2, client_id="me", group_protocol="consumer", group_remote_assignor="uniform")
+    member.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
+    assert [group, "Consumer"] in bench.good(TOOL, "--list", "--type").rows
+    assert [group, "Consumer"] not in bench.good(TOOL, "--list", "--type", "classic").rows
+    assert [group, "Consumer", "consumer"] in bench.good("kafka-groups", "--list").rows
+    member_id = member.memberid()
+    assert bench.good(TOOL, "--describe", "--group", group).rows[1:] == [
+        [group, topic, "0", "3", "5", "2", member_id, "/127.0.0.1", "me"],
+        [group, topic, "1", "-", "0", "-", member_id, "/127.0.0.1", "me"],
+    ]
+    (row,) = bench.good(TOOL, "--describe", "--group", group, "--members", "--verbose").rows[1:]
+    assert row[:5] == [group, member_id, "/127.0.0.1", "me", "2"]
+    # The epoch and the assignment that it has are those that it is to have.
+    assert row[5:7] == row[7:9]
+    assert row[6] == f"{topic}:0,1"
+    state = bench.good(TOOL, "--describe", "--group", group, "--state", "--verbose").rows[1]
+    assert state == [group, bench.bootstrap, f"({bench.node})", "uniform", "Stable", row[5], row[7], "1"]
+    assert "GroupNotEmptyException" in bench.run(TOOL, "--delete", "--group", group).out
+    refused = bench.run(TOOL, "--delete-offsets", "--group", group, "--topic", topic)
+    assert refused.out.count("GroupSubscribedToTopicException") == 2
 
 
 def test_a_group_without_members(bench: Bench) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.spark.clusters import read_committed
 
 from .bench import Bench
@@ -23,25 +25,39 @@ def produced(bench: Bench, topic: str, count: int) -> list[int]:
     return [int(event["offset"]) for event in sent]
 
 
-def test_what_is_produced_is_consumed_by_a_group_that_changes(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "while_two", "alone_again"),
+    [
+        # Everything is given up and assigned anew.
+        ("CLASSIC", ("partitions_assigned", 1), ("partitions_assigned", 2)),
+        # Only what changes is told (KIP-848).
+        ("CONSUMER", ("partitions_revoked", 1), ("partitions_assigned", 1)),
+    ],
+)
+def test_what_is_produced_is_consumed_by_a_group_that_changes(
+    bench: Bench, protocol: str, while_two: tuple[str, int], alone_again: tuple[str, int]
+) -> None:
     topic, group = bench.topic(2), bench.name("group")
     produced(bench, topic, COUNT)
     arguments = ("--bootstrap-server", bench.bootstrap, "--topic", topic, "--group-id", group, "--verbose")
+    arguments += ("--group-protocol", protocol)
     with Running("kafka-verifiable-consumer", *arguments) as first:
-        first.wait_for(assignment_of(2))
+        first.wait_for(change("partitions_assigned", 2))
         first.wait_for(lambda event: event["name"] == "offsets_committed" and event["success"])
         with Running("kafka-verifiable-consumer", *arguments) as second:
-            second.wait_for(assignment_of(1))
-            first.wait_for(assignment_of(1))
+            second.wait_for(change("partitions_assigned", 1))
+            first.wait_for(change(*while_two))
             # Its partner leaves in order, and it gets everything.
             second.terminate()
             second.rest(143)
-            first.wait_for(assignment_of(2))
+            first.wait_for(change(*alone_again))
         produced(bench, topic, COUNT)
-        bench.until(
-            lambda: [row[5] for row in bench.good("kafka-consumer-groups", "--describe", "--group", group).rows[1:]],
-            lambda lags: lags == ["0", "0"],
-        )
+
+        def committed() -> int:
+            rows = bench.good("kafka-consumer-groups", "--describe", "--group", group).rows[1:]
+            return sum(int(row[3]) for row in rows if row[3] != "-")
+
+        bench.until(committed, lambda found: found == 2 * COUNT)
         first.terminate()
         first.rest(143)
     seen = [event for tool in (first, second) for event in tool.events if event["name"] == "record_data"]
@@ -49,9 +65,9 @@ def test_what_is_produced_is_consumed_by_a_group_that_changes(bench: Bench) -> N
     assert sorted(int(event["value"]) for event in seen) == sorted([*range(COUNT)] * 2)
 
 
-def assignment_of(count: int) -> Callable[[dict[str, Any]], bool]:
-    """Return a test for the event that so many partitions were assigned."""
-    return lambda event: event["name"] == "partitions_assigned" and len(event["partitions"]) == count
+def change(name: str, count: int) -> Callable[[dict[str, Any]], bool]:
+    """Return a test for the event that so many partitions were assigned or revoked."""
+    return lambda event: event["name"] == name and len(event["partitions"]) == count
 
 
 def test_messages_are_copied_exactly_once_however_often_the_copier_is_killed(bench: Bench) -> None:
