@@ -71,17 +71,11 @@ class Bench:
         return name
 
     def fill(self, topic: str, count: int, *, partition: int = 0, first_time: int = 0) -> None:
-        """Append records v0, v1, … with the keys k0, k1, …
-
-        With a `first_time` a thousand milliseconds are between two records, and each is a batch of its own: Exacta's
-        offsets by time are exact to the batch.
-        """
+        """Append records v0, v1, … with the keys k0, k1, …; a thousand milliseconds between, if `first_time` is set."""
         producer = self.producer()
         for index in range(count):
             time_ms = first_time + index * 1000 if first_time else 0
             producer.produce(topic, f"v{index}", f"k{index}", partition=partition, timestamp=time_ms)
-            if first_time:
-                producer.flush(CALL_TIMEOUT_S)
         assert producer.flush(CALL_TIMEOUT_S) == 0
 
     def producer(self, transactional_id: str | None = None, **options: object) -> Producer:
