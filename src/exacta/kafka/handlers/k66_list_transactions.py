@@ -1,12 +1,9 @@
 """ListTransactions: every transactional id, or those in a state, of a producer, open for long, of a name.
 
-KIP-664, KIP-994, KIP-1152. The pattern of a name is any client's, and is matched on the event loop: so by RE2, as
-Apache Kafka does, whose time is linear in the name whatever the pattern. Python's own `re` can be made to take hours.
+KIP-664, KIP-994, KIP-1152.
 """
 
-from collections.abc import Callable
-from typing import Any
-
+from exacta.core.pattern import matcher
 from exacta.core.state import Phase, State, Transactional
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -24,9 +21,6 @@ MIN_VERSION = 0
 MAX_VERSION = 2
 PLAIN_ERROR = ListTransactionsResponse
 
-MAX_PATTERN_MEMORY_BYTES = 1 << 18
-"""What RE2 may use for one pattern, of which it keeps some for the next time: one that expands to more is refused."""
-
 STATES = frozenset(phase.value for phase in Phase) | {
     # Kafka's other states: known by name, never reached here (DESIGN D2).
     "PrepareCommit",
@@ -39,7 +33,8 @@ STATES = frozenset(phase.value for phase in Phase) | {
 def handle(broker: BrokerContext, request: ListTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """List what all filters let through; a filter that is not set lets everything through."""
     try:
-        named = _matcher(request.transactional_id_pattern)
+        pattern = request.transactional_id_pattern
+        named = matcher(pattern) if pattern else None
     except ValueError:
         reply(ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION))
         return
@@ -71,19 +66,3 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
         )
 
     broker.read(context, view, reply)
-
-
-def _matcher(pattern: str | None) -> Callable[[str], Any] | None:
-    """Return what matches a whole name, or None where any will do; raises ValueError for what RE2 does not take."""
-    if not pattern:
-        return None
-    import re2  # here: hardly anybody asks for a pattern, and every start would pay for it
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_PATTERN_MEMORY_BYTES
-    try:
-        match: Callable[[str], Any] = re2.compile(pattern, options).fullmatch
-    except re2.error as error:
-        raise ValueError(str(error)) from error
-    return match
