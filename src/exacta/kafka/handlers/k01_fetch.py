@@ -115,12 +115,13 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
         for partition in topic.partitions:
             index, offset = partition.partition, partition.fetch_offset
             max_bytes = max(partition.partition_max_bytes, 0)
-            unknown = name is not None and broker.engine.visible(name, index) is None  # which is looked at first
-            refused = ErrorCode.NONE if unknown else _refusal(partition, is_replica)
-            asked = Asked(name, topic_id, index, offset, max_bytes, refused, partition.last_fetched_epoch)
-            if name is not None and refused is ErrorCode.NONE:
-                asked.wanted = Wanted(name, index, offset, max_bytes, topic_id)
-            found.append(asked)
+            fetched_epoch = partition.last_fetched_epoch
+            if is_replica or partition.current_leader_epoch > LEADER_EPOCH or fetched_epoch > LEADER_EPOCH:
+                refused = _refusal(partition, is_replica)
+                found.append(Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch))
+                continue
+            wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
+            found.append(Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted))
     return found
 
 
