@@ -228,6 +228,15 @@ def test_a_full_group(world: World) -> None:
     assert isinstance(a.join(), ConsumerHeartbeatDone)
 
 
+def test_as_many_groups_as_there_may_be() -> None:
+    world = World(structs.replace(SMALL, max_groups=1))
+    world.topic()
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", group_id="h")
+    a.join()
+    assert b.join() is Rejection.LIMIT_REACHED
+    assert isinstance(a.beat(), ConsumerHeartbeatDone)
+
+
 def test_who_is_no_member(world: World) -> None:
     a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
     assert a.send(1) is Rejection.GROUP_ID_NOT_FOUND
