@@ -111,7 +111,9 @@ class Step:
             changed = topics != self.group.topics or matched != self.group.matched
             self.group = replace(self.group, topics=topics, matched=matched, topics_version=version)
         offered = self.limits.group_consumer_assignors
-        reassigned = preferred_assignor(self.group, offered) != preferred_assignor(self.before, offered)
+        reassigned = self.group.members is not self.before.members and (
+            preferred_assignor(self.group, offered) != preferred_assignor(self.before, offered)
+        )
         if changed or resubscribed or reassigned or self.is_new:
             self.bump()
 
