@@ -16,6 +16,7 @@ from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.messages.k35_describe_log_dirs import DescribeLogDirsRequest
 from exacta.server import Endpoint, _OneLine, parse_endpoint
 from tests.kafka.wire import Wire, batch, values_in
 
@@ -263,3 +264,11 @@ def test_listening_on_ipv6(start: Start) -> None:
     server = start(listen="[::1]:0")
     assert server.ready_line.startswith("exacta: listening on [::1]:")
     assert server.connect().ask(MetadataRequest(topics=[]), 9).brokers[0].host == "::1"
+
+
+def test_the_folder_in_which_everything_lies(start: Start, tmp_path: Path) -> None:
+    wire = start().connect()
+    response = wire.ask(DescribeLogDirsRequest(topics=None), 4)
+    [folder] = response.results
+    assert Path(folder.log_dir).is_relative_to(tmp_path)
+    assert folder.total_bytes > folder.usable_bytes > 0

@@ -107,9 +107,20 @@ class TestDescribeConfigs:
         assert describe(wire, TOPIC, "b a d").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
         for kind, name in [(BROKER, "17"), (BROKER, "x"), (LOGGER, "0"), (METRICS, ""), (GROUP, ""), (0, "x")]:
             assert describe(wire, kind, name).error_code == ErrorCode.INVALID_REQUEST
-        for kind, name in [(BROKER, ""), (METRICS, "x"), (GROUP, "x")]:
+        for kind, name in [(BROKER, ""), (METRICS, "x")]:
             result = describe(wire, kind, name)
             assert (result.error_code, result.configs) == (ErrorCode.NONE, [])
+
+    def test_what_holds_for_every_group(self) -> None:
+        with front(group_consumer_session_timeout_ms=50_000) as broker:
+            result = describe(broker.connect(), GROUP, "any", include_synonyms=True)
+        assert {
+            config.name: (config.value, config.config_source, config.read_only, config.synonyms[0].name)
+            for config in result.configs
+        } == {
+            "consumer.session.timeout.ms": ("50000", 4, True, "group.consumer.session.timeout.ms"),
+            "consumer.heartbeat.interval.ms": ("5000", 5, True, "group.consumer.heartbeat.interval.ms"),
+        }
 
 
 class TestIncrementalAlterConfigs:

@@ -15,7 +15,7 @@ from exacta.protocol.messages.k21_delete_records import DeleteRecordsPartition, 
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from tests.kafka.wire import Wire, batch, front, values_in
+from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 
 def compressed(*timestamps_ms: int) -> bytes:
@@ -327,6 +327,12 @@ class TestListOffsets:
         request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[partition])])
         assert wire.ask(request, 2).topics[0].partitions[0].low_watermark == 2
         assert [found(at) for at in (0, 2_001, 2_501)] == [(2, 2_000), (3, 2_500), (4, 5_000)]
+
+    def test_what_cannot_be_read_is_an_error(self, broker: Front, wire: Wire) -> None:
+        produce(wire, batch(b"v", timestamp_ms=1_000))
+        broker.storage.read_fault = "the disk is gone"
+        assert [list_offset(wire, at).error_code for at in (0, -3)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+        assert [list_offset(wire, at).error_code for at in (-1, -2, 2_000)] == [ErrorCode.NONE] * 3
 
     def test_of_a_compressed_batch_the_beginning_is_known(self, wire: Wire) -> None:
         produce(wire, batch(b"v", timestamp_ms=500))

@@ -6,12 +6,13 @@ the batch's first offset is the answer, with its highest timestamp, so that a re
 
 from collections.abc import Callable
 
+from exacta.core.rejections import Rejection
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.threads import on_thread
 from exacta.ports.journal import TimeEntry
 from exacta.ports.record_format import Buffer
-from exacta.protocol.record_times import RecordTime, Unseen, find_record
+from exacta.protocol.record_times import RecordTime, find_record
 
 
 def find_offset(
@@ -22,9 +23,12 @@ def find_offset(
     timestamp_ms: int | None,
     *,
     read_committed: bool,
-    done: Callable[[RecordTime | None], None],
+    done: Callable[[RecordTime | Rejection | None], None],
 ) -> None:
-    """Call back with the first record of a time or later that readers may see; None: the one with the latest time."""
+    """Call back with the first record of a time or later that readers may see, None where there is none.
+
+    `timestamp_ms` None asks for the record with the latest time.
+    """
     visible = broker.engine.visible(topic, partition)
     if visible is None:
         done(None)
@@ -39,7 +43,7 @@ def find_offset(
 
     def search(entry: TimeEntry, batch: Buffer | None) -> None:
         if batch is None:
-            take(entry, Unseen("it could not be read"))
+            done(Rejection.STORAGE_ERROR)
             return
         on_thread(
             lambda: find_record(batch, timestamp_ms, start_offset), context.guard(lambda found: take(entry, found))

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from exacta.core.rejections import Rejection
 from exacta.engine.visible import Visible
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import leader_epoch_error
@@ -59,9 +61,11 @@ def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestC
     if not searches:
         reply(response)
 
-    def found(answer: ListOffsetsPartitionResponse, record: RecordTime | None) -> None:
+    def found(answer: ListOffsetsPartitionResponse, record: RecordTime | Rejection | None) -> None:
         nonlocal missing
-        if record is not None:
+        if isinstance(record, Rejection):
+            answer.error_code = error_code(record, KEY, context.version)
+        elif record is not None:
             answer.offset, answer.timestamp, answer.leader_epoch = record.offset, record.timestamp_ms, LEADER_EPOCH
         missing -= 1
         if missing == 0:
@@ -110,7 +114,7 @@ def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, re
     return visible.last_stable_offset
 
 
-Found = Callable[[RecordTime | None], None]
+Found = Callable[[RecordTime | Rejection | None], None]
 _Search = tuple[ListOffsetsPartitionResponse, Callable[[RequestContext, Found], None]]
 """An answer that waits for a record, and how to look for it."""
 

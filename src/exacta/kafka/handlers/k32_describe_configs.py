@@ -62,8 +62,10 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
         case ResourceType.GROUP | ResourceType.CLIENT_METRICS if not name:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = "a name is needed"
+        case ResourceType.GROUP:
+            configs = _group_configs(broker)
         # The broker's empty name asks for cluster-wide dynamic settings, of which there are none.
-        case ResourceType.BROKER | ResourceType.GROUP | ResourceType.CLIENT_METRICS:
+        case ResourceType.BROKER | ResourceType.CLIENT_METRICS:
             pass
         case unknown:
             result.error_code = ErrorCode.INVALID_REQUEST
@@ -92,6 +94,21 @@ def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[Descr
 
 
 _TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
+
+
+GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
+"""What clients know of a group's configuration; of the broker's options these are the ones that begin with `group.`."""
+
+
+def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
+    """Describe what holds for every group: by the names that Kafka has for one group's, and the broker's own."""
+    described = []
+    for config in _broker_configs(broker):
+        name = config.name.removeprefix("group.")
+        if name in GROUP_CONFIGS:
+            config.name = name
+            described.append(config)
+    return described
 
 
 def _broker_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
