@@ -43,10 +43,20 @@ def idempotent_producer(bootstrap: str) -> Any:
 
 
 def transactional_producer(bootstrap: str, transactional_id: str) -> Any:
-    """Make a transactional producer and register its id with the broker."""
+    """Make a transactional producer and register its id with the broker.
+
+    Apache Kafka's first may meet a coordinator that is not ready yet, and be told to try again.
+    """
     producer = Producer(settings(bootstrap, transactional_id=transactional_id))
-    producer.init_transactions(TRANSACTION_TIMEOUT_S)
-    return producer
+    deadline_s = time.monotonic() + TRANSACTION_TIMEOUT_S
+    while True:
+        try:
+            producer.init_transactions(TRANSACTION_TIMEOUT_S)
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline_s:
+                raise
+        else:
+            return producer
 
 
 def committed_consumer(bootstrap: str, group: str, **more: Any) -> Any:
