@@ -211,6 +211,8 @@ class KafkaPythonClient(Opened):
                 "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
                 "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
                 "group_instance_id": instance_id,
+                # Well below the time of a poll: one that ends in a rejoin while it backs off can spin for ever after.
+                "retry_backoff_ms": 20,
             }
         )
         return self.keep(consumer)
