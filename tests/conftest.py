@@ -1,6 +1,11 @@
 """What all tests have: a place for reports that are shown at the end."""
 
 import pytest
+from hypothesis import settings
+
+# The same examples each time; and one that takes long, as on a shared machine, is none that fails.
+settings.register_profile("exacta", deadline=None, derandomize=True)
+settings.load_profile("exacta")
 
 _REPORTS = pytest.StashKey[list[str]]()
 

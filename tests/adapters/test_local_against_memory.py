@@ -144,6 +144,6 @@ class SideBySideOnRealFiles(SideBySide):
 
 
 TestSideBySide = SideBySide.TestCase
-TestSideBySide.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestSideBySide.settings = settings(max_examples=60, stateful_step_count=30)
 TestSideBySideOnRealFiles = SideBySideOnRealFiles.TestCase
-TestSideBySideOnRealFiles.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
+TestSideBySideOnRealFiles.settings = settings(max_examples=10, stateful_step_count=30)

@@ -39,7 +39,7 @@ def test_the_examples_of_the_rfcs(algorithm, first, server_first, final, server_
         scram.verify(b"v=" + base64.b64encode(b"x" * 20))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text(min_size=1), st.text(min_size=1), st.sampled_from(["sha256", "sha512"]))
 def test_any_name_and_password_in_both_algorithms(username, password, algorithm):
     """Without preparation, as Apache Kafka takes them: what is stored there is what was typed."""

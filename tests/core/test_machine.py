@@ -168,7 +168,7 @@ class CoreMachine(RuleBasedStateMachine):
 
 
 TestCore = CoreMachine.TestCase
-TestCore.settings = settings(max_examples=150, stateful_step_count=40, deadline=None, derandomize=True)
+TestCore.settings = settings(max_examples=150, stateful_step_count=40)
 
 
 def test_a_deleted_topic_takes_its_open_transactions_along() -> None:

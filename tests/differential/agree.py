@@ -33,7 +33,6 @@ def on_both(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         return settings(
             max_examples=max(1, round(SEQUENCES * share)),
-            deadline=None,
             database=None,
             report_multiple_bugs=False,
             phases=[Phase.generate, Phase.shrink],

@@ -92,7 +92,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=20))
 def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[tuple[Any, ...]]) -> None:
     with front() as broker:

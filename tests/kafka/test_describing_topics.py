@@ -93,7 +93,7 @@ def test_what_is_not_there_takes_no_room(filled: Wire) -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), limit=st.integers(1, 6))
 def test_pages_add_up_to_everything(wire: Wire, counts: list[int], limit: int) -> None:
     names = [f"t{number}-{count}" for number, count in enumerate(counts)]

@@ -242,7 +242,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=25))
 def test_what_a_session_tells_adds_up_to_what_a_full_fetch_says(steps: list[tuple[Any, ...]]) -> None:
     with front() as broker:

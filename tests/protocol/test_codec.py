@@ -41,7 +41,7 @@ from .strategies import MESSAGES, message_id, messages
 REQUESTS = [(cls, version) for cls, version in MESSAGES if cls.__name__.endswith("Request")]
 RESPONSES = [(cls, version) for cls, version in MESSAGES if cls.__name__.endswith("Response")]
 
-fixed = settings(max_examples=100, derandomize=True, database=None, deadline=None)
+fixed = settings(max_examples=100, database=None)
 
 
 def test_a_request_of_fixed_layout() -> None:

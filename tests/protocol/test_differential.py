@@ -22,7 +22,6 @@ EXAMPLES = settings(
     max_examples=3,  # times 384 messages
     derandomize=True,
     database=None,
-    deadline=None,
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )

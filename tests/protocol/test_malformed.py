@@ -32,7 +32,7 @@ ALLOWED_BYTES = 64 * 1024
 """What decoding a sample of a few hundred bytes may allocate; the lengths above ask for up to two gigabytes."""
 
 every_message = pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=message_id)
-fixed = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+fixed = settings(max_examples=300, database=None)
 
 
 def decode_or_refuse(cls: type[Message], version: int, data: bytes) -> Message | None:

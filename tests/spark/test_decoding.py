@@ -55,7 +55,7 @@ codecs = st.sampled_from(sorted(CODECS))
 records = st.tuples(timestamps, payloads, payloads, headers)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.lists(records, min_size=1, max_size=40), st.sampled_from(sorted(CODECS))), min_size=1, max_size=4
@@ -102,7 +102,7 @@ def with_checksum(data):
     return bytes(data)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(records, min_size=1, max_size=30), st.data())
 def test_records_that_make_no_sense_are_refused_not_guessed(listed, data):
     """A producer's fault, or malice: the checksum is right, the records are not."""

@@ -6,7 +6,7 @@ import subprocess
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
@@ -38,7 +38,6 @@ def test_murmur2_of_known_keys(key, signed):
     assert murmur2(key) == signed & 0xFFFFFFFF
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.binary(max_size=40)), st.integers(1, 50))
 def test_a_column_is_hashed_like_its_keys(keys, partitions):
     array = pa.array([b"before", *keys], pa.binary()).slice(1)
@@ -57,7 +56,6 @@ entries = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
@@ -81,7 +79,6 @@ A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 positions = st.fixed_dictionaries({A: st.integers(0, 1000), B: st.integers(0, 1000), C: st.integers(0, 1000)})
 
 
-@settings(deadline=None)
 @given(positions, positions, st.none() | st.integers(1, 500))
 def test_a_batch_stays_between_its_start_and_what_there_is(start, sizes, limit):
     available = {partition: start[partition] + size for partition, size in sizes.items()}
@@ -97,7 +94,6 @@ def test_a_batch_stays_between_its_start_and_what_there_is(start, sizes, limit):
         assert sum(taken.values()) >= min(limit, sum(sizes.values())) - len(start)
 
 
-@settings(deadline=None)
 @given(positions)
 def test_offsets_come_back_from_json(start):
     assert planning.from_json(json.loads(json.dumps(planning.to_json(start)))) == start
@@ -140,7 +136,6 @@ def test_ranges_are_cut_as_sparks_connector_cuts_them():
     assert planning.sliced([], at_least=8, at_most_offsets=60) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 1000), max_size=6), st.none() | st.integers(1, 40), st.none() | st.integers(1, 300))
 def test_cutting_loses_and_doubles_nothing(counts, at_least, at_most):
     parts = [Range("t", index, 7, 7 + count, "id") for index, count in enumerate(counts)]

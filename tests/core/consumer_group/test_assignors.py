@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from exacta.core.consumer_group.assignors import ASSIGNORS, Subscriber, Target, assign_range, assign_uniform
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
-EXAMPLES = settings(max_examples=300, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=300)
 
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=4)
 subscriptions = st.frozensets(st.sampled_from(TOPICS), max_size=4)
@@ -66,7 +66,7 @@ def test_uniform_moves_as_few_as_even_shares_take(
     assert moved == fewest
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     group=st.dictionaries(st.sampled_from("abc"), st.frozensets(st.sampled_from(TOPICS[:3])), min_size=1, max_size=3),
     topics=st.dictionaries(st.sampled_from(TOPICS[:3]), st.integers(1, 2), max_size=3),

@@ -103,4 +103,4 @@ class GroupMachine(RuleBasedStateMachine):
 
 
 TestGroup = GroupMachine.TestCase
-TestGroup.settings = settings(max_examples=200, stateful_step_count=40, deadline=None, derandomize=True)
+TestGroup.settings = settings(max_examples=200, stateful_step_count=40)
