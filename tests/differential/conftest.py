@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tests.differential.flights
-import tests.differential.members
+import tests.differential.membership
 import tests.differential.odd
 import tests.differential.reads
 import tests.differential.transactions  # noqa: F401  # how steps are sent

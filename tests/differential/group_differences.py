@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.calls import Answer
-from tests.differential.members import CommitAsMember, FetchOffsets, Join, Leader, Leave, Led, Sync
+from tests.differential.members import CommitAsMember, FetchOffsets, Join, Leave, Sync
+from tests.differential.membership import Leader, Led
 from tests.differential.steps import CommitOffsets, PlainOffsets
 
 

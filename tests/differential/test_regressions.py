@@ -5,6 +5,7 @@ An answer is compared as far as it is written down here: its error code, or more
 
 import pytest
 
+import tests.differential.membership
 import tests.differential.transactions  # noqa: F401  # how steps are sent
 from tests.differential.calls import WAITS, Answer
 from tests.differential.members import (

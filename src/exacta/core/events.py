@@ -160,7 +160,7 @@ class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=13):
 
 
 class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
-    """The group has no offsets of these partitions any more; nor `pending` ones, which older events have left."""
+    """The group has no offsets of these partitions any more; `pending` ones of transactions are gone, too."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
