@@ -151,6 +151,15 @@ def _presents_the_pair_before_the_last_epoch(found: Answered, history: History) 
     )
 
 
+def _rotates_sooner(found: Answered, history: History) -> bool:
+    client = found.step.client
+    so_far = [*history, found]
+    return (found.kafkas, found.ours) == (("NONE", "of a new id"), ("NONE", "new")) and any(
+        isinstance(each.step, Init) and each.step.client == client and _is_open(client, so_far[:number])
+        for number, each in enumerate(so_far)
+    )
+
+
 _REFUSED_BY_THE_PARTITION = {"OUT_OF_ORDER_SEQUENCE_NUMBER", "CORRUPT_MESSAGE", "INVALID_RECORD", "INVALID_TIMESTAMP"}
 _STALE_MEMBER = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID")
 
@@ -205,6 +214,12 @@ DIFFERENCES = (
         "In version 2 a write that is refused registers nothing; Kafka has registered it before it looks, and then has "
         "a transaction open that its client, which must abort, cannot tell from none",
         _refuses_what_kafka_has_registered,
+        parts=True,
+    ),
+    Difference(
+        "Who takes an id over with a transaction open gets the next epoch; Kafka aborts with that, and gives the one "
+        "behind it, so that its producer ids rotate a step sooner",
+        _rotates_sooner,
         parts=True,
     ),
     Difference(

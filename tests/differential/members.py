@@ -31,10 +31,11 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MemberStep(Step):
-    """A request of a member, or of somebody who says so."""
+    """A request of a member, or of somebody who says so; of a static one where there is an instance id (KIP-345)."""
 
     group: str
     late: int = 0
+    instance: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,6 +82,7 @@ class CommitInTransactionAsMember(CommitOffsets):
     member: str
     member_age: int = 0
     late: int = 0
+    instance: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -137,13 +139,14 @@ _leaves = versions(ApiKey.LEAVE_GROUP, 0, 5)
 _member = st.sampled_from(MEMBERS)
 _group = st.sampled_from(("g", "g", "g", "h"))
 _late = st.sampled_from([0] * 12 + [-1, 1])
+_instance = st.sampled_from([None] * 3 + ["i", "i", "j"])
 _who = {"client": _member, "group": _group, "age": ages}
-_when = {**_who, "late": _late}
+_when = {**_who, "late": _late, "instance": _instance}
 _protocols = st.sampled_from([("range",)] * 6 + [("range", "sticky"), ("sticky", "range"), ("sticky",), ()])
 _topics = st.sampled_from(["t", "t", "t", "u", UNREADABLE])
 
 _steps = [
-    st.builds(Join, **_who, version=_joins),
+    st.builds(Join, **_who, version=_joins, instance=_instance),
     st.builds(
         Join,
         **_who,
@@ -154,7 +157,7 @@ _steps = [
     ),
     st.builds(Sync, **_when, version=_syncs, assigns=st.booleans()),
     st.builds(Heartbeat, **_when, version=versions(ApiKey.HEARTBEAT, 0, 4)),
-    st.builds(Leave, **_who, version=_leaves, others=st.sampled_from([(), (), ("m",), ("n", "o")])),
+    st.builds(Leave, **_who, version=_leaves, instance=_instance, others=st.sampled_from([(), (), ("m",), ("n", "o")])),
     st.builds(
         CommitAsMember, **_when, version=_commits, partition=st.sampled_from([0, 1, 7]), offset=st.integers(20, 29)
     ),
@@ -167,6 +170,7 @@ _steps = [
         member=_member,
         member_age=ages,
         late=_late,
+        instance=_instance,
     ),
     st.builds(End, client=st.sampled_from(CLIENTS), version=st.sampled_from([4, 5, 5]), commit=st.booleans()),
     st.builds(Init, client=st.sampled_from(CLIENTS), version=st.just(5)),
@@ -213,6 +217,11 @@ def _entry(client: str, group: str, version: int) -> list[Step]:
     return [join, join, sync] if version >= 4 else [join, sync]
 
 
+def _static_entry(client: str, group: str, instance: str) -> list[Step]:
+    join = Join(client=client, group=group, version=7, age=-1, instance=instance)
+    return [join, Sync(client=client, group=group, version=3, instance=instance)]
+
+
 def _rebalance(clients: list[str], group: str, joins: int) -> list[Step]:
     rejoin: list[Step] = [Join(client=client, group=group, version=joins) for client in clients]
     return [*rejoin, *rejoin, *(Sync(client=client, group=group, version=0) for client in clients)]
@@ -223,6 +232,7 @@ _pieces = st.one_of(
     steps.map(lambda step: [step]),
     steps.map(lambda step: [step]),
     st.builds(_entry, _member, _group, _joins),
+    st.builds(_static_entry, _member, _group, st.sampled_from(["i", "j"])),
     st.builds(_rebalance, st.lists(_member, min_size=2, max_size=3, unique=True), _group, _joins),
 )
 

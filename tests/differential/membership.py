@@ -63,6 +63,7 @@ def join(side: Side, step: Join) -> Call:
         session_timeout_ms=SESSION_MS,
         rebalance_timeout_ms=SESSION_MS,
         member_id=side.parking.member_id(group, step.client, step.age),
+        group_instance_id=step.instance,
         protocol_type=step.protocol_type,
         protocols=[
             k11_join_group.JoinGroupRequestProtocol(name=name, metadata=_subscription(side, step.topics))
@@ -78,7 +79,10 @@ def join(side: Side, step: Join) -> Call:
 
     def describe(reply: Any) -> Answer:
         name = side.parking.name
-        members = [(name(each.member_id), each.metadata == _subscription(side, step.topics)) for each in reply.members]
+        members = [
+            (name(each.member_id), each.group_instance_id or "", each.metadata == _subscription(side, step.topics))
+            for each in reply.members
+        ]
         return (
             name_of(reply.error_code),
             reply.generation_id,
@@ -118,6 +122,7 @@ def sync(side: Side, step: Sync) -> Call:
         group_id=group,
         generation_id=told.generation + step.late,
         member_id=side.parking.member_id(group, step.client, step.age),
+        group_instance_id=step.instance,
         protocol_type="consumer" if step.version >= 5 else None,
         protocol_name=step.protocol if step.version >= 5 else None,
         assignments=assignments,
@@ -137,6 +142,7 @@ def heartbeat(side: Side, step: Heartbeat) -> Call:
         group_id=group,
         generation_id=side.parking.told(group, step.client).generation + step.late,
         member_id=side.parking.member_id(group, step.client, step.age),
+        group_instance_id=step.instance,
     )
     return Call(request=request, version=step.version, describe=lambda reply: (name_of(reply.error_code),))
 
@@ -150,7 +156,10 @@ def leave(side: Side, step: Leave) -> Call:
     request = k13_leave_group.LeaveGroupRequest(
         group_id=group,
         member_id=ids[0],
-        members=[k13_leave_group.MemberIdentity(member_id=each) for each in ids],
+        members=[
+            k13_leave_group.MemberIdentity(member_id=each, group_instance_id=None if number else step.instance)
+            for number, each in enumerate(ids)
+        ],
     )
 
     def describe(reply: Any) -> Answer:
@@ -169,6 +178,7 @@ def commit_as_member(side: Side, step: CommitAsMember) -> Call:
         group_id=group,
         generation_id_or_member_epoch=side.parking.told(group, step.client).generation + step.late,
         member_id=side.parking.member_id(group, step.client, step.age),
+        group_instance_id=step.instance,
         topics=[k08_offset_commit.OffsetCommitRequestTopic(name=side.topic, partitions=[entry])],
     )
     return Call(
@@ -183,6 +193,7 @@ def commit_in_transaction_as_member(side: Side, step: CommitInTransactionAsMembe
     member = {
         "member_id": side.parking.member_id(group, step.member, step.member_age),
         "generation_id": side.parking.told(group, step.member).generation + step.late,
+        "group_instance_id": step.instance,
     }
     return commit_in_transaction(side, step, member)
 
@@ -270,6 +281,7 @@ def describe_group(side: Side, step: DescribeGroup) -> Call:
         members = [
             (
                 side.parking.name(each.member_id),
+                each.group_instance_id or "",
                 each.client_id,
                 each.client_host,
                 len(each.member_metadata),

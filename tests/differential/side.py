@@ -279,10 +279,11 @@ class Side:
         """Note that a client was given a pair; return which one it is to the client."""
         pairs = self.pairs[client]
         known = pair in pairs
+        rotated = bool(pairs) and pairs[-1][0] != pair[0]
         if known:
             pairs.remove(pair)
         pairs.append(pair)
-        return "known" if known else "new"
+        return "known" if known else "of a new id" if rotated else "new"
 
     def who(self, producer_id: int) -> str:
         """Return which client of this sequence was given a producer id."""

@@ -87,7 +87,7 @@ FOUND: dict[str, list[tuple[Step, str | Answer]]] = {
         (Join(client="m", version=2, group="g"), ("NONE", 2)),
         (
             DescribeGroup(client="m", version=0, group="g"),
-            ("NONE", "CompletingRebalance", "consumer", "", ("m0", "m", "/127.0.0.1", 0, b"m in 1 by m")),
+            ("NONE", "CompletingRebalance", "consumer", "", ("m0", "", "m", "/127.0.0.1", 0, b"m in 1 by m")),
         ),
     ],
     "while members join again, it is still what they read in their last generation": [

@@ -148,6 +148,7 @@ def _take_part(step: Step, command: JoinGroup, known: Member) -> None:
     """Let a member that was in wait for the next generation, as what it is now."""
     changed = replace(
         _member(command, known.member_id),
+        instance_id=known.instance_id,  # also where it is not named again
         assignment=known.assignment,
         sync_ticket=known.sync_ticket,
         synced=known.synced,
