@@ -160,6 +160,16 @@ def _rotates_sooner(found: Answered, history: History) -> bool:
     )
 
 
+def _writes_under_an_id_that_has_rotated(found: Answered, history: History) -> bool:
+    step = found.step
+    return (
+        isinstance(step, Produce)
+        and step.age > 0
+        and found.codes == ("INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
+        and any(each.step.client == step.client and "of a new id" in each.ours for each in history)
+    )
+
+
 _REFUSED_BY_THE_PARTITION = {"OUT_OF_ORDER_SEQUENCE_NUMBER", "CORRUPT_MESSAGE", "INVALID_RECORD", "INVALID_TIMESTAMP"}
 _STALE_MEMBER = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID")
 
@@ -221,6 +231,11 @@ DIFFERENCES = (
         "behind it, so that its producer ids rotate a step sooner",
         _rotates_sooner,
         parts=True,
+    ),
+    Difference(
+        "A late write under a producer id that has rotated away is told that the id is no more; Kafka's partitions do so, "
+        "but those that have a marker of its last epoch call it fenced; either is final",
+        _writes_under_an_id_that_has_rotated,
     ),
     Difference(
         "Who presents the pair before is fenced, or repeats what made the present one, also where that has the last "

@@ -2,7 +2,7 @@
 
 A step names nothing that only one broker knows. `age` says whose pair (producer id and epoch) a request carries: 0 is
 the one that the client was given last, 1 the one before it, -1 one that nobody was given yet (the last one's next
-epoch; which epochs lie between two that were given is each broker's own affair). `side.py` turns a step into a frame.
+epoch; which epochs lie between two that were given is each broker's own affair). `transactions.py` makes frames.
 """
 
 from __future__ import annotations

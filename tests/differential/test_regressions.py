@@ -14,6 +14,7 @@ from tests.differential.members import (
     DeleteOffsets,
     DescribeGroup,
     FetchOffsets,
+    Heartbeat,
     Join,
     Leave,
     Sync,
@@ -89,6 +90,13 @@ FOUND: dict[str, list[tuple[Step, str | Answer]]] = {
             DescribeGroup(client="m", version=0, group="g"),
             ("NONE", "CompletingRebalance", "consumer", "", ("m0", "", "m", "/127.0.0.1", 0, b"m in 1 by m")),
         ),
+    ],
+    "a static member stays one, also where it does not say so again": [
+        (Join(client="m", version=7, age=-1, group="g", instance="i"), "NONE"),
+        (Sync(client="m", version=3, group="g", instance="i"), "NONE"),
+        (Join(client="m", version=5, group="g"), "NONE"),
+        (Join(client="n", version=7, age=-1, group="g", instance="i"), "NONE"),
+        (Heartbeat(client="m", version=3, group="g"), "UNKNOWN_MEMBER_ID"),
     ],
     "while members join again, it is still what they read in their last generation": [
         (Join(client="n", version=2, group="g", topics="u"), "NONE"),
