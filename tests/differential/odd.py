@@ -17,17 +17,17 @@ from msgspec import Struct
 
 from exacta.protocol.apis import API
 from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k00_produce, k15_describe_groups
 from tests.differential import members, reads
 from tests.differential.calls import HANGS_UP, HOW, WAITS, Answer, Call, name_of, sends
-from tests.differential.side import Side
+from tests.differential.side import NOT_YET, Side
 from tests.differential.steps import CLIENTS, GROUPS, Produce, Step, usual
 from tests.kafka.wire import Wire, batch
 
 _BODY = 8
 """Bytes of a frame before the client id: API key, version, correlation id. Spoiling those makes it another request."""
 _PATIENCE_MS = 2_000
+_NOT_YET = {code.name for code in NOT_YET}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -73,7 +73,10 @@ def spoilt(side: Side, step: Spoilt) -> Answer:
     elif step.fault == "version":
         version = -1 if step.much == 0 else 99
         frame[2:4] = struct.pack(">h", version)
-    answer = _sent(side, bytes(frame), API[call.request.SCHEMA.key].response, version)
+    response = API[call.request.SCHEMA.key].response
+    answer = _sent(side, bytes(frame), response, version)
+    while _NOT_YET.intersection(answer):
+        answer = _sent(side, bytes(frame), response, version)
     side.parts = [(step.part, answer)]  # for what may differ of that, may differ of this
     return answer
 
@@ -121,7 +124,7 @@ def faulty_batch(side: Side, step: FaultyBatch) -> Answer:
     """Send a Produce that is whole, with something wrong inside."""
     request = _FAULTS[step.fault](side, step)
     reply = side.wire.ask(request, step.version)
-    while any(code in (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS) for code in _codes(reply)):
+    while NOT_YET.intersection(_codes(reply)):
         reply = side.wire.ask(request, step.version)
     codes = tuple(sorted(name_of(code) for code in _codes(reply)))
     return (codes[0] if codes else "NONE", *codes)
