@@ -233,7 +233,7 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "A late write under a producer id that has rotated away is told that the id is no more; Kafka's partitions, too, "
+        "A late write under a producer id that has rotated away is told that it is no more; Kafka's partitions, too, "
         "but those that have a marker of its last epoch call it fenced; either is final",
         _writes_under_an_id_that_has_rotated,
     ),
