@@ -21,7 +21,7 @@ from exacta.protocol.messages import k00_produce, k15_describe_groups
 from tests.differential import members, reads
 from tests.differential.calls import HANGS_UP, HOW, WAITS, Answer, Call, name_of, sends
 from tests.differential.side import NOT_YET, Side
-from tests.differential.steps import CLIENTS, GROUPS, Produce, Step, usual
+from tests.differential.steps import CLIENTS, GROUPS, End, Init, Produce, Step, usual
 from tests.kafka.wire import Wire, batch
 
 _BODY = 8
@@ -55,8 +55,7 @@ class FaultyBatch(Produce):
 @sends(Spoilt)
 def spoilt(side: Side, step: Spoilt) -> Answer:
     """Send the frame on a connection of its own."""
-    call = HOW[type(step.part)](side, step.part)
-    assert isinstance(call, Call)
+    call = _call(side, step.part)
     frame = bytearray(b"".join(encode_request(call.request, call.version, 1, step.client))[4:])
     version = call.version
     if step.fault == "bit":
@@ -78,7 +77,16 @@ def spoilt(side: Side, step: Spoilt) -> Answer:
     while _NOT_YET.intersection(answer):
         answer = _sent(side, bytes(frame), response, version)
     side.parts = [(step.part, answer)]  # for what may differ of that, may differ of this
+    if isinstance(step.part, Init | End):  # which may have made a pair that nobody has noted
+        anew = Init(client=step.part.client, version=4)
+        side.parts.append((anew, side.send(side.note(anew, _call(side, anew)), anew.client)))
     return answer
+
+
+def _call(side: Side, step: Step) -> Call:
+    call = HOW[type(step)](side, step)
+    assert isinstance(call, Call)
+    return call
 
 
 def _sent(side: Side, frame: bytes, response: Any, version: int) -> Answer:
