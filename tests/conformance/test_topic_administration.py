@@ -107,3 +107,16 @@ def test_records_out_of_time_are_refused(scenario: Scenario) -> None:
         ahead.result(0)
     scenario.fill(partition, [b"in time"])
     assert scenario.read(partition) == [b"in time"]
+
+
+def test_a_topic_compresses_in_its_own_way(scenario: Scenario, administration: Administration) -> None:
+    """Whatever its producers do; and every library reads what comes of it."""
+    partition = scenario.partition()
+    wanted: list[bytes] = []
+    for kept in (*scenario.client.compressions, "uncompressed", "producer"):
+        assert administration.set_configs(partition.topic, {"compression.type": kept}) == DONE
+        for sent in (None, *scenario.client.compressions):
+            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 500)]
+            send_all(scenario.producer(compression=sent), partition, some)
+            wanted += some
+    assert scenario.read(partition) == wanted

@@ -9,10 +9,11 @@ import pytest
 
 from exacta.config import Configuration
 from exacta.kafka.batch_rules import batch_rules
+from exacta.protocol.compression import ZSTD
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.records import BatchHeader, iter_batches, validate_batch
+from exacta.protocol.records import BatchHeader, iter_batches, recompressed, validate_batch
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, produce, values_in
@@ -128,3 +129,31 @@ def _with_timestamps(first_ms: int, highest_ms: int) -> bytes:
     struct.pack_into(">qq", changed, 27, first_ms, highest_ms)
     struct.pack_into(">I", changed, 17, crc32c.crc32c(bytes(changed[21:])))
     return bytes(changed)
+
+
+def test_batches_are_kept_in_the_codec_of_their_topic(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "zstd"), ("message.timestamp.type", SET, "LogAppendTime"))
+    sent = batch(b"x" * 200, b"y" * 200)
+    assert produce(wire, sent).error_code == ErrorCode.NONE
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1)
+    kept = bytes(wire.ask(request, 11).responses[0].partitions[0].records)
+    header = validate_batch(kept)
+    assert (header.compression, header.record_count, header.log_append_time) == ("zstd", 2, True)
+    assert len(kept) < len(sent)
+    assert produce(wire, kept[:22] + b"\x04" + kept[23:]).error_code == ErrorCode.CORRUPT_MESSAGE
+    changes(wire, ("compression.type", SET, "uncompressed"), ("message.timestamp.type", DELETE, None))
+    plain = recompressed(sent, validate_batch(sent), ZSTD, 3, 1 << 20)
+    assert produce(wire, plain).error_code == ErrorCode.NONE
+    assert stored(wire)[1][1] == [b"x" * 200, b"y" * 200]
+
+
+def test_what_cannot_be_decompressed_is_refused(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "gzip"))
+    lies = bytearray(batch(b"no zstd frame"))
+    lies[22] |= ZSTD
+    struct.pack_into(">I", lies, 17, crc32c.crc32c(bytes(lies[21:])))
+    answer = produce(wire, bytes(lies))
+    assert answer.error_code == ErrorCode.INVALID_RECORD

@@ -1,6 +1,7 @@
 """What a topic's configurations say about a batch that is to be appended: its size, its timestamps.
 
-Records are not looked into (DESIGN D5): a batch's timestamps are those of its header, that of its first record and the
+Records are not looked into (DESIGN D5), but where a topic's compression.type is another than their producer's: then
+they are compressed anew, as a whole. A batch's timestamps are those of its header, that of its first record and the
 highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
 for the time of all of the batch's records.
 """
@@ -19,15 +20,23 @@ from exacta.kafka.topic_configs import (
     TOPIC_CONFIGS,
 )
 from exacta.ports.record_format import Buffer
-from exacta.protocol.records import BatchHeader, with_max_timestamp
+from exacta.protocol.compression import CODECS, GZIP, LZ4, ZSTD
+from exacta.protocol.records import BatchHeader, recompressed, with_max_timestamp
 
 _NO_TIMESTAMP = -1
+
+COMPRESSION_TYPE = "compression.type"
+MAX_RECORDS_BYTES = 64 << 20
+"""What a batch's records may come to when they are decompressed: a few bytes can be made to expand without end."""
 
 
 class BatchRules(Struct, frozen=True, kw_only=True):
     """One topic's rules; the defaults are those of a topic that sets nothing."""
 
     max_bytes: int
+    codec: int | None = None
+    """What records are compressed by, whatever their producer did; None: as the producer did it."""
+    level: int = 0
     log_append_time: bool = False
     before_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_BEFORE_MAX_MS].default)
     after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
@@ -47,7 +56,9 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         return None
 
     def stamped(self, records: Buffer, header: BatchHeader, now_ms: int) -> tuple[Buffer, int]:
-        """Return the batch as it is to be kept, and its highest timestamp."""
+        """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch."""
+        if self.codec is not None and self.codec != header.codec:
+            records = recompressed(records, header, self.codec, self.level, MAX_RECORDS_BYTES)
         if self.log_append_time:
             return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
         if header.log_append_time:  # it says so of a producer's time
@@ -61,12 +72,21 @@ def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration)
         return None
     if not configs:
         return BatchRules(max_bytes=configuration.message_max_bytes)
+    codec = CODECS.get(configs.get(COMPRESSION_TYPE, ""))
     return BatchRules(
+        codec=codec,
+        level=_level(configs, codec),
         max_bytes=int(configs.get(MAX_MESSAGE_BYTES, configuration.message_max_bytes)),
         log_append_time=configs.get(TIMESTAMP_TYPE) == LOG_APPEND_TIME,
         before_max_ms=_ms(configs, TIMESTAMP_BEFORE_MAX_MS),
         after_max_ms=_ms(configs, TIMESTAMP_AFTER_MAX_MS),
     )
+
+
+def _level(configs: Mapping[str, str], codec: int | None) -> int:
+    names = {GZIP: "compression.gzip.level", LZ4: "compression.lz4.level", ZSTD: "compression.zstd.level"}
+    name = names.get(codec or 0)
+    return 0 if name is None else int(configs.get(name) or TOPIC_CONFIGS[name].default)
 
 
 def _ms(configs: Mapping[str, str], name: str) -> int:

@@ -1,10 +1,10 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
 Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
-where a value would promise what is not done here (another compression than the producer's, more replicas, a second
-storage), it is refused. Settings of retention and cleaning are kept for when there is a cleaner; until then nothing is
-ever deleted by itself, which the defaults shown here say. What those of them mean that Produce goes by, and how
-timestamps are judged, stands in `batch_rules.py`; how requests change values in `topic_config_changes.py`.
+where a value would promise what is not done here (more replicas, a second storage), it is refused. Settings of
+retention and cleaning are kept for when there is a cleaner; until then nothing is ever deleted by itself, which the
+defaults shown here say. What those of them mean that Produce goes by, and how timestamps are judged, stands in
+`batch_rules.py`; how requests change values in `topic_config_changes.py`.
 """
 
 import re
@@ -13,6 +13,8 @@ from enum import IntEnum
 from typing import Final
 
 from msgspec import Struct
+
+from exacta.protocol.compression import CODECS
 
 _LONG_MAX: Final = 2**63 - 1
 _LONG_MIN: Final = -(2**63)
@@ -77,15 +79,19 @@ def _off(description: str) -> TopicConfig:
 
 
 _ONE_STORAGE: Final = "There is one storage: remote.storage.enable can only be false."
-_AS_PRODUCED: Final = "Batches are kept as their producer made them, whatever is set here."
+_LEVEL: Final = "Of the batches that compression.type has compressed anew; others are kept as their producer made them."
 _NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
     CLEANUP_POLICY: _choice(DELETE, "Whether old records go by age or by key.", COMPACT, type=ConfigType.LIST),
-    "compression.gzip.level": _int(-1, _AS_PRODUCED, lowest=1, highest=9, also=-1),
-    "compression.lz4.level": _int(9, _AS_PRODUCED, lowest=1, highest=17),
-    "compression.type": _choice("producer", "Batches are kept as their producer made them."),
-    "compression.zstd.level": _int(3, _AS_PRODUCED, lowest=-131_072, highest=22),
+    "compression.gzip.level": _int(-1, _LEVEL, lowest=1, highest=9, also=-1),
+    "compression.lz4.level": _int(9, _LEVEL, lowest=1, highest=17),
+    "compression.type": _choice(
+        "producer",
+        "How batches are kept; producer: as theirs made them. Others are compressed anew, by the broker's one thread.",
+        *CODECS,
+    ),
+    "compression.zstd.level": _int(3, _LEVEL, lowest=-131_072, highest=22),
     "delete.retention.ms": _long(86_400_000, "How long a compacted topic shows that a key was deleted."),
     "errors.deadletterqueue.group.enable": _off("There are no share groups."),
     "file.delete.delay.ms": _long(60_000, "How long files of removed records stay."),

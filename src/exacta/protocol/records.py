@@ -1,7 +1,7 @@
 """Record batches, format v2 (magic 2), as far as the header: 61 bytes. Records themselves are never looked into.
 
 Owns reading and checking a batch's header, giving a batch its offset without touching its records, making a batch of
-records that a client has encoded, and the control batches that end transactions. Does not own compression.
+records that a client has encoded, and the control batches that end transactions. The codecs are in `compression.py`.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
 first two groups of fields without computing it anew:
@@ -21,6 +21,7 @@ from typing import Final
 import crc32c
 from msgspec import Struct
 
+from exacta.protocol.compression import NotDecompressed, compress, decompress
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.primitives import DecodeError
 from exacta.protocol.schema import Buffer
@@ -94,10 +95,14 @@ class BatchHeader(Struct, frozen=True, gc=False):
         return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
 
     @property
+    def codec(self) -> int:
+        """Number of the compression codec."""
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
     def compression(self) -> str:
         """Name of the compression codec; "unknown" for a number that has none."""
-        codec = self.attributes & _COMPRESSION_MASK
-        return COMPRESSIONS[codec] if codec < len(COMPRESSIONS) else "unknown"
+        return COMPRESSIONS[self.codec] if self.codec < len(COMPRESSIONS) else "unknown"
 
     @property
     def log_append_time(self) -> bool:
@@ -207,6 +212,24 @@ def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_tim
     attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, _CRC_START)
     attributes = attributes | _LOG_APPEND_TIME if log_append_time else attributes & ~_LOG_APPEND_TIME
     _AFTER_CRC.pack_into(batch, _CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
+    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    return bytes(batch)
+
+
+def recompressed(records: Buffer, header: BatchHeader, codec: int, level: int, most_bytes: int) -> bytes:
+    """Return a copy of the batch whose records are compressed by another codec.
+
+    Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed, or are more than `most_bytes` then.
+    """
+    try:
+        plain = decompress(header.codec, memoryview(records)[HEADER_SIZE:], most_bytes)
+    except NotDecompressed as error:
+        raise CorruptBatch(f"the records cannot be decompressed: {error}", ErrorCode.INVALID_RECORD) from error
+    batch = bytearray(memoryview(records)[:HEADER_SIZE])
+    batch += compress(codec, plain, level)
+    _LENGTH.pack_into(batch, _LENGTH_OFFSET - _LENGTH.size, len(batch) - _LENGTH_OFFSET)
+    (attributes,) = struct.unpack_from(">h", batch, _CRC_START)
+    struct.pack_into(">h", batch, _CRC_START, attributes & ~_COMPRESSION_MASK | codec)
     struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
     return bytes(batch)
 

@@ -123,12 +123,15 @@ def _command(
         wrong = rules.timestamp_fault(header, now_ms)
         if wrong is not None:
             raise _Refused(ErrorCode.INVALID_TIMESTAMP, wrong)
-        kept, max_timestamp_ms = rules.stamped(records, header, now_ms)
+        try:
+            kept, max_timestamp_ms = rules.stamped(records, header, now_ms)
+        except CorruptBatch as corrupt:
+            raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
     command = AppendBatch(
         topic=topic,
         partition=data.index,
         record_count=header.record_count,
-        size=len(records),
+        size=len(kept),
         max_timestamp_ms=max_timestamp_ms,
         transactional_id=request.transactional_id if header.transactional else None,
         producer_id=ProducerId(header.producer_id),
