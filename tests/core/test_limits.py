@@ -8,6 +8,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, Done, ProducerBound, Reply
 from tests.core.world import SMALL, World
 
+PROTECTED_MS = SMALL.producer_protected_ms
+
 
 def world(**limits: int) -> World:
     made = World(replace(SMALL, **limits))
@@ -29,11 +31,26 @@ class TestProducersOfAPartition:
     def test_the_one_silent_longest_makes_room(self) -> None:
         here = world(max_producers_per_partition=2)
         producers = [here.producer(None) for _ in range(3)]
-        for producer in (*producers[:2], producers[0], producers[2]):
+        for producer in (*producers[:2], producers[0]):
             assert isinstance(producer.append(), Appended)
+        here.pass_time(PROTECTED_MS)
+        assert isinstance(producers[0].append(), Appended)
+        assert isinstance(producers[2].append(), Appended)
         known = here.state.partition("t", 0).producers
         assert list(known) == [producers[0].producer_id, producers[2].producer_id]
         assert isinstance(producers[0].append(), Appended), "whose state is there goes on"
+        here.check()
+
+    def test_never_one_that_may_repeat_its_batch(self) -> None:
+        """Or a stranger with many ids makes others write twice."""
+        here = world(max_producers_per_partition=1)
+        first, other = here.producer(None), here.producer(None)
+        first.append()
+        here.pass_time(PROTECTED_MS - 1)
+        assert other.append() is Rejection.LIMIT_REACHED
+        assert first.append(sequence=0) == Appended(base_offset=0, repeated=True, max_timestamp_ms=1_000_000)
+        here.pass_time(1)
+        assert isinstance(other.append(), Appended)
         here.check()
 
     def test_never_one_with_an_open_transaction(self) -> None:
@@ -45,6 +62,7 @@ class TestProducersOfAPartition:
         assert other.append() is Rejection.LIMIT_REACHED
         assert isinstance(open_one.append(), Appended)
         assert isinstance(open_one.end(commit=True), Reply)
+        here.pass_time(PROTECTED_MS)
         assert isinstance(other.append(), Appended)
         here.check()
 

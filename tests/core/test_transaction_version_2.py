@@ -186,6 +186,23 @@ def test_after_an_end_the_pair_before_may_initialise_once_more(world: World) -> 
     assert isinstance(producer.append(), Appended)
 
 
+@pytest.mark.parametrize("version", TransactionVersion)
+def test_a_late_repeat_of_initialising_does_not_give_out_a_used_pair(world: World, version: TransactionVersion) -> None:
+    """Or a second transaction would begin under a pair that names one, and be taken for the whole of it."""
+    producer = world.producer(version=version)
+    late = Producer(world, "x", producer.producer_id, producer.epoch)
+    producer.init_again()
+    producer.add()
+    producer.append()
+    assert world.end_all(producer, commit=False) == DONE
+    assert late.init_again() is FENCED
+    if version is V2:
+        assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+    else:
+        assert isinstance(producer.end(commit=False), TransactionEnded), "a repeat gets the same answer"
+    world.check()
+
+
 def test_an_end_is_no_repeat_of_what_initialising_ended(world: World) -> None:
     producer = in_phase(world, ONGOING)
     earlier = Producer(world, "x", producer.producer_id, producer.epoch, V2)

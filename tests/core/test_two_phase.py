@@ -17,7 +17,7 @@ V1, V2 = TransactionVersion
 FENCED, INVALID = Rejection.PRODUCER_FENCED, Rejection.INVALID_TRANSACTION_STATE
 DAY_MS = 86_400_000
 
-PHASES = ["empty", "ongoing", "kept", "committed", "aborted"]
+PHASES = ["empty", "ongoing", "kept", "committed", "aborted", "committed, bumped", "aborted, bumped"]
 PRESENTED = ["nothing", "the pair", "the pair before", "another pair"]
 BINDING = {
     # (phase, what is presented): (answer, what became of the transaction), without and with keep_prepared
@@ -35,12 +35,21 @@ BINDING = {
     ("kept", "another pair"): ((FENCED, "kept"), (FENCED, "kept")),
     ("committed", "nothing"): (("bump", "empty"), ("bump", "empty")),
     ("committed", "the pair"): (("bump", "empty"), ("bump", "empty")),
-    ("committed", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("committed", "the pair before"): ((FENCED, "committed"), (FENCED, "committed")),
     ("committed", "another pair"): ((FENCED, "committed"), (FENCED, "committed")),
     ("aborted", "nothing"): (("bump", "empty"), ("bump", "empty")),
     ("aborted", "the pair"): (("bump", "empty"), ("bump", "empty")),
-    ("aborted", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("aborted", "the pair before"): ((FENCED, "aborted"), (FENCED, "aborted")),
     ("aborted", "another pair"): ((FENCED, "aborted"), (FENCED, "aborted")),
+    **{
+        (f"{outcome}, bumped", presented): (("bump", "empty"), ("bump", "empty"))
+        for outcome in ("committed", "aborted")
+        for presented in ("nothing", "the pair")
+    },
+    ("committed, bumped", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("committed, bumped", "another pair"): ((FENCED, "committed"), (FENCED, "committed")),
+    ("aborted, bumped", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("aborted, bumped", "another pair"): ((FENCED, "aborted"), (FENCED, "aborted")),
 }
 
 
@@ -53,8 +62,9 @@ def in_phase(world: World, phase: str) -> Producer:
         client.append()
     if phase == "kept":
         client.init_again(keep_prepared=True)
-    if phase in ("committed", "aborted"):
-        client.end(commit=phase == "committed")
+    if phase.startswith(("committed", "aborted")):
+        client.version = V2 if phase.endswith("bumped") else V1
+        client.end(commit=phase.startswith("committed"))
     return client
 
 
@@ -98,8 +108,9 @@ def test_every_pair_presented_in_every_phase(world: World, phase: str, presented
         assert (reply.open_producer_id, reply.open_producer_epoch) == expected
         assert (held.producer_id, held.producer_epoch) == (reply.producer_id, reply.producer_epoch)
     ended = [event for event in world.log[log_before:] if isinstance(event, TransactionEndedEvent)]
-    assert [event.committed for event in ended] == ([False] if after == "aborted" and phase != "aborted" else [])
-    assert phase_of(world) == ("empty" if after == "aborted" and phase != "aborted" else after)
+    aborts = after == "aborted" and not phase.startswith("aborted")
+    assert [event.committed for event in ended] == ([False] if aborts else [])
+    assert phase_of(world) == ("empty" if aborts else after)
     world.check()
 
 
@@ -151,9 +162,45 @@ def test_who_has_lost_the_id_can_neither_write_nor_end(world: World, version: Tr
         assert zombie.end(commit=True) is FENCED
         assert zombie.end(commit=False) is FENCED
     assert isinstance(third.end(commit=True), TransactionEnded)
-    if version is V1:
-        third.add()
-    assert isinstance(third.append(), Appended)
+    if version is V2:
+        assert isinstance(third.append(), Appended)
+    world.check()
+
+
+def test_a_pair_of_two_phase_commits_names_one_transaction_in_version_1_too(world: World) -> None:
+    """Whoever recovers is told the pair, and takes what is open under it for what was decided."""
+    producer = world.producer(two_phase=True)
+    producer.add()
+    producer.append()
+    producer.end(commit=True)
+    assert producer.add() is INVALID
+    assert producer.add_group() is INVALID
+    assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+    producer.init_again()
+    assert producer.add() == DONE
+    world.check()
+
+
+def test_the_pair_before_is_bound_again_to_get_another_time_out(world: World) -> None:
+    limited = world.producer(timeout_ms=1000)
+    limited.add()
+    limited.append()
+    world.pass_time(1000)  # timed out, which bumps
+    asked = InitProducerId(
+        transactional_id="x",
+        transaction_timeout_ms=1000,
+        producer_id=limited.producer_id,
+        producer_epoch=limited.epoch,
+        two_phase=True,
+    )
+    bound = world.send(asked)
+    assert isinstance(bound, ProducerBound)
+    assert world.send(asked) == bound, "a repeat changes nothing"
+    prepared = Producer(world, "x", bound.producer_id, bound.producer_epoch)
+    prepared.add()
+    prepared.append()
+    world.pass_time(DAY_MS)
+    assert phase_of(world) == "ongoing"
     world.check()
 
 

@@ -151,6 +151,17 @@ def _presents_the_pair_before_the_last_epoch(found: Answered, history: History) 
     )
 
 
+def _presents_the_pair_before_a_used_one(found: Answered, history: History) -> bool:
+    step = found.step
+    return (
+        isinstance(step, Init)
+        and step.presents
+        and found.codes[0] == "NONE"
+        and found.codes[1] in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+        and _has_used_its_pair(step.client, history)
+    )
+
+
 def _rotates_sooner(found: Answered, history: History) -> bool:
     client = found.step.client
     so_far = [*history, found]
@@ -224,6 +235,12 @@ DIFFERENCES = (
         "In version 2 a write that is refused registers nothing; Kafka has registered it before it looks, and then has "
         "a transaction open that its client, which must abort, cannot tell from none",
         _refuses_what_kafka_has_registered,
+        parts=True,
+    ),
+    Difference(
+        "The pair before is good for the present one while that is unused; Kafka gives it out again after a "
+        "transaction of version 1 under it, and a late request lets a second one be taken for that (decision 0011)",
+        _presents_the_pair_before_a_used_one,
         parts=True,
     ),
     Difference(

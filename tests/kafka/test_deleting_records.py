@@ -4,11 +4,15 @@ from typing import Any
 
 import pytest
 
+from exacta.protocol.codec import encode_request
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from exacta.protocol.messages.k21_delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.messages.k26_end_txn import EndTxnRequest
 from tests.kafka.test_configs import SET, changes
+from tests.kafka.test_records import produce as produce_in_transaction
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, batch, front, produce, values_in
 
@@ -117,3 +121,22 @@ def test_a_restart_does_not_bring_them_back() -> None:
     with front(storage=storage) as again:
         wire = again.connect()
         assert (offset(wire, EARLIEST), fetch(wire, 0).error_code) == (1, ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+def test_what_is_being_deleted_is_not_read_without_its_aborted_list(wire: Wire) -> None:
+    """The deletion is decided and not durable yet: the second request is read before the first is answered."""
+    create(wire)
+    bound = wire.ask(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+    aborted = batch(b"aborted", producer_id=bound.producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+    assert produce_in_transaction(wire, aborted, 12, transactional_id="x").error_code == ErrorCode.NONE
+    end = EndTxnRequest(transactional_id="x", producer_id=bound.producer_id, producer_epoch=0, committed=False)
+    assert wire.ask(end, 5).error_code == ErrorCode.NONE
+    wanted = [DeleteRecordsPartition(partition_index=0, offset=-1)]
+    deletion = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=wanted)])
+    partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)]
+    reading = FetchRequest(topics=[FetchTopic(topic="t", partitions=partitions)], isolation_level=1, session_epoch=-1)
+    frames = [*encode_request(deletion, 2, 1, "c"), *encode_request(reading, 11, 2, "c")]
+    wire.socket.sendall(b"".join(frames))
+    wire.receive(deletion, 2)
+    _, answer = wire.receive(reading, 11)
+    assert values_in(answer.responses[0].partitions[0].records or b"") == []

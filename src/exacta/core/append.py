@@ -28,7 +28,7 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
             return Outcome(reply=checked)
         before = checked
         if command.producer_id not in partition.producers:
-            room = _make_room(state, partition)
+            room = _make_room(state, partition, now_ms)
             if isinstance(room, Rejection):
                 return Outcome(reply=room)
             forgotten = room
@@ -49,13 +49,16 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     return Outcome(events=events, reply=Appended(base_offset=base_offset), timers=before.timers)
 
 
-def _make_room(state: State, partition: Partition) -> tuple[ProducersExpired, ...] | Rejection:
+def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
     """Let a further producer be known; where there are too many, forget who has been silent for the longest time."""
     if len(partition.producers) < state.limits.max_producers_per_partition:
         return ()
-    for silent in partition.producers:
-        if silent not in partition.open_transactions:
-            return (ProducersExpired(producers=((partition.partition_id, silent),)),)
+    for silent, known in partition.producers.items():
+        if silent in partition.open_transactions:
+            continue
+        if known.last_append_ms > now_ms - state.limits.producer_protected_ms:
+            break  # it may still repeat a batch, and so may all that follow
+        return (ProducersExpired(producers=((partition.partition_id, silent),)),)
     return Rejection.LIMIT_REACHED
 
 
@@ -75,7 +78,9 @@ def _check_producer(
     if held is not None and epoch != held.producer_epoch:
         return Rejection.INVALID_PRODUCER_EPOCH
     known = partition.producers.get(producer_id)
-    repeat = find_repeat(known, epoch, command.base_sequence, command.record_count, state.limits)
+    repeat = find_repeat(
+        known, epoch, command.base_sequence, command.record_count, state.limits, transactional=transactional
+    )
     if repeat is not None:
         return Appended(base_offset=repeat.base_offset, repeated=True, max_timestamp_ms=repeat.max_timestamp_ms)
     before = Extension()

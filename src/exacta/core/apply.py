@@ -204,7 +204,9 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     producer.last_append_ms = event.at_ms
     producer.last_timestamp_ms = event.max_timestamp_ms
     last = last_sequence(event.base_sequence, event.record_count, state.limits)
-    producer.batches.append(RetainedBatch(event.base_sequence, last, event.base_offset, event.max_timestamp_ms))
+    producer.batches.append(
+        RetainedBatch(event.base_sequence, last, event.base_offset, event.max_timestamp_ms, event.transactional)
+    )
     if len(producer.batches) > state.limits.retained_batches:
         del producer.batches[0]
     if event.transactional:

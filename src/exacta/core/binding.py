@@ -3,15 +3,17 @@
     phase \\ InitProducerId presents   nothing *       the pair        the pair before       another pair
     EMPTY                             bump            bump            the present pair **   fenced
     ONGOING                           abort, bump     abort, bump     fenced                fenced
-    COMPLETE_COMMIT, COMPLETE_ABORT   bump            bump            the present pair **   fenced
+    COMPLETE_*, the pair is unused    bump            bump            the present pair **   fenced
+    COMPLETE_*, ended under the pair  bump            bump            fenced                fenced
     ONGOING, with keep_prepared ***   keep, bump      keep, bump      the present pair **   fenced
 
 * A takeover: the pair before is good for nothing any more. A transactional id that nobody holds is bound to a new
 producer id whatever is presented: that was forgotten, or is another cluster's, and nobody here can be fenced by it.
 
 ** A repeat of the request that made the present pair, or the first word of a client whose transaction timed out or
-ended (KIP-360). Nobody else has been given the present pair. While a transaction is open this holds only where the pair
-before is that of the kept transaction's last holder, so that nothing was done under the present one.
+was ended by EndTxn of version 2 (KIP-360). Nobody else has been given the present pair, and nothing was done under it:
+else a late repeat would let a second transaction begin under a pair that names one (decision 0011). While a transaction
+is open this holds only where the pair before is that of the kept transaction's last holder.
 
 *** The transaction stays open under the pair that it has, and whoever holds the id now ends it by the new pair, which
 writes nothing into it (`kept`). Its own time-out goes on, or that it has none. Without an open transaction the flag
@@ -68,14 +70,14 @@ def _bind_again(state: State, held: Transactional, command: InitProducerId, now_
     previous = NO_PAIR
     if command.producer_id != NO_PRODUCER_ID:
         before = (held.previous_producer_id, held.previous_producer_epoch)
-        unused = not is_open or (keeps and held.kept is not None)
+        unused = keeps and held.kept is not None if is_open else held.has_unused_pair
         if presented == before and unused:
-            if is_open or held.phase is Phase.EMPTY:
-                reply = ProducerBoundReply(producer_id=current[0], producer_epoch=current[1])
-                return Outcome(reply=_with_kept(reply, kept))
-            # What ended before is not repeated from here on.
-            bound = _bound(command, current, presented, now_ms)
-            return Outcome(events=(bound,), reply=_reply(bound, None))
+            bound = _bound(command, current, presented, now_ms, keeps=keeps)
+            repeats = held.phase in (Phase.EMPTY, Phase.ONGOING)
+            if repeats and bound.transaction_timeout_ms == held.transaction_timeout_ms:
+                return Outcome(reply=_reply(bound, kept))
+            # It asks for another time-out; or what ended before is not repeated from here on.
+            return Outcome(events=(bound,), reply=_reply(bound, kept))
         if presented != current:
             return Outcome(reply=Rejection.PRODUCER_FENCED)
         previous = current

@@ -15,14 +15,24 @@ def last_sequence(first_sequence: int, record_count: int, limits: Limits) -> int
 
 
 def find_repeat(
-    known: ProducerState | None, epoch: ProducerEpoch, first_sequence: int, record_count: int, limits: Limits
+    known: ProducerState | None,
+    epoch: ProducerEpoch,
+    first_sequence: int,
+    record_count: int,
+    limits: Limits,
+    *,
+    transactional: bool,
 ) -> RetainedBatch | None:
-    """Return this very batch as it is in the log already, if it is one of the retained ones."""
+    """Return this very batch as it is in the log already, if it is one of the retained ones.
+
+    One that is part of a transaction is no repeat of one that is not: who asks would take it for what it is not.
+    """
     if known is None or known.producer_epoch != epoch:
         return None
     last = last_sequence(first_sequence, record_count, limits)
     for batch in reversed(known.batches):
-        if batch.first_sequence == first_sequence and batch.last_sequence == last:
+        same = batch.first_sequence == first_sequence and batch.last_sequence == last
+        if same and batch.transactional == transactional:
             return batch
     return None
 

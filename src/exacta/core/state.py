@@ -68,8 +68,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_transactional_ids: int = 1_000_000
     """A further one is refused, not an old one forgotten: who floods the broker with them must not fence others."""
     max_producers_per_partition: int = 10_000
-    """A further one is taken in for the one that has been silent longest: most ids write once and never again, and what
-    is forgotten with it is only how to recognise a repeat that nobody has sent for 10,000 producers' time."""
+    """A further one is taken in for the one that has been silent longest, if that is long enough."""
+    producer_protected_ms: int = 600_000
+    """So long after its last batch a producer may repeat it, and must be known: longer than any client's delivery
+    time-out by default. Who floods a partition with producers is refused; he does not make others write twice."""
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -79,6 +81,7 @@ class RetainedBatch(Struct, array_like=True):
     last_sequence: int
     base_offset: Offset
     max_timestamp_ms: int = -1
+    transactional: bool = False
 
 
 class ProducerState(Struct, array_like=True):

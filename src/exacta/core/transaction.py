@@ -135,7 +135,7 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
         return Outcome(reply=held)
     if command.verify_only:
         return Outcome(reply=PartitionsVerified(registered=tuple(each in held.partitions for each in named)))
-    if held.kept is not None:
+    if not may_extend(held):
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     return _extend(held, tuple(each for each in named if each not in held.partitions), (), now_ms)
 
@@ -147,10 +147,21 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
         return Outcome(reply=held)
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
-    if held.kept is not None:
+    if not may_extend(held):
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     added = () if command.group_id in held.groups else (command.group_id,)
     return _extend(held, (), added, now_ms)
+
+
+def may_extend(held: Transactional) -> bool:
+    """Return whether requests of version 1 may begin a transaction, or add to it.
+
+    Not to one that was kept; and a pair that takes part in two-phase commits names one transaction in either version,
+    since whoever recovers goes by the pair (KIP-939).
+    """
+    if held.kept is not None:
+        return False
+    return held.phase is Phase.ONGOING or held.has_unused_pair or held.transaction_timeout_ms != NO_TIMEOUT_MS
 
 
 def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tuple[str, ...], now_ms: int) -> Outcome:
@@ -193,7 +204,7 @@ def joined(
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     if held.phase is Phase.ONGOING and known:
         return Extension()
-    if version is TransactionVersion.V2:
+    if version is TransactionVersion.V2 or not may_extend(held):
         allowed = held.phase is Phase.ONGOING or held.has_unused_pair
     else:
         allowed = held.transactional_id in state.volatile.may_have_forgotten

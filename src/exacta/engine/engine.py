@@ -150,8 +150,15 @@ class Engine:
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """Read records; see `fetch.py`."""
+
+        def answered(results: list[FetchResult]) -> None:
+            if any(result.rejection is not None for result in results):
+                self._release(lambda: done(results))  # it may rest on what is not durable: a topic that is gone
+            else:
+                done(results)
+
         if self.failed is None:
-            self._fetcher.fetch(request, done, self._clock())
+            self._fetcher.fetch(request, answered, self._clock())
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id now; None if there is none."""

@@ -165,6 +165,8 @@ class Fetcher:
         partition: Partition,
         visible: Visible,
     ) -> None:
+        if request.read_committed and wanted.fetch_offset < partition.log_start_offset:
+            return  # what is aborted there is forgotten already, while its deletion is being made durable
         end_offset = visible.last_stable_offset if request.read_committed else visible.high_watermark
         room = min(wanted.max_bytes, request.max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
