@@ -373,6 +373,9 @@ class TestListOffsets:
         twice = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[partition, partition])])
         [answer] = wire.ask(twice, 7).topics[0].partitions
         assert answer.error_code == ErrorCode.INVALID_REQUEST
+        apart = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[partition])] * 2)
+        answers = [each.partitions[0] for each in wire.ask(apart, 7).topics]
+        assert [each.error_code for each in answers] == [ErrorCode.INVALID_REQUEST] * 2
 
 
 def test_bytes_are_stored_as_they_came_but_for_offset_and_leader_epoch(wire: Wire) -> None:

@@ -67,7 +67,7 @@ def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> O
 def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
     """Delete a topic; an open transaction goes on without its partitions."""
     if command.topic_id:
-        found = next((topic for topic in state.topics.values() if topic.topic_id == command.topic_id), None)
+        found = state.topics.get(state.volatile.topic_names.get(command.topic_id, ""))
         unknown = Rejection.UNKNOWN_TOPIC_ID
     else:
         found = state.topics.get(command.topic)

@@ -6,6 +6,8 @@ Theory of operation. Requests are handed to their handlers the moment they are w
 earlier ones (pipelining); each is a place in a queue, and answers leave strictly in that order. What has become ready
 during one turn of the event loop is written at its end in one call. A request larger than `socket.request.max.bytes` is
 refused by its size field alone, before its body is read; until a frame is whole, nothing is held but what has arrived.
+One of more elements than `request_size.py` allows is refused before the one too many is read: with an error code where
+that alone is an answer, else by the end of the connection.
 
 Back-pressure: reading stops while too many requests, or too many bytes of them and of their answers, are held, and
 while the client does not read what it asked for.
@@ -27,7 +29,9 @@ from typing import cast
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handlers import HANDLERS
-from exacta.protocol.codec import DecodeError, decode_request, decode_request_header
+from exacta.kafka.request_size import most_elements
+from exacta.protocol.codec import DecodeError, TooManyElements, decode_request, decode_request_header
+from exacta.protocol.errors import ErrorCode
 from exacta.protocol.schema import Buffer
 
 logger = logging.getLogger("exacta.kafka")
@@ -61,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._forget = forget
         self.configuration = broker.configuration
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
+        self._most_elements = most_elements(broker.configuration.limits())
         self._max_unanswered = broker.configuration.max_in_flight_requests_per_connection
         self._max_idle_seconds = broker.configuration.connections_max_idle_ms / 1000
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -181,8 +186,12 @@ class Connection(asyncio.Protocol):
             self._answer_unserved(context, frame[body_start:])
             return
         try:
-            request = decode_request(frame, header, body_start)
+            request = decode_request(frame, header, body_start, self._most_elements)
         except DecodeError as error:
+            if isinstance(error, TooManyElements) and handler.plain_error is not None:
+                self._enqueue(context)
+                context.reply(handler.plain_error(error_code=ErrorCode.INVALID_REQUEST))
+                return
             self.refuse(f"malformed {handler.name} v{version}: {error}")
             return
         self._enqueue(context)

@@ -24,6 +24,7 @@ from exacta.protocol.primitives import (
     MAX_STRING_BYTES,
     DecodeError,
     EncodeError,
+    TooManyElements,
     UnsupportedVersion,
     read_uvarint,
     skip_tags,
@@ -36,6 +37,7 @@ __all__ = [
     "EncodeError",
     "Message",
     "RequestHeader",
+    "TooManyElements",
     "UnsupportedVersion",
     "decode",
     "decode_request",
@@ -50,6 +52,9 @@ M = TypeVar("M", bound=Message)
 
 API_VERSIONS_KEY: Final = 18
 """Its responses always have header version 0, so that a client can read them before it knows the broker (KIP-511)."""
+
+UNBOUNDED: Final = 2**62
+"""Elements of arrays: from whom one trusts, as many as there are bytes for."""
 
 _REQUEST_HEADER = struct.Struct(">hhih")
 """API key, API version, correlation id, length of the client id."""
@@ -104,22 +109,25 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
     return RequestHeader(key, version, correlation_id, client_id), position
 
 
-def decode_request(frame: Buffer, header: RequestHeader, body_start: int) -> Message:
-    """Decode the body of the request whose header was read; raises `DecodeError`, `UnsupportedVersion` among them."""
+def decode_request(frame: Buffer, header: RequestHeader, body_start: int, most_elements: int = UNBOUNDED) -> Message:
+    """Decode the body of the request whose header was read.
+
+    Raises `DecodeError`: `UnsupportedVersion`, and `TooManyElements` where its arrays have more in all, among them.
+    """
     api = API.get(header.api_key)
     if api is None:
         raise UnsupportedVersion(header.api_key, header.api_version)
-    return decode(api.request, header.api_version, frame, body_start)
+    return decode(api.request, header.api_version, frame, body_start, most_elements)
 
 
-def decode(cls: type[M], version: int, buffer: Buffer, start: int = 0) -> M:
+def decode(cls: type[M], version: int, buffer: Buffer, start: int = 0, most_elements: int = UNBOUNDED) -> M:
     """Decode the message of class `cls` that starts at `start`.
 
     `records` fields are views into `buffer`, everything else is copied out of it. Raises `DecodeError`.
     """
     decoder = _decoders.get((cls, version)) or _decoder(cls, version)
     try:
-        message: M = decoder(buffer, start)
+        message: M = decoder(buffer, start, most_elements)
     except DECODE_FAULTS as error:
         raise DecodeError(f"{cls.__name__} v{version}: {error}") from error
     return message

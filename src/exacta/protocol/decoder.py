@@ -4,7 +4,7 @@ Theory of operation. The function is written for exactly one version: it tests n
 fixed width that lie side by side are read by one precompiled `struct`, and so is the length prefix of what follows them
 (in flexible versions its first byte, which nearly always is the whole prefix). Nested structures are in line, so the
 depth of recursion is zero whatever the input says. A count or length is compared with the bytes received before
-anything is allocated or looped over by it.
+anything is allocated or looped over by it; `left` is how many elements the arrays may still have, all taken together.
 
 A message with record bytes is decoded from a memoryview, so that they can be handed on as a slice. Any other is small
 and decoded from `bytes`, whose slices and texts are twice as fast.
@@ -39,12 +39,12 @@ from exacta.protocol.source import (
     struct_of,
 )
 
-Decoder = Callable[[Buffer, int], Any]
-"""Decode the message that starts at a position of a buffer."""
+Decoder = Callable[[Buffer, int, int], Any]
+"""Decode the message that starts at a position of a buffer and has at most so many elements of arrays."""
 
 _NAMESPACE = {
     name: getattr(primitives, name)
-    for name in ("bad_length", "bad_tag", "read_string_length", "read_uvarint", "skip_tags")
+    for name in ("bad_length", "bad_tag", "read_string_length", "read_uvarint", "skip_tags", "too_many_elements")
 }
 
 
@@ -64,7 +64,7 @@ class _DecoderWriter:
 
     def compile(self, structure: type[Structure]) -> Decoder:
         line = self._source.line
-        with self._source.block("def decode(buffer, position):"):
+        with self._source.block("def decode(buffer, position, left):"):
             if self._view:
                 line("if type(buffer) is not memoryview: buffer = memoryview(buffer)")
             else:
@@ -188,6 +188,8 @@ class _DecoderWriter:
 
     def _elements(self, field: FieldLayout, wire: Array, target: str, size: int, depth: int) -> None:
         line = self._source.line
+        line("left -= n")
+        line("if left < 0: too_many_elements()")
         if wire.of is not None and issubclass(wire.of, Fixed):
             code = wire.of.code
             short = self._source.constant(f"unpack_short_{code}", [one.unpack_from for one in short_arrays(code)])

@@ -29,6 +29,13 @@ class UnsupportedVersion(DecodeError):
         self.api_version = api_version
 
 
+class TooManyElements(DecodeError):
+    """A message whose arrays have more elements, in all, than its reader wants to hear of."""
+
+    def __init__(self) -> None:
+        super().__init__("its arrays have more elements in all than one request may have")
+
+
 class EncodeError(ValueError):
     """A message that cannot be put on the wire: a value too large, or null where the version has no null."""
 
@@ -45,6 +52,11 @@ def bad_length(field: str, prefix: int, remaining: int) -> Never:
     if prefix <= 0:
         raise DecodeError(f"{field}: null, which this version does not allow")
     raise DecodeError(f"{field}: length {prefix - 1} exceeds the {remaining} bytes received")
+
+
+def too_many_elements() -> Never:
+    """Refuse arrays before the one that is too much is read."""
+    raise TooManyElements
 
 
 def bad_tag(field: str) -> Never:

@@ -54,8 +54,10 @@ def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestC
     """Answer from what readers may see now, once all records have been looked for."""
     response = ListOffsetsResponse()
     searches: list[_Search] = []
+    named = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    read_committed = request.isolation_level == READ_COMMITTED
     for topic in request.topics:
-        partitions = _answers(broker, topic, request.isolation_level == READ_COMMITTED, context.version, searches)
+        partitions = _answers(broker, topic, named, read_committed, context.version, searches)
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
     missing = len(searches)
     if not searches:
@@ -76,17 +78,21 @@ def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestC
 
 
 def _answers(
-    broker: BrokerContext, topic: ListOffsetsTopic, read_committed: bool, version: int, searches: "list[_Search]"
+    broker: BrokerContext,
+    topic: ListOffsetsTopic,
+    named: Counter[tuple[str, int]],
+    read_committed: bool,
+    version: int,
+    searches: "list[_Search]",
 ) -> list[ListOffsetsPartitionResponse]:
     """Answer for each partition once; one that is named more than once, with an error."""
-    named = Counter(partition.partition_index for partition in topic.partitions)
     answers = []
     for partition in {each.partition_index: each for each in topic.partitions}.values():
         index, time_ms = partition.partition_index, partition.timestamp
         answer = ListOffsetsPartitionResponse(partition_index=index)
         answers.append(answer)
         visible = broker.engine.visible(topic.name, index)
-        if named[index] > 1:
+        if named[topic.name, index] > 1:
             answer.error_code = ErrorCode.INVALID_REQUEST
         elif time_ms < 0 and version < SINCE.get(time_ms, MAX_VERSION + 1):
             answer.error_code = ErrorCode.UNSUPPORTED_VERSION

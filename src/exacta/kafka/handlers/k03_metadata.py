@@ -10,6 +10,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k03_metadata import (
     MetadataRequest,
@@ -33,6 +34,9 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
         wanted = None
+    elif len(wanted) > 1:  # as Kafka does: each topic once
+        is_first = first_time()
+        wanted = [topic for topic in wanted if is_first((topic.topic_id, topic.name))]
     missing = _to_create(broker, request, wanted)
 
     def answer() -> None:

@@ -1,5 +1,6 @@
 """OffsetFetch: where groups stand. Version 8 asks for several groups at once, version 10 names topics by their ids."""
 
+from collections.abc import Callable, Hashable
 from itertools import groupby
 
 from exacta.core.committing import check_reader
@@ -10,6 +11,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k09_offset_fetch import (
     OffsetFetchRequest,
@@ -37,15 +39,21 @@ def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestC
     """Answer all groups from one state."""
 
     def view(state: State, now_ms: int) -> OffsetFetchResponse:
+        is_first = first_time()
         if context.version < SEVERAL_GROUPS_SINCE:
-            wanted = (
-                None if request.topics is None else [(each.name, each.partition_indexes) for each in request.topics]
-            )
+            wanted = None
+            if request.topics is not None:
+                wanted = [
+                    (each.name, [index for index in each.partition_indexes if is_first((each.name, index))])
+                    for each in request.topics
+                ]
             rows = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
             return OffsetFetchResponse(topics=_topics(rows))
         return OffsetFetchResponse(
             groups=[
-                _group(state, group, context.version, require_stable=request.require_stable) for group in request.groups
+                _group(state, group, context.version, is_first, require_stable=request.require_stable)
+                for group in request.groups
+                if group.topics is not None or is_first(group.group_id)
             ]
         )
 
@@ -53,7 +61,12 @@ def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestC
 
 
 def _group(
-    state: State, asked: OffsetFetchRequestGroup, version: int, *, require_stable: bool
+    state: State,
+    asked: OffsetFetchRequestGroup,
+    version: int,
+    is_first: Callable[[Hashable], bool],
+    *,
+    require_stable: bool,
 ) -> OffsetFetchResponseGroup:
     group = OffsetFetchResponseGroup(group_id=asked.group_id)
     rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
@@ -69,7 +82,8 @@ def _group(
             if name is None:
                 unknown.append(_unknown_topic(topic))
             else:
-                wanted.append((name, topic.partition_indexes))
+                indexes = [index for index in topic.partition_indexes if is_first((asked.group_id, name, index))]
+                wanted.append((name, indexes))
     rows = fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable)
     group.topics = _topics_of_group(rows) + unknown
     if by_id:

@@ -6,6 +6,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k15_describe_groups import (
     DescribedGroup,
@@ -27,7 +28,7 @@ def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: Reque
 
     def view(state: State, now_ms: int) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(
-            groups=[_describe(state, group_id, context.version) for group_id in request.groups]
+            groups=[_describe(state, group_id, context.version) for group_id in filter(first_time(), request.groups)]
         )
 
     broker.read(context, view, reply)

@@ -10,6 +10,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k17785_describe_lag as wire
 from exacta.protocol.messages.k17785_describe_lag import (
@@ -29,14 +30,15 @@ PLAIN_ERROR = DescribeLagResponse
 def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
     """Answer from one state, once all of it lies in the journal, where the records are counted."""
     seen_ms = 0
+    wanted = list(filter(first_time(), request.groups))
 
     def view(state: State, now_ms: int) -> list[list[PartitionLag] | None]:
         nonlocal seen_ms
         seen_ms = now_ms
-        return [list(lag_of_group(state, each)) if state.has_group(each) else None for each in request.groups]
+        return [list(lag_of_group(state, each)) if state.has_group(each) else None for each in wanted]
 
     def done(lags: list[list[PartitionLag] | None]) -> None:
-        groups = [_group(broker, group_id, lag) for group_id, lag in zip(request.groups, lags, strict=True)]
+        groups = [_group(broker, group_id, lag) for group_id, lag in zip(wanted, lags, strict=True)]
         reply(DescribeLagResponse(now_ms=seen_ms, groups=groups))
 
     broker.read(context, view, done)

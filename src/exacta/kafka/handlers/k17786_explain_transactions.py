@@ -10,6 +10,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k17786_explain_transactions as wire
 from exacta.protocol.messages.k17786_explain_transactions import (
@@ -33,7 +34,8 @@ def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: 
         named = request.transactional_ids
         if named is None:
             named = [held.transactional_id for held in state.transactionals.values() if held.phase is Phase.ONGOING]
-        return ExplainTransactionsResponse(now_ms=now_ms, transactions=[_explain(state, each) for each in named])
+        explained = [_explain(state, each) for each in filter(first_time(), named)]
+        return ExplainTransactionsResponse(now_ms=now_ms, transactions=explained)
 
     broker.read(context, view, reply)
 

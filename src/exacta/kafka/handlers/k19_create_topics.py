@@ -27,6 +27,8 @@ MIN_VERSION = 2
 MAX_VERSION = 7
 DEFAULT = -1
 """KIP-464: the broker chooses the number of partitions, or of replicas."""
+MOST_AT_ONCE = 10_000
+"""Topics of one request, each of which is answered with its configurations. Kafka bounds their partitions."""
 
 
 class _Refused(Exception):
@@ -37,6 +39,13 @@ class _Refused(Exception):
 
 def handle(broker: BrokerContext, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
     """Create each topic for itself; one that is refused does not stop the others."""
+    if len(request.topics) > MOST_AT_ONCE:
+        code, message = ErrorCode.POLICY_VIOLATION, f"one request may name {MOST_AT_ONCE} topics"
+        refused = [
+            CreatableTopicResult(name=each.name, error_code=code, error_message=message) for each in request.topics
+        ]
+        reply(CreateTopicsResponse(topics=refused))
+        return
     named = Counter(topic.name for topic in request.topics)
     response = CreateTopicsResponse(topics=[])
     commands: list[Command] = []

@@ -1,6 +1,6 @@
 """DescribeConfigs: of topics and of this broker, values and where they come from."""
 
-from exacta.config import options
+from exacta.config import Option, options
 from exacta.core.state import State
 from exacta.core.topics import is_legal_name
 from exacta.kafka.broker import BrokerContext
@@ -8,6 +8,7 @@ from exacta.kafka.config_source import ConfigSource, ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_config_values import values_of
 from exacta.kafka.topic_configs import TOPIC_CONFIGS, ConfigType
 from exacta.protocol.errors import ErrorCode
@@ -30,7 +31,10 @@ def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: Requ
 
     def view(state: State, now_ms: int) -> DescribeConfigsResponse:
         results = []
+        is_first = first_time()
         for resource in request.resources:
+            if not is_first((resource.resource_type, resource.resource_name)):
+                continue
             result = _describe(broker, state, resource)
             for config in result.configs:
                 if not request.include_synonyms:
@@ -55,7 +59,7 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
         case ResourceType.TOPIC:
             configs = _topic_configs(broker, state.topics[name].configs)
         case ResourceType.BROKER if name == str(broker.node_id):
-            configs = _broker_configs(broker)
+            configs = [_broker_config(broker, option) for option in options().values()]
         case ResourceType.BROKER if name:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"this is broker {broker.node_id}"
@@ -70,7 +74,7 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
         case unknown:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"there are no resources of type {unknown} here"
-    keys = resource.configuration_keys
+    keys = frozenset(resource.configuration_keys or ())
     result.configs = [config for config in configs if not keys or config.name in keys]
     return result
 
@@ -103,29 +107,25 @@ GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
 def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
     """Describe what holds for every group: by the names that Kafka has for one group's, and the broker's own."""
     described = []
-    for config in _broker_configs(broker):
-        name = config.name.removeprefix("group.")
+    for option in options().values():
+        name = option.name.removeprefix("group.")
         if name in GROUP_CONFIGS:
+            config = _broker_config(broker, option)
             config.name = name
             described.append(config)
     return described
 
 
-def _broker_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
-    described = []
-    for option in options().values():
-        value = getattr(broker.configuration, option.field)
-        source = ConfigSource.DEFAULT if value == option.default else ConfigSource.BROKER
-        text = str(value).lower()
-        described.append(
-            DescribeConfigsResourceResult(
-                name=option.name,
-                value=text,
-                read_only=True,  # a running broker's options do not change
-                config_source=source,
-                synonyms=[DescribeConfigsSynonym(name=option.name, value=text, source=source)],
-                config_type=_TYPES[option.type],
-                documentation=option.description,
-            )
-        )
-    return described
+def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsResourceResult:
+    value = getattr(broker.configuration, option.field)
+    source = ConfigSource.DEFAULT if value == option.default else ConfigSource.BROKER
+    text = str(value).lower()
+    return DescribeConfigsResourceResult(
+        name=option.name,
+        value=text,
+        read_only=True,  # a running broker's options do not change
+        config_source=source,
+        synonyms=[DescribeConfigsSynonym(name=option.name, value=text, source=source)],
+        config_type=_TYPES[option.type],
+        documentation=option.description,
+    )

@@ -48,7 +48,7 @@ def _result(state: State, topic: str, index: int, known: bool) -> PartitionResul
     if not known:
         code, message = ErrorCode.INVALID_REQUEST, "there is no such type of election"
     elif state.partition(topic, index) is None:
-        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"
     else:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker leads it already"
     return PartitionResult(partition_id=index, error_code=code, error_message=message)

@@ -44,7 +44,7 @@ def _answer(
 ) -> ReassignablePartitionResponse:
     index, message = wanted.partition_index, None
     if state.partition(topic, index) is None:
-        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"
     elif wanted.replicas is None:
         code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     elif wanted.replicas != [broker.node_id]:

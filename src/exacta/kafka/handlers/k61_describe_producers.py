@@ -11,6 +11,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k61_describe_producers import (
     DescribeProducersRequest,
@@ -33,11 +34,16 @@ def handle(broker: BrokerContext, request: DescribeProducersRequest, context: Re
     """Answer all partitions from one state."""
 
     def view(state: State, now_ms: int) -> DescribeProducersResponse:
+        is_first = first_time()
         return DescribeProducersResponse(
             topics=[
                 TopicResponse(
                     name=topic.name,
-                    partitions=[_describe(state, topic.name, index) for index in topic.partition_indexes],
+                    partitions=[
+                        _describe(state, topic.name, index)
+                        for index in topic.partition_indexes
+                        if is_first((topic.name, index))
+                    ],
                 )
                 for topic in request.topics
             ]

@@ -8,6 +8,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -26,7 +27,7 @@ def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context:
 
     def view(state: State, now_ms: int) -> DescribeTransactionsResponse:
         return DescribeTransactionsResponse(
-            transaction_states=[_describe(state, each) for each in request.transactional_ids]
+            transaction_states=[_describe(state, each) for each in filter(first_time(), request.transactional_ids)]
         )
 
     broker.read(context, view, reply)

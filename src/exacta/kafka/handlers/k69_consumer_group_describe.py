@@ -9,6 +9,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.request_size import first_time
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k69_consumer_group_describe import (
     Assignment,
@@ -29,7 +30,9 @@ def handle(broker: BrokerContext, request: ConsumerGroupDescribeRequest, context
     """Answer all groups from one state."""
 
     def view(state: State, now_ms: int) -> ConsumerGroupDescribeResponse:
-        return ConsumerGroupDescribeResponse(groups=[_describe(state, group_id) for group_id in request.group_ids])
+        return ConsumerGroupDescribeResponse(
+            groups=[_describe(state, group_id) for group_id in filter(first_time(), request.group_ids)]
+        )
 
     broker.read(context, view, reply)
 
