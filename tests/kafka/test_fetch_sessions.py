@@ -336,6 +336,24 @@ class TestRoom:
         assert sessions.go_on(grown, asked([5]), [], 0) == NOT_FOUND
         assert self.begin(sessions, 5) == 3, "its room is free again"
 
+    def test_what_no_topic_can_be_called_is_not_kept(self, ids: Iterator[int]) -> None:
+        sessions = self.sessions(ids)
+        longest, longer = ([Asked("n" * size, b"", 0)] for size in (249, 250))
+        assert sessions.begin(longer, 0, by_topic_id=False) == NO_SESSION
+        assert sessions.begin(longest, 0, by_topic_id=False) == 1
+        going_on = sessions.find(1, 1, by_topic_id=False)
+        assert isinstance(going_on, FetchSession)
+        assert sessions.go_on(going_on, longer, [], 0) == NOT_FOUND
+        assert list(sessions) == []
+
+    def test_what_no_topic_can_be_called_is_refused_every_time(self, wire: Wire) -> None:
+        topics = [FetchTopic(topic="n" * 30_000, partitions=[FetchPartition(partition=0, fetch_offset=0)])]
+        for _ in range(2):
+            answer = wire.ask(FetchRequest(session_epoch=0, topics=topics), BY_NAME)
+            assert (answer.error_code, answer.session_id) == (NONE, NO_SESSION)
+            [partition] = answer.responses[0].partitions
+            assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
     def test_an_id_in_use_is_not_given_out_again(self) -> None:
         ids = iter([7, 7, 8])
         sessions = self.sessions(ids)

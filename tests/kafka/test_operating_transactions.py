@@ -182,6 +182,15 @@ def test_an_open_transaction_is_explained(wire: Wire) -> None:
     assert found.incidents == []
 
 
+def test_of_a_long_client_id_the_beginning_is_kept(wire: Wire) -> None:
+    wire.client_id = "c" * 32_000
+    write(wire, init(wire), b"left")
+    init(wire)
+    (found,) = explain(wire, "x").transactions
+    assert {len(found.client_id), *(len(each.client_id) for each in found.incidents)} <= {0, 255}
+    assert (found.client_id, found.incidents[1].client_id) == ("c" * 255,) * 2
+
+
 def test_a_fencing_has_its_reason(wire: Wire) -> None:
     write(wire, init(wire), b"left")
     init(wire)

@@ -1,8 +1,8 @@
 """The fold: how each event changes the state. Nothing here can refuse or fail; `decide` has looked before."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import takewhile
-from sys import intern
 from typing import Any
 
 from exacta.core.commands import OffsetToCommit
@@ -120,8 +120,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     if event.keeps and held.kept is None:
         held.kept = KeptTransaction(held.producer_id, held.producer_epoch, held.transaction_timeout_ms)
     if event.cause in _OWNERS:
-        # The same few names again and again: one copy of each is enough.
-        held.client_id, held.client_host = intern(event.client_id), intern(event.client_host)
+        held.client_id, held.client_host = _one_copy(event.client_id), _one_copy(event.client_host)
     held.transaction_timeout_ms = event.transaction_timeout_ms
     held.previous_producer_id = event.previous_producer_id
     held.previous_producer_epoch = event.previous_producer_epoch
@@ -132,6 +131,12 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.aborted_nothing.discard(event.transactional_id)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
+
+
+@lru_cache(maxsize=1_000)
+def _one_copy(name: str) -> str:
+    """Return the same name; mostly it is one of a few, of which one copy is enough (`sys.intern` never forgets any)."""
+    return name
 
 
 _OWNERS = frozenset({Cause.OWNER, Cause.NEW_INSTANCE})

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 logger = logging.getLogger("exacta.kafka")
 
+LONGEST_CLIENT_ID = 255
+"""Characters. Transactions, their incidents and group members keep it; bounds on those count them, not their bytes."""
+
 
 class RequestContext:
     """A request that has been read and not answered yet; handlers get it beside the message."""
@@ -28,7 +31,7 @@ class RequestContext:
         self.handler = handler
         self.version = version
         self.correlation_id = correlation_id
-        self.client_id = client_id
+        self.client_id = client_id[:LONGEST_CLIENT_ID]
         self.size = size
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""

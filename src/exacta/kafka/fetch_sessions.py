@@ -23,13 +23,15 @@ INVALID_FETCH_SESSION_EPOCH.
 Room. There are `slots` sessions, and as many partitions in all as `MAX_PARTITIONS` says. When all slots are taken, the
 session used longest ago ends if that was more than two minutes ago; else the smallest of those that are older than two
 minutes, if it is smaller than the new one; else there is none for the newcomer, which goes on in full. That is Kafka's
-rule for consumers; its privilege of followers has no use here.
+rule for consumers; its privilege of followers has no use here. What no topic can be called has no room either, since it
+may be long: a full request that names it gets no session, and an incremental one ends its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
+from exacta.core.topics import is_legal_name
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchResult
 from exacta.engine.visible import Visible
@@ -85,6 +87,10 @@ class Asked(Struct, gc=False):
             return False
         self.sent = result.visible
         return True
+
+
+def _can_be_kept(partitions: Collection[Asked]) -> bool:
+    return all(map(is_legal_name, {asked.topic or "" for asked in partitions}))
 
 
 class FetchSession:
@@ -153,9 +159,12 @@ class FetchSessions:
         return session
 
     def go_on(
-        self, session: FetchSession, added: Iterable[Asked], forgotten: Iterable[Key], now_ms: int
+        self, session: FetchSession, added: Collection[Asked], forgotten: Iterable[Key], now_ms: int
     ) -> FetchSession | ErrorCode | None:
         """Change a session that was found and expect its next epoch; None: nothing is left of it, and it has ended."""
+        if not session.by_topic_id and not _can_be_kept(added):
+            self.end(session.session_id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         before = len(session.partitions)
         session.update(added, forgotten)
         self._partitions += len(session.partitions) - before
@@ -174,6 +183,8 @@ class FetchSessions:
     def begin(self, partitions: Iterable[Asked], now_ms: int, *, by_topic_id: bool) -> int:
         """Make a session of what was answered in full; return its id, or `NO_SESSION` where there is no room."""
         held = {asked.key: asked for asked in partitions}
+        if not by_topic_id and not _can_be_kept(held.values()):
+            return NO_SESSION
         if len(self._sessions) >= self._slots and not self._evict(len(held), now_ms):
             return NO_SESSION
         if self._partitions + len(held) > self._max_partitions:

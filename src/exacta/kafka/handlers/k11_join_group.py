@@ -72,7 +72,7 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
             group_id=request.group_id,
             member_id=request.member_id,
             new_member_id=f"{named_by[:_NAMED_BY]}-{broker.new_uuid()}",
-            client_id=context.client_id[:_NAMED_BY],
+            client_id=context.client_id,
             client_host=context.client_host,
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
