@@ -11,7 +11,7 @@ from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
-    "To come: clients and tools ask for it of one node": {
+    "Nobody here takes clients' metrics; an Apache Kafka without such a receiver does not serve it either": {
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
     },
@@ -70,10 +70,13 @@ as it does with Apache Kafka; ApiVersions tells clients before. What is answered
 why: [the differences](../../tests/differential/differences.py) that the differential test allows."""
 
 
+_COLUMNS = ("Key", "API", "Versions", "Since Exacta", "Newer ones")
+
+
 def page() -> str:
     """Return the page."""
     served = [handler for key, handler in sorted(HANDLERS.items()) if key not in OUR_OWN]
-    parts = [_HEAD, "## Served", _table(("Key", "API", "Versions", "Newer ones"), map(_row, served)), "## Not served"]
+    parts = [_HEAD, "## Served", _table(_COLUMNS, map(_row, served)), "## Not served"]
     unserved = [(why, ", ".join(f"{name} ({key})" for key, name in apis.items())) for why, apis in UNSERVED.items()]
     parts += [
         _table(("Why", "APIs"), unserved),
@@ -84,7 +87,8 @@ def page() -> str:
 
 
 def _row(handler: Handler) -> Sequence[str]:
-    return str(handler.key), handler.name, f"{handler.min_version} – {handler.max_version}", handler.newer or "–"
+    versions = f"{handler.min_version} – {handler.max_version}"
+    return str(handler.key), handler.name, versions, handler.since, handler.newer or "–"
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

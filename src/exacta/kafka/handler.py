@@ -13,6 +13,7 @@ from exacta.protocol.apis import API
 from exacta.protocol.schema import Buffer, Message
 
 Reply = Callable[[Message | None], None]
+FIRST_RELEASE = "0.1"
 Handle = Callable[[BrokerContext, Any, RequestContext, Reply], None]
 AnswerUnserved = Callable[[RequestContext, memoryview], list[Buffer] | None]
 
@@ -27,6 +28,8 @@ class Handler(Struct, frozen=True, kw_only=True):
     advertised_min_version: int
     advertised_max_version: Callable[[Configuration], int]
     """Where the configuration offers less than is served."""
+    since: str
+    """The version of Exacta that served these versions first."""
     newer: str
     """What the versions are about that the codec knows and that are not served; empty where there are none."""
     handle: Handle
@@ -46,6 +49,7 @@ def handler_of(module: ModuleType) -> Handler:
         max_version=module.MAX_VERSION,
         advertised_min_version=getattr(module, "ADVERTISED_MIN_VERSION", module.MIN_VERSION),
         advertised_max_version=getattr(module, "advertised_max_version", lambda configuration: module.MAX_VERSION),
+        since=getattr(module, "SERVED_SINCE", FIRST_RELEASE),
         newer=getattr(module, "NEWER", ""),
         handle=module.handle,
         answer_unserved=getattr(module, "answer_unserved", None),

@@ -1,6 +1,7 @@
 """The APIs that are served, one module each: the directory is the protocol coverage.
 
 A module defines `KEY`, `MIN_VERSION`, `MAX_VERSION` and `handle(broker, request, context, reply)`; nothing awaits.
+`SERVED_SINCE` says which version of Exacta served them first, where it was not the first one.
 `NEWER` says what the versions are about that are known and not served.
 `advertised_max_version(configuration)` is there where the configuration may offer less than is served.
 `PLAIN_ERROR` is the response class where an error code alone is a whole answer in every version.
