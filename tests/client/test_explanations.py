@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from exacta.cli.app import app
 from exacta.client.errors import KafkaError
-from exacta.client.explanations import explain
+from exacta.client.explanations import CAUSES, WHAT, explain
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Anyone
 from exacta.client.transactions import (
@@ -16,6 +16,8 @@ from exacta.client.transactions import (
     end_transaction,
     init_producer_id,
 )
+from exacta.core.ids import Cause
+from exacta.core.incidents import What
 from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.client.appending import append
 
@@ -23,6 +25,21 @@ from tests.client.appending import append
 @pytest.fixture
 def on_exacta(client):
     return client.offers(Anyone(), ExplainTransactionsRequest())
+
+
+def test_every_reason_has_its_words():
+    """The client knows the numbers by their places; what they mean is the core's."""
+    words = {
+        Cause.OWNER: "its own producer",
+        Cause.NEW_INSTANCE: "new instance",
+        Cause.TIME_OUT: "time-out",
+        Cause.MARKER: "marker",
+        Cause.SET: "set",
+        Cause.IDLE: "idle",
+    }
+    assert len(CAUSES) == len(Cause) == len(words)
+    assert all(word in CAUSES[cause] for cause, word in words.items())
+    assert [each.name.lower() for each in What] == list(WHAT)
 
 
 def opened(client, topic) -> Producer:

@@ -8,12 +8,12 @@ import crc32c
 import pytest
 
 from exacta.config import Configuration
-from exacta.kafka.batch_rules import batch_rules
+from exacta.kafka.batch_rules import Budget, batch_rules
 from exacta.protocol.compression import ZSTD
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.records import BatchHeader, iter_batches, recompressed, validate_batch
+from exacta.protocol.records import BatchHeader, CorruptBatch, iter_batches, recompressed, validate_batch
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, produce, values_in
@@ -144,7 +144,7 @@ def test_batches_are_kept_in_the_codec_of_their_topic(wire: Wire) -> None:
     assert len(kept) < len(sent)
     assert produce(wire, kept[:22] + b"\x04" + kept[23:]).error_code == ErrorCode.CORRUPT_MESSAGE
     changes(wire, ("compression.type", SET, "uncompressed"), ("message.timestamp.type", DELETE, None))
-    plain = recompressed(sent, validate_batch(sent), ZSTD, 3, 1 << 20)
+    plain, _ = recompressed(sent, validate_batch(sent), ZSTD, 3, 1 << 20)
     assert produce(wire, plain).error_code == ErrorCode.NONE
     assert stored(wire)[1][1] == [b"x" * 200, b"y" * 200]
 
@@ -157,3 +157,36 @@ def test_what_cannot_be_decompressed_is_refused(wire: Wire) -> None:
     struct.pack_into(">I", lies, 17, crc32c.crc32c(bytes(lies[21:])))
     answer = produce(wire, bytes(lies))
     assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_size_limit_is_of_what_is_kept(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "uncompressed"), ("max.message.bytes", SET, "5000"))
+    plain = batch(b"x" * 10_000)
+    small, _ = recompressed(plain, validate_batch(plain), ZSTD, 3, 1 << 20)
+    assert len(small) < 1000
+    assert produce(wire, small).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_what_one_request_decompresses_is_bounded() -> None:
+    rules = batch_rules({"compression.type": "uncompressed", "max.message.bytes": str(1 << 20)}, Configuration())
+    assert rules is not None
+    plain = batch(b"x" * 10_000)
+    small, _ = recompressed(plain, validate_batch(plain), ZSTD, 3, 1 << 20)
+    budget = Budget(25_000)
+    for _ in range(2):
+        rules.stamped(small, validate_batch(small), NOW_MS, budget)
+    for _ in range(2):
+        with pytest.raises(CorruptBatch):
+            rules.stamped(small, validate_batch(small), NOW_MS, budget)
+    assert budget.left_bytes == 0, "one that cannot be decompressed may have cost all of it"
+
+
+def test_the_level_is_that_of_the_topic() -> None:
+    kept = []
+    plain = batch(*(b"%d" % (number * number % 9973) * 9 for number in range(2_000)))
+    for level in ("1", "19"):
+        rules = batch_rules({"compression.type": "zstd", "compression.zstd.level": level}, Configuration())
+        assert rules is not None
+        kept.append(len(rules.stamped(plain, validate_batch(plain), NOW_MS, Budget())[0]))
+    assert kept[0] > kept[1]

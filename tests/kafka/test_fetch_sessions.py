@@ -194,6 +194,7 @@ class TestWhatIsTold:
         assert anew.keys() == {0, 1}
         assert anew[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
         assert bytes(anew[0].records) == b""
+        assert told(reader.ask({0: 1}))[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID, "named once more"
 
     def test_an_id_that_nobody_has_is_told_every_time(self, wire: Wire, reader: Reader, topic_id: bytes) -> None:
         reader.topic_id = b"\2" * 16
@@ -324,6 +325,13 @@ class TestRoom:
             self.go_on(sessions, session_id, EVICTION_MS)
         assert self.begin(sessions, size, EVICTION_MS + 1) == found
         assert [session.session_id for session in sessions] == ([1, 2] if not found else [1, 3])
+
+    def test_nobody_is_given_up_for_one_that_does_not_fit(self, ids: Iterator[int]) -> None:
+        sessions = self.sessions(ids, slots=2, max_partitions=10)
+        first, second = self.begin(sessions, 5), self.begin(sessions, 5)
+        assert self.begin(sessions, 9, now_ms=300_000) == NO_SESSION
+        for session_id in (first, second):
+            assert isinstance(sessions.find(session_id, 1, by_topic_id=False), FetchSession)
 
     def test_no_slots_no_sessions(self, ids: Iterator[int]) -> None:
         assert self.begin(self.sessions(ids, slots=0), 1) == NO_SESSION

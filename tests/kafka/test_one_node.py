@@ -179,6 +179,7 @@ class TestUpdateFeatures:
     def test_what_is_so_already_is_granted(self, wire: Wire, version: int) -> None:
         done = self.updated(wire, ("transaction.version", 2, 1), version=version)
         assert done == (NONE, [("transaction.version", NONE)] if version < 2 else [])
+        assert self.updated(wire, ("group.version", 1, 1), version=version)[0] == NONE
         assert self.updated(wire, version=version) == (NONE, [])
 
     @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ def lag(
     transaction is shown apart, with the transaction that holds it back. On a cluster that is not an Exacta offsets are
     counted, which is what the lag is at most.
 
-    Exit code 0 if the group is known, 1 if not or if the cluster cannot be reached, 2 if called wrongly.
+    Exit code 0 if the group has a position in some partition, 1 if not or if the cluster cannot be reached, 2 if called
+    wrongly.
     """
     from exacta.client.lag import describe_lag
 

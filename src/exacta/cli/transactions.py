@@ -10,7 +10,7 @@ from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
 if TYPE_CHECKING:
     from exacta.client.explanations import Explanation
 
-_TAKEOVER_TIMEOUT_MS = 60_000
+_TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
 
 transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
@@ -84,6 +84,13 @@ def abort(
         _show(found, _now_ms())
         if not yes and not typer.confirm("Abort it? Its producer will be fenced"):
             raise typer.Exit(EXIT_NO)
+        (now,) = explain(client, [transactional_id])
+        if (now.producer_id, now.producer_epoch, now.start_ms) != (
+            found.producer_id,
+            found.producer_epoch,
+            found.start_ms,
+        ):
+            fail(f"that transaction of {transactional_id} has ended meanwhile", EXIT_NO)
         init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
     typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
 

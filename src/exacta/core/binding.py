@@ -114,17 +114,12 @@ def _bound(
 
 
 def _reply(bound: ProducerBound, kept: Pair | None) -> ProducerBoundReply:
-    return _with_kept(ProducerBoundReply(producer_id=bound.producer_id, producer_epoch=bound.producer_epoch), kept)
-
-
-def _with_kept(reply: ProducerBoundReply, kept: Pair | None) -> ProducerBoundReply:
-    if kept is None:
-        return reply
+    open_producer_id, open_producer_epoch = kept or NO_PAIR
     return ProducerBoundReply(
-        producer_id=reply.producer_id,
-        producer_epoch=reply.producer_epoch,
-        open_producer_id=kept[0],
-        open_producer_epoch=kept[1],
+        producer_id=bound.producer_id,
+        producer_epoch=bound.producer_epoch,
+        open_producer_id=open_producer_id,
+        open_producer_epoch=open_producer_epoch,
     )
 
 

@@ -86,6 +86,7 @@ class ConsumerGroup(Struct, frozen=True, kw_only=True):
     target: dict[str, frozenset[TopicPartition]] = {}
     topics: dict[str, SubscribedTopic] = {}
     topics_version: tuple[int, int] = (-1, -1)
+    matched: dict[str, frozenset[str]] = {}
 
     def subscribed(self, member: ConsumerMember) -> frozenset[str]:
         """Return the topics that exist of those that a member subscribes to."""
@@ -93,8 +94,6 @@ class ConsumerGroup(Struct, frozen=True, kw_only=True):
         if not member.pattern:
             return named
         return named | self.matched.get(member.pattern, frozenset())
-
-    matched: dict[str, frozenset[str]] = {}
 
     @property
     def phase(self) -> GroupPhase:

@@ -90,7 +90,6 @@ def _idle_in(partition: Partition, since_ms: int) -> Iterator[ProducerId]:
     for producer_id, known in partition.producers.items():
         if producer_id in partition.open_transactions:
             continue
-        # Where the journal is of a time when this was not noted: by the producer's own clock.
-        if (known.last_append_ms if known.last_append_ms >= 0 else known.last_timestamp_ms) > since_ms:
+        if known.last_append_ms > since_ms:
             return
         yield producer_id

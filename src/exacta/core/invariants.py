@@ -330,7 +330,7 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             first = event.first_partition_id
             ids = set(map(PartitionId, range(first, first + event.partition_count)))
             if given & ids:
-                yield f"9: {event} gives {given & ids} a second time"
+                yield f"partitions: {event} gives {given & ids} a second time"
             given |= ids
     found = {
         partition_id: (topic.topic, index)
@@ -339,14 +339,14 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
     }
     expected = {partition.partition_id: (partition.topic, partition.index) for partition in state.partitions.values()}
     if found != expected or list(expected) != list(state.partitions):
-        yield f"9: topics have the partitions {found}, partitions the topics {expected}"
+        yield f"partitions: topics have the partitions {found}, partitions the topics {expected}"
     for topic in state.topics.values():
         if [topic.partition_id(index) for index in range(-1, topic.partition_count + 1)] != [
             None,
             *topic.partition_ids,
             None,
         ]:
-            yield f"9: {topic.topic} does not find its partitions"
+            yield f"partitions: {topic.topic} does not find its partitions"
 
 
 def state_is_the_fold(state: State, log: Log) -> Iterator[str]:

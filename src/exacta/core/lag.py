@@ -84,16 +84,21 @@ def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
     return found
 
 
-def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
-    """Yield every partition in which the group has a position, or will have one if an open transaction commits."""
+def open_transactions(state: State) -> dict[ProducerId, Transactional]:
+    """Return whose transaction is open under which producer id."""
+    return {held.open_pair[0]: held for held in state.transactionals.values() if held.phase is Phase.ONGOING}
+
+
+def lag_of_group(state: State, group_id: str, is_open: dict[ProducerId, Transactional]) -> Iterator[PartitionLag]:
+    """Yield every partition in which the group has a position, or will have one if an open transaction commits.
+
+    `is_open` is what `open_transactions` says of the same state.
+    """
     group = state.groups.get(group_id)
     if group is None:
         return
     pending = {
         (topic, index) for offsets in group.pending.values() for topic, indexes in offsets.items() for index in indexes
-    }
-    open_by_producer = {
-        held.open_pair[0]: held for held in state.transactionals.values() if held.phase is Phase.ONGOING
     }
     known = {(topic, index) for topic, indexes in group.offsets.items() for index in indexes}
     for topic, index in sorted(known | pending):
@@ -104,7 +109,7 @@ def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
                 partition,
                 -1 if committed is None else committed.offset,
                 (topic, index) in pending,
-                tuple(_holders(partition, open_by_producer)),
+                tuple(_holders(partition, is_open)),
             )
 
 

@@ -72,6 +72,6 @@ def after_recovery(state: State) -> None:
 
     And let no group have an epoch again that one may have had before.
     """
-    state.volatile.has_recovered = bool(state.topics)
+    state.volatile.has_recovered = bool(state.topics or state.groups or state.reserved_group_epoch)
     state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, state.reserved_group_epoch)
     state.volatile.may_have_forgotten = set(state.transactionals)

@@ -47,8 +47,6 @@ class Admission:
             del self._hosts[host]
 
     def _refuse(self, host: str, reason: str) -> None:
-        if not self._hosts[host]:
-            del self._hosts[host]
         self._unsaid += 1
         now = self._clock()
         if now < self._quiet_until:

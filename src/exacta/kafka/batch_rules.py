@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from exacta.config import Configuration
 from exacta.kafka.topic_configs import (
+    COMPRESSION_LEVELS,
+    COMPRESSION_TYPE,
     LOG_APPEND_TIME,
     MAX_MESSAGE_BYTES,
     TIMESTAMP_AFTER_MAX_MS,
@@ -20,14 +22,21 @@ from exacta.kafka.topic_configs import (
     TOPIC_CONFIGS,
 )
 from exacta.ports.record_format import Buffer
-from exacta.protocol.compression import CODECS, GZIP, LZ4, ZSTD
-from exacta.protocol.records import BatchHeader, recompressed, with_max_timestamp
+from exacta.protocol.compression import CODECS
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.records import BatchHeader, CorruptBatch, recompressed, with_max_timestamp
 
 _NO_TIMESTAMP = -1
 
-COMPRESSION_TYPE = "compression.type"
-MAX_RECORDS_BYTES = 64 << 20
-"""What a batch's records may come to when they are decompressed: a few bytes can be made to expand without end."""
+MAX_DECOMPRESSED_BYTES = 64 << 20
+"""What the records of one request may come to when they are decompressed: a few bytes can be made to expand without
+end, and all of it happens on the event loop."""
+
+
+class Budget(Struct):
+    """How much of one request may still be decompressed."""
+
+    left_bytes: int = MAX_DECOMPRESSED_BYTES
 
 
 class BatchRules(Struct, frozen=True, kw_only=True):
@@ -44,21 +53,26 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     def timestamp_fault(self, header: BatchHeader, now_ms: int) -> str | None:
         """Return what is wrong with the batch's timestamps, or None."""
         if self.log_append_time:
-            return (
-                "timestamps are the broker's, not the producer's, and the batch says so"
-                if (header.log_append_time)
-                else None
-            )
+            says_so = "timestamps are the broker's, not the producer's, and the batch says so"
+            return says_so if header.log_append_time else None
         earliest_ms, latest_ms = now_ms - self.before_max_ms, now_ms + self.after_max_ms
         for timestamp_ms in (header.base_timestamp, header.max_timestamp):
             if not earliest_ms <= timestamp_ms <= latest_ms and timestamp_ms != _NO_TIMESTAMP:
                 return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
         return None
 
-    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int) -> tuple[Buffer, int]:
+    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, budget: Budget) -> tuple[Buffer, int]:
         """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch."""
         if self.codec is not None and self.codec != header.codec:
-            records = recompressed(records, header, self.codec, self.level, MAX_RECORDS_BYTES)
+            # One that cannot be decompressed may have cost all of it.
+            allowed, budget.left_bytes = budget.left_bytes, 0
+            records, plain_bytes = recompressed(records, header, self.codec, self.level, allowed)
+            budget.left_bytes = allowed - plain_bytes
+            if len(records) > self.max_bytes:
+                reason = (
+                    f"the batch of {len(records)} bytes, as it is kept, is above the limit of {self.max_bytes} bytes"
+                )
+                raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         if self.log_append_time:
             return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
         if header.log_append_time:  # it says so of a producer's time
@@ -75,19 +89,13 @@ def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration)
     codec = CODECS.get(configs.get(COMPRESSION_TYPE, ""))
     return BatchRules(
         codec=codec,
-        level=_level(configs, codec),
+        level=_number(configs, COMPRESSION_LEVELS[codec]) if codec in COMPRESSION_LEVELS else 0,
         max_bytes=int(configs.get(MAX_MESSAGE_BYTES, configuration.message_max_bytes)),
         log_append_time=configs.get(TIMESTAMP_TYPE) == LOG_APPEND_TIME,
-        before_max_ms=_ms(configs, TIMESTAMP_BEFORE_MAX_MS),
-        after_max_ms=_ms(configs, TIMESTAMP_AFTER_MAX_MS),
+        before_max_ms=_number(configs, TIMESTAMP_BEFORE_MAX_MS),
+        after_max_ms=_number(configs, TIMESTAMP_AFTER_MAX_MS),
     )
 
 
-def _level(configs: Mapping[str, str], codec: int | None) -> int:
-    names = {GZIP: "compression.gzip.level", LZ4: "compression.lz4.level", ZSTD: "compression.zstd.level"}
-    name = names.get(codec or 0)
-    return 0 if name is None else int(configs.get(name) or TOPIC_CONFIGS[name].default)
-
-
-def _ms(configs: Mapping[str, str], name: str) -> int:
+def _number(configs: Mapping[str, str], name: str) -> int:
     return int(configs.get(name) or TOPIC_CONFIGS[name].default)

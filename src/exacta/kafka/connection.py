@@ -287,7 +287,7 @@ class Connection(asyncio.Protocol):
     def _look_whether_idle(self) -> None:
         owes = bool(self._unanswered) or self._write_paused
         idle_seconds = 0.0 if owes else self._loop.time() - self._last_active
-        if idle_seconds >= self._max_idle_seconds:
+        if not owes and idle_seconds >= self._max_idle_seconds:
             self._idle_timer = None
             self.close()
         else:

@@ -112,7 +112,12 @@ class FetchSession:
             known = self.partitions.get(asked.key)
             if known is not None:
                 asked.sent = known.sent
-                asked.topic = asked.topic or known.topic  # of a topic that is gone by now
+                if asked.topic is None and known.topic is not None:  # it is gone, and may have been made anew
+                    asked.topic = known.topic
+                    if asked.refused is ErrorCode.NONE:
+                        asked.wanted = Wanted(
+                            asked.topic, asked.partition, asked.fetch_offset, asked.max_bytes, asked.topic_id
+                        )
             self.partitions[asked.key] = asked
         for key in forgotten:
             self.partitions.pop(key, None)
@@ -185,10 +190,16 @@ class FetchSessions:
         held = {asked.key: asked for asked in partitions}
         if not by_topic_id and not _can_be_kept(held.values()):
             return NO_SESSION
-        if len(self._sessions) >= self._slots and not self._evict(len(held), now_ms):
+        victim = None
+        if len(self._sessions) >= self._slots:
+            victim = self._victim(len(held), now_ms)
+            if victim is None:
+                return NO_SESSION
+        given_up = 0 if victim is None else len(victim.partitions)
+        if self._partitions - given_up + len(held) > self._max_partitions:
             return NO_SESSION
-        if self._partitions + len(held) > self._max_partitions:
-            return NO_SESSION
+        if victim is not None:
+            self.end(victim.session_id)
         session_id = self._new_id()
         while session_id in self._sessions:
             session_id = self._new_id()
@@ -196,16 +207,13 @@ class FetchSessions:
         self._partitions += len(held)
         return session_id
 
-    def _evict(self, size: int, now_ms: int) -> bool:
+    def _victim(self, size: int, now_ms: int) -> FetchSession | None:
+        """Return the session that makes room for one of this many partitions, or None."""
         if not self._sessions:
-            return False
-        victim = next(iter(self._sessions.values()))
-        if now_ms - victim.used_ms <= EVICTION_MS:
-            old = [session for session in self._sessions.values() if now_ms - session.created_ms > EVICTION_MS]
-            if not old:
-                return False
-            victim = min(old, key=lambda session: (len(session.partitions), session.session_id))
-            if len(victim.partitions) >= size:
-                return False
-        self.end(victim.session_id)
-        return True
+            return None
+        unused = next(iter(self._sessions.values()))
+        if now_ms - unused.used_ms > EVICTION_MS:
+            return unused
+        old = [session for session in self._sessions.values() if now_ms - session.created_ms > EVICTION_MS]
+        smallest = min(old, key=lambda session: (len(session.partitions), session.session_id), default=None)
+        return smallest if smallest is not None and len(smallest.partitions) < size else None

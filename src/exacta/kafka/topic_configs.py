@@ -14,12 +14,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from exacta.protocol.compression import CODECS
+from exacta.protocol.compression import CODECS, GZIP, LZ4, ZSTD
 
 _LONG_MAX: Final = 2**63 - 1
 _LONG_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**31 - 1
 CLEANUP_POLICY: Final = "cleanup.policy"
+COMPRESSION_TYPE: Final = "compression.type"
+COMPRESSION_LEVELS: Final = {
+    GZIP: "compression.gzip.level",
+    LZ4: "compression.lz4.level",
+    ZSTD: "compression.zstd.level",
+}
+"""By codec; Snappy has none."""
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"
@@ -84,14 +91,14 @@ _NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
     CLEANUP_POLICY: _choice(DELETE, "Whether old records go by age or by key.", COMPACT, type=ConfigType.LIST),
-    "compression.gzip.level": _int(-1, _LEVEL, lowest=1, highest=9, also=-1),
-    "compression.lz4.level": _int(9, _LEVEL, lowest=1, highest=17),
-    "compression.type": _choice(
+    COMPRESSION_LEVELS[GZIP]: _int(-1, _LEVEL, lowest=1, highest=9, also=-1),
+    COMPRESSION_LEVELS[LZ4]: _int(9, _LEVEL, lowest=1, highest=17),
+    COMPRESSION_TYPE: _choice(
         "producer",
         "How batches are kept; producer: as theirs made them. Others are compressed anew, by the broker's one thread.",
         *CODECS,
     ),
-    "compression.zstd.level": _int(3, _LEVEL, lowest=-131_072, highest=22),
+    COMPRESSION_LEVELS[ZSTD]: _int(3, _LEVEL, lowest=-131_072, highest=22),
     "delete.retention.ms": _long(86_400_000, "How long a compacted topic shows that a key was deleted."),
     "errors.deadletterqueue.group.enable": _off("There are no share groups."),
     "file.delete.delay.ms": _long(60_000, "How long files of removed records stay."),

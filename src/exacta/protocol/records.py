@@ -216,8 +216,8 @@ def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_tim
     return bytes(batch)
 
 
-def recompressed(records: Buffer, header: BatchHeader, codec: int, level: int, most_bytes: int) -> bytes:
-    """Return a copy of the batch whose records are compressed by another codec.
+def recompressed(records: Buffer, header: BatchHeader, codec: int, level: int, most_bytes: int) -> tuple[bytes, int]:
+    """Return a copy of the batch whose records are compressed by another codec, and their size when they are not.
 
     Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed, or are more than `most_bytes` then.
     """
@@ -231,7 +231,7 @@ def recompressed(records: Buffer, header: BatchHeader, codec: int, level: int, m
     (attributes,) = struct.unpack_from(">h", batch, _CRC_START)
     struct.pack_into(">h", batch, _CRC_START, attributes & ~_COMPRESSION_MASK | codec)
     struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
-    return bytes(batch)
+    return bytes(batch), len(plain)
 
 
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:

@@ -7,7 +7,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
-from exacta.kafka.batch_rules import BatchRules, batch_rules
+from exacta.kafka.batch_rules import BatchRules, Budget, batch_rules
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -53,6 +53,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     payloads: list[Buffer | None] = []
     asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
     now_ms = broker.engine.now_ms()
+    budget = Budget()
     response = ProduceResponse(responses=[])
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
@@ -63,7 +64,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
             partitions.append(answer)
             try:
-                command, payload = _command(request, name, data, rules, now_ms, context.version)
+                command, payload = _command(request, name, data, rules, budget, now_ms, context.version)
             except _Refused as refused:
                 answer.error_code = refused.code
                 answer.error_message = str(refused)
@@ -92,6 +93,7 @@ def _command(
     topic: str | None,
     data: PartitionProduceData,
     rules: BatchRules | None,
+    budget: Budget,
     now_ms: int,
     version: int,
 ) -> tuple[AppendBatch, Buffer]:
@@ -124,7 +126,7 @@ def _command(
         if wrong is not None:
             raise _Refused(ErrorCode.INVALID_TIMESTAMP, wrong)
         try:
-            kept, max_timestamp_ms = rules.stamped(records, header, now_ms)
+            kept, max_timestamp_ms = rules.stamped(records, header, now_ms, budget)
         except CorruptBatch as corrupt:
             raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
     command = AppendBatch(

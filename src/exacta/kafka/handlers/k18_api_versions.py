@@ -50,22 +50,27 @@ def _response(configuration: Configuration, code: ErrorCode) -> ApiVersionsRespo
     )
 
 
+def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
+    """Return the features: by name the highest level that there is, and the one in force."""
+    return {
+        TRANSACTION_VERSION: (max(TransactionVersion), configuration.transaction_version),
+        GROUP_VERSION: (CONSUMER_PROTOCOL_LEVEL, CONSUMER_PROTOCOL_LEVEL),
+    }
+
+
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
     response = _response(broker.configuration, ErrorCode.NONE)
     lowest = 0 if context.version >= LEVEL_0_SINCE else 1
-    features = {
-        TRANSACTION_VERSION: (max(TransactionVersion), broker.configuration.transaction_version),
-        GROUP_VERSION: (CONSUMER_PROTOCOL_LEVEL, CONSUMER_PROTOCOL_LEVEL),
-    }
+    in_force = features(broker.configuration)
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-        for name, (highest, _) in features.items()
+        for name, (highest, _) in in_force.items()
     ]
     response.finalized_features_epoch = 0
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-        for name, (_, level) in features.items()
+        for name, (_, level) in in_force.items()
     ]
     reply(response)
 

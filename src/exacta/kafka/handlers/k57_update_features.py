@@ -3,11 +3,10 @@
 All updates of a request are one: where one cannot be, none is.
 """
 
-from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
-from exacta.kafka.handlers.k18_api_versions import TRANSACTION_VERSION
+from exacta.kafka.handlers.k18_api_versions import features
 from exacta.kafka.keys import ApiKey
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k57_update_features import (
@@ -29,7 +28,7 @@ UPGRADE_TYPES = (1, 2, 3)
 def handle(broker: BrokerContext, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
     """Check each update; nothing changes."""
     for update in request.feature_updates:
-        wrong = _fault(update, broker.configuration.transaction_version)
+        wrong = _fault(update, features(broker.configuration))
         if wrong is not None:
             reply(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=wrong))
             return
@@ -37,14 +36,15 @@ def handle(broker: BrokerContext, request: UpdateFeaturesRequest, context: Reque
     reply(UpdateFeaturesResponse(results=results))
 
 
-def _fault(update: FeatureUpdateKey, level: int) -> str | None:
+def _fault(update: FeatureUpdateKey, in_force: dict[str, tuple[int, int]]) -> str | None:
     name, wanted = update.feature, update.max_version_level
-    if name != TRANSACTION_VERSION:
-        return f"there is no feature {name!r} here"
-    if not 0 <= wanted <= max(TransactionVersion):
+    if name not in in_force:
+        return f"there is no feature {name[:100]!r} here"
+    highest, level = in_force[name]
+    if not 0 <= wanted <= highest:
         return f"{name} has no level {wanted}"
     if update.upgrade_type not in UPGRADE_TYPES:
         return f"there is no type of upgrade {update.upgrade_type}"
     if wanted != level:
-        return f"{name} is {level}: start the broker with another {TRANSACTION_VERSION} to change it"
+        return f"{name} is {level}: a running broker does not change it"
     return None
