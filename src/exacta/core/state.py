@@ -55,6 +55,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
+    max_pending_members: int = 1_000
+    """Ids of one group that are given out and not used yet (KIP-394): each waits for a session's time, and every join
+    copies them all."""
     group_initial_rebalance_delay_ms: int = 0
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_max_size: int = 2**31 - 1

@@ -125,6 +125,18 @@ def test_a_member_id_that_is_not_used_expires(group: Group) -> None:
     assert group.world.state.volatile.memberships["g"].pending == frozenset()
 
 
+def test_member_ids_that_are_not_used_have_a_bound() -> None:
+    group = Group(World(structs.replace(SMALL, max_pending_members=2)))
+    replies = [group.join(name, known=False)[1] for name in "abc"]
+    full = Rejection.GROUP_MAX_SIZE_REACHED
+    assert replies == [MemberIdRequired(member_id="a"), MemberIdRequired(member_id="b"), full]
+    _, reply = group.join("z", member_id="a", known=False)
+    assert reply is None, "who has been given an id uses it"
+    assert group.join("c", known=False)[1] == MemberIdRequired(member_id="c")
+    group.world.pass_time(SESSION_MS)
+    assert group.join("d", known=False)[1] == MemberIdRequired(member_id="d")
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 

@@ -84,6 +84,8 @@ def _join_new(step: Step, command: JoinGroup) -> Outcome:
         if (predecessor_id := step.membership.static.get(command.instance_id)) is not None:
             return _succeed(step, command, predecessor_id)
     elif command.knows_member_id_required:
+        if len(step.membership.pending) >= step.limits.max_pending_members:
+            return Outcome(reply=Rejection.GROUP_MAX_SIZE_REACHED)
         pending = step.membership.pending | {command.new_member_id}
         step.membership = replace(step.membership, pending=pending)
         expire = ExpireMember(group_id=command.group_id, member_id=command.new_member_id)
