@@ -1,10 +1,15 @@
 """Produce, Fetch and ListOffsets over the wire."""
 
 import struct
+from collections.abc import Callable
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from exacta.core.rejections import Rejection
+from exacta.kafka import offset_for_time
+from exacta.kafka.handlers.k02_list_offsets import MAX_SEARCHES_IN_FLIGHT
+from exacta.kafka.threads import on_thread
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -333,6 +338,50 @@ class TestListOffsets:
         broker.storage.read_fault = "the disk is gone"
         assert [list_offset(wire, at).error_code for at in (0, -3)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
         assert [list_offset(wire, at).error_code for at in (-1, -2, 2_000)] == [ErrorCode.NONE] * 3
+
+    def test_what_cannot_be_searched_is_an_error_and_a_line_in_the_log(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise ValueError("no batch")
+
+        monkeypatch.setattr(offset_for_time, "find_record", fail)
+        produce(wire, batch(b"v", timestamp_ms=1_000))
+        assert list_offset(wire, 0).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert "t-0 at offset 0 cannot be searched" in caplog.text
+
+    def test_few_partitions_are_searched_at_once(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each search holds a whole batch while it waits for a thread."""
+        in_flight: list[int] = [0]
+
+        def counted(call: Callable[[], object], done: Callable[[object], None]) -> None:
+            in_flight.append(in_flight[-1] + 1)
+
+            def ended(found: object) -> None:
+                in_flight.append(in_flight[-1] - 1)
+                done(found)
+
+            on_thread(call, ended)
+
+        monkeypatch.setattr(offset_for_time, "on_thread", counted)
+        count = 3 * MAX_SEARCHES_IN_FLIGHT
+        wire.ask(CreateTopicsRequest(topics=[CreatableTopic(name="u", num_partitions=count, replication_factor=1)]), 7)
+        data = [PartitionProduceData(index=each, records=batch(b"v", timestamp_ms=each)) for each in range(count)]
+        wire.ask(ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="u", partition_data=data)]), 9)
+        asked = [ListOffsetsPartition(partition_index=each, timestamp=0) for each in reversed(range(count))]
+        answers = wire.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(name="u", partitions=asked)]), 7).topics[0]
+        found = [(each.partition_index, each.offset, each.timestamp) for each in answers.partitions]
+        assert found == [(each, 0, each) for each in reversed(range(count))]
+        assert (max(in_flight), in_flight[-1]) == (MAX_SEARCHES_IN_FLIGHT, 0)
+
+    def test_a_partition_that_is_gone_when_its_turn_comes_is_unknown(self, broker: Front) -> None:
+        found: list[object] = []
+
+        def find() -> None:
+            offset_for_time.find_offset(broker.context, None, "gone", 0, 0, read_committed=False, done=found.append)
+
+        broker.on_loop(find)
+        assert found == [Rejection.UNKNOWN_TOPIC_OR_PARTITION]
 
     def test_of_a_compressed_batch_the_beginning_is_known(self, wire: Wire) -> None:
         produce(wire, batch(b"v", timestamp_ms=500))

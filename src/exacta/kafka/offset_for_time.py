@@ -4,6 +4,7 @@ The record is the first one at that time or later, as with Apache Kafka. Those o
 the batch's first offset is the answer, with its highest timestamp, so that a reader may get some earlier records.
 """
 
+import logging
 from collections.abc import Callable
 
 from exacta.core.rejections import Rejection
@@ -12,7 +13,9 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.threads import on_thread
 from exacta.ports.journal import TimeEntry
 from exacta.ports.record_format import Buffer
-from exacta.protocol.record_times import RecordTime, find_record
+from exacta.protocol.record_times import RecordTime, Unseen, find_record
+
+logger = logging.getLogger("exacta.kafka")
 
 
 def find_offset(
@@ -30,8 +33,8 @@ def find_offset(
     `timestamp_ms` None asks for the record with the latest time.
     """
     visible = broker.engine.visible(topic, partition)
-    if visible is None:
-        done(None)
+    if visible is None:  # it was there when it was asked for, and is deleted now
+        done(Rejection.UNKNOWN_TOPIC_OR_PARTITION)
         return
     start_offset, end_offset = visible.offsets(read_committed)
 
@@ -50,8 +53,17 @@ def find_offset(
         )
 
     def take(entry: TimeEntry, found: RecordTime | Exception | None) -> None:
-        if isinstance(found, Exception):
+        if isinstance(found, Unseen):
             done(RecordTime(max(entry.first_offset, start_offset), entry.max_timestamp_ms))
+        elif isinstance(found, Exception):
+            logger.error(
+                "the batch of %s-%d at offset %d cannot be searched",
+                topic,
+                partition,
+                entry.first_offset,
+                exc_info=found,
+            )
+            done(Rejection.STORAGE_ERROR)
         elif found is not None or timestamp_ms is None:
             done(found)
         else:  # the record of that time is deleted, what is left of its batch is earlier

@@ -13,6 +13,7 @@ from exacta.engine.visible import Visible
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.few_at_once import Ended, few_at_once
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import leader_epoch_error
@@ -30,6 +31,10 @@ from exacta.protocol.record_times import RecordTime
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1
 MAX_VERSION = 11
+
+MAX_SEARCHES_IN_FLIGHT = 4
+"""Of one request. Each holds a whole batch while it waits for a thread, and a request can name every partition."""
+
 READ_COMMITTED = 1
 
 LATEST = -1
@@ -59,22 +64,19 @@ def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestC
     for topic in request.topics:
         partitions = _answers(broker, topic, named, read_committed, context.version, searches)
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-    missing = len(searches)
-    if not searches:
-        reply(response)
 
-    def found(answer: ListOffsetsPartitionResponse, record: RecordTime | Rejection | None) -> None:
-        nonlocal missing
+    def found(answer: ListOffsetsPartitionResponse, ended: Ended, record: RecordTime | Rejection | None) -> None:
         if isinstance(record, Rejection):
             answer.error_code = error_code(record, KEY, context.version)
         elif record is not None:
             answer.offset, answer.timestamp, answer.leader_epoch = record.offset, record.timestamp_ms, LEADER_EPOCH
-        missing -= 1
-        if missing == 0:
-            reply(response)
+        ended()
 
-    for answer, search in searches:
-        search(context, partial(found, answer))
+    def begin(answer: ListOffsetsPartitionResponse, search: _FindRecord, ended: Ended) -> None:
+        search(context, partial(found, answer, ended))
+
+    work = [partial(begin, answer, search) for answer, search in searches]
+    few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: reply(response))
 
 
 def _answers(
@@ -121,7 +123,8 @@ def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, re
 
 
 Found = Callable[[RecordTime | Rejection | None], None]
-_Search = tuple[ListOffsetsPartitionResponse, Callable[[RequestContext, Found], None]]
+_FindRecord = Callable[[RequestContext, Found], None]
+_Search = tuple[ListOffsetsPartitionResponse, _FindRecord]
 """An answer that waits for a record, and how to look for it."""
 
 

@@ -1,0 +1,34 @@
+"""Many pieces of work of one request, few of them in flight: each may hold a whole batch in memory till it ends."""
+
+from collections.abc import Callable, Iterable
+
+Ended = Callable[[], None]
+
+
+def few_at_once(work: Iterable[Callable[[Ended], None]], most: int, done: Ended) -> None:
+    """Begin up to `most` pieces, the next when one has ended; call back when all have.
+
+    A piece calls what it is given, once, when it has ended; it may do so before it returns.
+    """
+    waiting = iter(work)
+    in_flight = 0
+    beginning = False
+
+    def begin() -> None:
+        nonlocal in_flight, beginning
+        if beginning:  # a piece has ended before it returned: the loop below goes on, however many do so
+            return
+        beginning = True
+        while in_flight < most and (piece := next(waiting, None)) is not None:
+            in_flight += 1
+            piece(ended)
+        beginning = False
+        if in_flight == 0:
+            done()
+
+    def ended() -> None:
+        nonlocal in_flight
+        in_flight -= 1
+        begin()
+
+    begin()
