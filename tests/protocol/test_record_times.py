@@ -55,6 +55,19 @@ def test_compressed_records_are_not_seen() -> None:
         find_record(build(TIMES, compression=1), 0, 0)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"\x0c\x00\x00\x0a\x01\x01\x00",  # offset delta 5, of a batch that ends at 4
+        b"\x0c\x00\x00\x01\x01\x01\x00",  # offset delta -1
+        b"\x1e\x00" + b"\xfe" + b"\xff" * 8 + b"\x01\x00\x01\x01\x00",  # 2**63 - 1 later than the first
+    ],
+)
+def test_what_lies_outside_its_batch_is_not_seen(record: bytes) -> None:
+    with pytest.raises(Unseen, match=r"offset is outside|time is none"):
+        find_record(build(TIMES)[:HEADER_SIZE] + record, 0, 0)
+
+
 @given(records=st.binary(max_size=200))
 def test_what_is_no_records_is_not_seen_or_late_enough_by_chance(records: bytes) -> None:
     batch = build(TIMES)[:HEADER_SIZE] + records

@@ -1,8 +1,8 @@
 """When the records of one batch are from: for who asks for the offset of a time.
 
-Owns the walk over a batch's records as far as their timestamps and offsets, which is the one place where a broker looks
-into records. Those of a compressed batch cannot be seen: a broker has no compression library. What a client has written
-may be no records at all; then there is nothing to see either.
+Owns the walk over a batch's records as far as their timestamps and offsets, the one place where a broker looks into
+single records. A compressed batch is not opened for it, by choice (decision 0015). What a client has written may be no
+records at all, or lie outside its batch; then there is nothing to see either.
 
 A record begins: length varint | attributes i8 | timestamp delta varlong | offset delta varint; all zigzag.
 """
@@ -17,6 +17,8 @@ LATEST: Final = None
 """Instead of a time: the latest of all."""
 
 _MOST_VARINT_BYTES: Final = 10
+_TIMES: Final = 1 << 63
+"""Timestamps are i64; a delta may go beyond."""
 
 
 class RecordTime(NamedTuple):
@@ -69,7 +71,12 @@ def _walk(batch: Buffer, header: BatchHeader) -> Iterator[RecordTime]:
             offset_delta, _ = _varint(view, at)
             if length < 1 or end > len(view):
                 raise Unseen("a record ends outside its batch")
-            yield RecordTime(header.base_offset + offset_delta, header.base_timestamp + delta_ms)
+            record = RecordTime(header.base_offset + offset_delta, header.base_timestamp + delta_ms)
+            if not header.base_offset <= record.offset <= header.last_offset:
+                raise Unseen("a record's offset is outside its batch")
+            if not -_TIMES <= record.timestamp_ms < _TIMES:
+                raise Unseen("a record's time is none that can be answered")
+            yield record
             position = end
     except IndexError as error:
         raise Unseen("a record ends outside its batch") from error
