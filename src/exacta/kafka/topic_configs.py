@@ -111,7 +111,10 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "local.retention.ms": _long(-2, _ONE_STORAGE, lowest=-2),
     _MAX_COMPACTION_LAG_MS: _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
     "max.decompressed.message.bytes": _int(
-        2_147_483_639, "Batches are not decompressed, whatever is set here.", lowest=1, highest=2_147_483_639
+        2_147_483_639,
+        "Only compression.type decompresses batches, up to 64 MiB of one request, whatever is set here.",
+        lowest=1,
+        highest=2_147_483_639,
     ),
     MAX_MESSAGE_BYTES: _int(0, "Largest record batch; the default is the broker's message.max.bytes."),
     TIMESTAMP_AFTER_MAX_MS: _long(

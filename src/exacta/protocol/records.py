@@ -1,7 +1,8 @@
-"""Record batches, format v2 (magic 2), as far as the header: 61 bytes. Records themselves are never looked into.
+"""Record batches, format v2 (magic 2), as far as the header: 61 bytes. Single records are never looked into.
 
-Owns reading and checking a batch's header, giving a batch its offset without touching its records, making a batch of
-records that a client has encoded, and the control batches that end transactions. The codecs are in `compression.py`.
+Owns reading and checking a batch's header, giving a batch its offset without touching its records, compressing them
+anew as a whole where a topic's `compression.type` asks for it, making a batch of records that a client has encoded, and
+the control batches that end transactions. The codecs are in `compression.py`.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
 first two groups of fields without computing it anew:
