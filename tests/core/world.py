@@ -51,7 +51,7 @@ class World:
                 event = decode_event(encode_event(event))
                 self.log.append(event)
             apply(self.state, event)
-        if WAITS[type(command)]:
+        if WAITS[type(command)] and any(event.durable for event in outcome.events):
             self.durable_length = len(self.log)
         self.timers += outcome.timers
         self.woken.update(outcome.wakes)

@@ -59,9 +59,10 @@ class ConsumerMember(Struct, frozen=True, kw_only=True):
     revoking: dict[TopicPartition, int] = {}
     revoke_by_ms: int = 0
 
-    def holds(self, partition: TopicPartition) -> bool:
-        """Whether nobody else may have the partition."""
-        return partition in self.assigned or partition in self.revoking
+    @property
+    def held(self) -> set[TopicPartition]:
+        """Return the partitions that nobody else may have."""
+        return self.assigned.keys() | self.revoking.keys()
 
 
 class SubscribedTopic(Struct, frozen=True, array_like=True):

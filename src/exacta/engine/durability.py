@@ -60,6 +60,7 @@ WAITS: dict[type[Command], bool] = {
     DeleteOffsets: True,
     # promises that its epochs are never given out again (decision 0012): once in a while there is that to wait for
     ConsumerHeartbeat: True,
+    LeaveGroup: True,
     ExpireConsumer: True,
     ExpireRevocation: True,
     # promises only that the next request is accepted, which makes up for it if a crash forgets this one
@@ -69,7 +70,6 @@ WAITS: dict[type[Command], bool] = {
     JoinGroup: False,
     SyncGroup: False,
     Heartbeat: False,
-    LeaveGroup: False,
     ExpireMember: False,
     ExpireRebalance: False,
 }

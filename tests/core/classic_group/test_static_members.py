@@ -215,3 +215,15 @@ def test_a_sync_for_another_protocol_is_refused(group: Group) -> None:
     generation = group.stable("a")
     assert group.sync("a", generation, protocol="sticky")[1] is Rejection.INCONSISTENT_GROUP_PROTOCOL
     assert isinstance(group.sync("a", generation, protocol="range")[1], Synced)
+
+
+def test_members_without_a_rebalance_time_out_do_not_keep_the_broker_busy(group: Group) -> None:
+    """A static member that is late is waited for: not by looking again and again in the same instant."""
+    generation, world = stable(group), group.world
+    membership = world.state.volatile.memberships["g"]
+    hasty = {key: structs.replace(member, rebalance_timeout_ms=0) for key, member in membership.members.items()}
+    world.state.volatile.memberships["g"] = structs.replace(membership, members=hasty)
+    group.leave("b")
+    world.pass_time(SESSION_MS // 2)  # would not come back
+    assert group.phase is Phase.PREPARING_REBALANCE
+    assert group.heartbeat("a", generation, instance_id="A") is Rejection.REBALANCE_IN_PROGRESS

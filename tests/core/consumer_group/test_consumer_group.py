@@ -269,6 +269,37 @@ def test_a_static_member_that_left_for_a_while_is_succeeded_without_a_rebalance(
     assert b.commit(partition=0, epoch=epoch) is UNKNOWN
 
 
+def test_a_member_that_succeeds_another_gives_its_own_part_to_the_others(world: World) -> None:
+    """Or one of the two parts would belong to nobody, with nothing to change that."""
+    a = Consumer(world, "a", "t", instance_id="A")
+    b = Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    a.leave(-2)
+    b.instance_id = "A"
+    b.join()
+    settle(b)
+    assert b.indexes == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_epoch_that_a_leaving_member_brings_about_is_reserved_before_anybody_is_told(world: World) -> None:
+    """The leaving is forgotten by a crash, the epochs that came of it must not be given out again."""
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    while group_of(world).epoch + 1 < world.state.reserved_group_epoch:
+        a.subscribe(*(("t", "u") if a.topics == ("t",) else ("t",)))
+    world.send(LeaveGroup(group_id="g", members=(MemberToRemove(member_id="b"),)))
+    for topics in (("t", "u"), ("t",), ("t", "u"), ("t",)):
+        a.subscribe(*topics)
+    told = a.epoch
+    world.crash()
+    a.join()
+    assert a.epoch > told
+
+
 def test_members_are_removed_by_administrators(world: World) -> None:
     """By the classic protocol's request, as in Apache Kafka."""
     a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", instance_id="B")

@@ -16,6 +16,10 @@ from exacta.core.state import State
 Wake = tuple[Ticket, Reply | Rejection]
 
 
+NOBODY_LEADS_MS = 1_000
+"""How long to wait at least before looking again whether anybody has joined: a member's own time-out may be nothing."""
+
+
 class Step:
     """The membership as it was, changed by methods into what it will be."""
 
@@ -107,7 +111,7 @@ class Step:
             return
         joined = [key for key, member in before.members.items() if member.join_ticket is not None]
         if not joined:  # nobody is there to lead: wait until somebody joins, or their sessions end
-            self.set_deadline(_rebalance_timeout_ms(before))
+            self.set_deadline(max(_rebalance_timeout_ms(before), NOBODY_LEADS_MS))
             return
         leader = before.leader if before.leader in joined else joined[0]
         self.membership = replace(

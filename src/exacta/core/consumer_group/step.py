@@ -81,7 +81,12 @@ class Step:
             self.group = replace(self.group, target_epoch=self.group.epoch)  # nobody is left to make one for
 
     def succeed(self, predecessor: ConsumerMember, member_id: str) -> ConsumerMember:
-        """Let another member id have what a static member left behind; return that member, about to join."""
+        """Let another member id have what a static member left behind; return that member, about to join.
+
+        If that is a member already, it is one no more: it cannot have two parts, and its own goes to the others.
+        """
+        if member_id in self.group.members and member_id != predecessor.member_id:
+            self.remove([member_id])
         self.group = replace(
             self.group,
             members={key: each for key, each in self.group.members.items() if key != predecessor.member_id},
@@ -140,10 +145,14 @@ class Step:
         group = self.group
         if group.is_reconciled(member) and not resubscribed:
             return member
-        others = [other for key, other in group.members.items() if key != member.member_id]
+        held: set[TopicPartition] | None = None
 
         def is_held(partition: TopicPartition) -> bool:
-            return member.holds(partition) or any(other.holds(partition) for other in others)
+            nonlocal held
+            if held is None:  # asked for the first time: most heartbeats have no partition to ask about
+                others = (other.held for key, other in group.members.items() if key != member.member_id)
+                held = member.held.union(*others)
+            return partition in held
 
         led = reconcile(
             member,

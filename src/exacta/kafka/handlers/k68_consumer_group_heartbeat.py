@@ -105,7 +105,7 @@ def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
 
 
 def _fault_in_joining(request: ConsumerGroupHeartbeatRequest) -> str | None:
-    if request.rebalance_timeout_ms == -1:
+    if request.rebalance_timeout_ms < 0:
         return "RebalanceTimeoutMs must be provided in first request."
     if request.topic_partitions is None or request.topic_partitions:
         return "TopicPartitions must be empty when (re-)joining."
