@@ -174,9 +174,10 @@ def _rotates_sooner(found: Answered, history: History) -> bool:
 def _writes_under_an_id_that_has_rotated(found: Answered, history: History) -> bool:
     step = found.step
     return (
-        isinstance(step, Produce)
+        isinstance(step, Produce | End)
         and step.age > 0
-        and found.codes == ("INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
+        and found.codes[0] in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
+        and found.codes[1] == "INVALID_PRODUCER_ID_MAPPING"
         and any(each.step.client == step.client and "of a new id" in each.ours for each in history)
     )
 
@@ -250,8 +251,8 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "A late write under a producer id that has rotated away is told that it is no more; Kafka's partitions, too, "
-        "but those that have a marker of its last epoch call it fenced; either is final",
+        "A late write, or end, under a producer id that has rotated away is told that it is no more; Kafka's "
+        "partitions too, but those with a marker of its last epoch call it fenced, as EndTxn does; either is final",
         _writes_under_an_id_that_has_rotated,
     ),
     Difference(

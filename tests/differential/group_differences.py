@@ -93,7 +93,28 @@ def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:
     )
 
 
+def _joins_as_static_under_a_pending_id(found: Answered, history: History) -> bool:
+    failed = ("UNKNOWN_SERVER_ERROR", "UNKNOWN_MEMBER_ID")
+    return isinstance(found.step, Join) and found.step.instance is not None and found.codes == failed
+
+
+def _names_nobody_who_is_fenced(found: Answered, history: History) -> bool:
+    def unnamed(answer: Answer) -> Answer:
+        kept = [(*each[:3], "", *each[4:]) if each[1] == "FENCED_INSTANCE_ID" else each for each in woken(answer)]
+        return (*answer[:-1], ("woken", *kept)) if kept else answer
+
+    return isinstance(found.step, Join) and unnamed(found.kafkas) == unnamed(found.ours)
+
+
 GROUP_DIFFERENCES = (
+    Difference(
+        "Whose successor comes while it waits is told that it is fenced; Kafka names its member id beside",
+        _names_nobody_who_is_fenced,
+    ),
+    Difference(
+        "Who was given a member id, and then joins under it as a static member, is unknown; Kafka fails",
+        _joins_as_static_under_a_pending_id,
+    ),
     Difference(
         "A member that asks again while its JoinGroup or SyncGroup waits: the earlier request is answered that it is "
         "overtaken; Kafka never answers it, and reads nothing more from its connection",

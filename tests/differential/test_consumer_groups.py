@@ -2,7 +2,8 @@
 
 Runs as `test_differential.py` does. All members ask for the assignor `range`, whose outcome is determined: of `uniform`
 both promise only that it is even and moves few. Subscriptions are never empty: Apache Kafka 4.4 gives partitions to a
-member without any, where all others subscribe to the same topics. It decides at once here, as Exacta always does.
+member without any, where all others subscribe to the same topics. It decides at once here, as Exacta always does. A
+member that joins keeps its instance id: Kafka 4.4 lets one that changes it wait for what it holds itself.
 """
 
 from __future__ import annotations
@@ -231,6 +232,7 @@ class Broker:
             request.rebalance_timeout_ms = 60_000
             request.subscribed_topic_names = list(step.topics or TOPICS)
             request.server_assignor = "range"
+            request.instance_id = INSTANCES[step.member]
         if owned is not None:
             request.topic_partitions = [
                 m.TopicPartitions(topic_id=self.ids[topic], partitions=indexes)
