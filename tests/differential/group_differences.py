@@ -103,7 +103,8 @@ def _names_nobody_who_is_fenced(found: Answered, history: History) -> bool:
         kept = [(*each[:3], "", *each[4:]) if each[1] == "FENCED_INSTANCE_ID" else each for each in woken(answer)]
         return (*answer[:-1], ("woken", *kept)) if kept else answer
 
-    return isinstance(found.step, Join) and unnamed(found.kafkas) == unnamed(found.ours)
+    differ = isinstance(found.step, Join) and found.kafkas != found.ours
+    return differ and unnamed(found.kafkas) == unnamed(found.ours)
 
 
 GROUP_DIFFERENCES = (
