@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from exacta.client.deadline import Deadline
-from exacta.client.routing import TRANSACTION, Anyone, Client, Coordinator
-from exacta.client.transactions import ONGOING, TopicPartition, list_transactions
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.client.routing import Anyone, Client
+from exacta.client.transactions import (
+    NO_TIMEOUT_MS,
+    ONGOING,
+    TopicPartition,
+    TransactionDescription,
+    describe_transactions,
+    list_transactions,
+)
 from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
-
-#: The time-out of a transaction that has none (KIP-939).
-_NO_TIMEOUT_MS = 2**31 - 1
 
 WHAT = ("fenced", "aborted", "forgotten")
 CAUSES = (
@@ -85,7 +87,8 @@ def explain(
         return [_from_exacta(each) for each in reply.transactions]
     if transactional_ids is None:
         transactional_ids = list_transactions(client, "", deadline=deadline)
-    return [_from_kafka(client, each, deadline) for each in transactional_ids]
+    found = describe_transactions(client, transactional_ids, deadline)
+    return [_from_kafka(each, found[each]) for each in transactional_ids]
 
 
 def _from_exacta(each: Any) -> Explanation:
@@ -117,34 +120,20 @@ def _from_exacta(each: Any) -> Explanation:
     )
 
 
-def _from_kafka(client: Client, transactional_id: str, deadline: Deadline) -> Explanation:
-    reply = client.call(
-        Coordinator(TRANSACTION, transactional_id),
-        DescribeTransactionsRequest(transactional_ids=[transactional_id]),
-        what=f"describing transactional id '{transactional_id}'",
-        codes=lambda reply: (each.error_code for each in reply.transaction_states if each.error_code != _UNKNOWN),
-        deadline=deadline,
-    )
-    (found,) = reply.transaction_states
-    if found.error_code == _UNKNOWN:
+def _from_kafka(transactional_id: str, found: TransactionDescription | None) -> Explanation:
+    if found is None:
         return Explanation(transactional_id, "", -1, -1, gives_reasons=False)
-    start_ms = _or_none(found.transaction_start_time_ms)
-    limited = start_ms is not None and found.transaction_timeout_ms != _NO_TIMEOUT_MS
+    limited = found.start_ms >= 0 and found.timeout_ms != NO_TIMEOUT_MS
     return Explanation(
         transactional_id=transactional_id,
-        state=found.transaction_state,
+        state=found.state,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        start_ms=start_ms,
-        deadline_ms=start_ms + found.transaction_timeout_ms if limited and start_ms is not None else None,
-        partitions=tuple(
-            (TopicPartition(topic.topic, index), None) for topic in found.topics for index in topic.partitions
-        ),
+        start_ms=_or_none(found.start_ms),
+        deadline_ms=found.start_ms + found.timeout_ms if limited else None,
+        partitions=tuple((partition, None) for partition in sorted(found.partitions)),
         gives_reasons=False,
     )
-
-
-_UNKNOWN = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
 
 def _or_none(number: int) -> int | None:

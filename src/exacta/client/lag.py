@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
-from exacta.client.errors import KafkaError
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
-from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest
+from exacta.client.transactions import TopicPartition, fetch_offsets
 from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest
 
 
@@ -83,19 +80,7 @@ def describe_lag(client: Client, group: str, deadline: Deadline | None = None) -
 
 
 def _by_offsets(client: Client, group: str, deadline: Deadline) -> list[Lag]:
-    response = client.call(
-        Coordinator(GROUP, group),
-        OffsetFetchRequest(group_id=group, topics=None),
-        what=f"reading the offsets of group '{group}'",
-        codes=lambda reply: [reply.error_code],
-        deadline=deadline,
-    )
-    committed: dict[TopicPartition, int] = {}
-    for topic in response.topics:
-        for entry in topic.partitions:
-            if entry.error_code != ErrorCode.NONE:
-                raise KafkaError(entry.error_code, f"reading the offset of {topic.name}-{entry.partition_index}")
-            committed[TopicPartition(topic.name, entry.partition_index)] = entry.committed_offset
+    committed = {at: found.offset for at, found in fetch_offsets(client, group, deadline=deadline).items()}
     first = list_offsets(client, committed, EARLIEST, deadline=deadline)
     stable = list_offsets(client, committed, LATEST, isolation_level=READ_COMMITTED, deadline=deadline)
     ends = list_offsets(client, committed, LATEST, isolation_level=READ_UNCOMMITTED, deadline=deadline)

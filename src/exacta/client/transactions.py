@@ -33,6 +33,8 @@ from exacta.protocol.schema import Message
 #: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"
 EMPTY = "Empty"
+#: The time-out of a transaction that has none (KIP-939).
+NO_TIMEOUT_MS = 2**31 - 1
 
 
 class Producer(NamedTuple):
@@ -63,12 +65,17 @@ class CommittedOffset(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """What the coordinator knows of a transactional id, and which partitions its open transaction holds."""
+    """What the coordinator knows of a transactional id, and which partitions its open transaction holds.
+
+    `start_ms` is when that began, in ms since 1970; -1: none is open.
+    """
 
     state: str
     producer_id: int
     producer_epoch: int
     partitions: frozenset[TopicPartition]
+    start_ms: int = -1
+    timeout_ms: int = NO_TIMEOUT_MS
 
     @property
     def is_open(self) -> bool:
@@ -111,7 +118,7 @@ def new_producer(client: Client, deadline: Deadline | None = None) -> Producer:
     """Return a new idempotent producer without a transactional id (KIP-98)."""
     response = client.call(
         Anyone(),
-        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1),
+        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=NO_TIMEOUT_MS),
         what="asking for a producer id",
         codes=lambda reply: (reply.error_code,),
         deadline=deadline,
@@ -375,7 +382,14 @@ def _description_in(reply: Any) -> TransactionDescription | None:
             partitions = frozenset(
                 TopicPartition(topic.topic, index) for topic in entry.topics for index in topic.partitions
             )
-            return TransactionDescription(entry.transaction_state, entry.producer_id, entry.producer_epoch, partitions)
+            return TransactionDescription(
+                entry.transaction_state,
+                entry.producer_id,
+                entry.producer_epoch,
+                partitions,
+                entry.transaction_start_time_ms,
+                entry.transaction_timeout_ms,
+            )
     return None
 
 
