@@ -4,7 +4,7 @@ from exacta.core.commands import AppendBatch
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
-from tests.core.world import World
+from tests.core.world import Producer, World
 
 
 def at(offset: int, *, repeated: bool = False) -> Appended:
@@ -131,18 +131,9 @@ def test_without_a_producer_id_everything_is_appended(world: World) -> None:
 def test_a_batch_of_a_transaction_is_no_repeat_of_one_outside(world: World) -> None:
     """Or it would be acknowledged, and not be part of the transaction that then commits."""
     producer = world.producer("x")
-    outside = AppendBatch(
-        topic="t",
-        partition=0,
-        record_count=1,
-        size=62,
-        max_timestamp_ms=0,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        base_sequence=0,
-    )
-    assert world.send(outside) == Appended(base_offset=0)
+    outside = Producer(world, None, producer.producer_id, producer.epoch)
+    assert outside.append() == at(0)
     assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
     producer.add()
     assert producer.append() is Rejection.OUT_OF_ORDER_SEQUENCE
-    assert world.send(outside) == Appended(base_offset=0, repeated=True, max_timestamp_ms=0)
+    assert outside.append(sequence=0) == at(0, repeated=True)

@@ -1,16 +1,13 @@
 """`exacta spark …`: what is done by hand for a Spark query. The work is in `exacta.spark`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+
 if TYPE_CHECKING:
     from exacta.spark.cleaning import Cleaned, Leftovers
-
-_EXIT_NO = 1
-_EXIT_USAGE = 2
-_CALL_TIMEOUT_MS = 20_000
 
 spark = typer.Typer(help="Look after Spark queries that write with format 'exacta'.", no_args_is_help=True)
 
@@ -22,7 +19,7 @@ def root() -> None:
 
 @spark.command()
 def clean(
-    bootstrap_servers: Annotated[str, typer.Option(metavar="HOST:PORT,…", help="The cluster that the query wrote to.")],
+    bootstrap_servers: Servers,
     query: Annotated[str | None, typer.Option(metavar="ID", help="The query's id.", show_default=False)] = None,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="The query's checkpoint, to take the id from.", show_default=False)
@@ -35,14 +32,7 @@ def clean(
             show_default=False,
         ),
     ] = None,
-    command_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="How the cluster is reached (security.protocol and so on), as Kafka's own tools take it.",
-            show_default=False,
-        ),
-    ] = None,
+    command_config: CommandConfig = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     watch: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
@@ -57,22 +47,17 @@ def clean(
     """
     given = [each for each in (query, checkpoint, prefix) if each is not None]
     if len(given) != 1:
-        _fail("give one of --query, --checkpoint and --prefix", _EXIT_USAGE)
-    from exacta.client.errors import ClientError
-    from exacta.client.routing import Client
+        fail("give one of --query, --checkpoint and --prefix", EXIT_USAGE)
     from exacta.spark import cleaning
     from exacta.spark.checkpoint import CheckpointUnreadable, query_id
     from exacta.spark.decision import UnreadableDecision
-    from exacta.spark.options import OptionError
-    from exacta.spark.options.properties import cluster_of
     from exacta.spark.sink_errors import SinkError
 
     try:
         name = given[0] if checkpoint is None else query_id(checkpoint)
         if not name.strip():
-            _fail("the name of a query is not empty", _EXIT_USAGE)
-        cluster = cluster_of(bootstrap_servers, command_config, client_id="exacta-clean")
-        with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+            fail("the name of a query is not empty", EXIT_USAGE)
+        with client_of(bootstrap_servers, command_config, "exacta-clean") as client:
             sinks = cleaning.further_sinks(client, name)
             if prefix is not None and sinks:  # for all that the cluster knows, they are jobs of their own
                 typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
@@ -91,13 +76,11 @@ def clean(
             if not found:
                 return
             if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
-                raise typer.Exit(_EXIT_NO)
+                raise typer.Exit(EXIT_NO)
             for each in found:
                 _tell(each.name, cleaning.clean(client, each.name))
-    except OptionError as error:
-        _fail(str(error), _EXIT_USAGE)
-    except (ClientError, SinkError, CheckpointUnreadable, UnreadableDecision) as error:
-        _fail(str(error), _EXIT_NO)
+    except (SinkError, CheckpointUnreadable, UnreadableDecision) as error:
+        fail(str(error), EXIT_NO)
 
 
 def _show(found: "Leftovers") -> None:
@@ -120,8 +103,3 @@ def _tell(name: str, cleaned: "Cleaned") -> None:
             f"exacta: of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out",
             err=True,
         )
-
-
-def _fail(message: str, code: int) -> None:
-    typer.echo(f"exacta: {message}", err=True)
-    raise typer.Exit(code)

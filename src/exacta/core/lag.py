@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
-from exacta.core.state import Partition, Phase, State, Transactional
+from exacta.core.state import Partition, State
 from exacta.core.views import aborted_between
 
 MAX_OPEN_TRANSACTIONS = 100
@@ -84,16 +84,8 @@ def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
     return found
 
 
-def open_transactions(state: State) -> dict[ProducerId, Transactional]:
-    """Return whose transaction is open under which producer id."""
-    return {held.open_pair[0]: held for held in state.transactionals.values() if held.phase is Phase.ONGOING}
-
-
-def lag_of_group(state: State, group_id: str, is_open: dict[ProducerId, Transactional]) -> Iterator[PartitionLag]:
-    """Yield every partition in which the group has a position, or will have one if an open transaction commits.
-
-    `is_open` is what `open_transactions` says of the same state.
-    """
+def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
+    """Yield every partition in which the group has a position, or will have one if an open transaction commits."""
     group = state.groups.get(group_id)
     if group is None:
         return
@@ -109,7 +101,7 @@ def lag_of_group(state: State, group_id: str, is_open: dict[ProducerId, Transact
                 partition,
                 -1 if committed is None else committed.offset,
                 (topic, index) in pending,
-                tuple(_holders(partition, is_open)),
+                tuple(_holders(state, partition)),
             )
 
 
@@ -134,9 +126,9 @@ def _lag(
     )
 
 
-def _holders(partition: Partition, open_by_producer: dict[ProducerId, Transactional]) -> Iterator[Holder]:
+def _holders(state: State, partition: Partition) -> Iterator[Holder]:
     oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
     for producer_id, first_offset in oldest:
-        held = open_by_producer.get(producer_id)
+        held = state.whose_transaction(producer_id)
         if held is not None:
             yield Holder(held.transactional_id, *held.open_pair, first_offset, held.start_ms)

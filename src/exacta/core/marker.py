@@ -8,11 +8,11 @@ partition, there is nothing to abort, and no lone marker is written.
 
 from exacta.core.binding import taken_away
 from exacta.core.commands import AbortByMarker
-from exacta.core.ids import Cause, ProducerId
+from exacta.core.ids import Cause
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state import State, Transactional
+from exacta.core.state import State
 
 
 def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcome:
@@ -25,15 +25,7 @@ def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcom
         return Outcome(reply=Rejection.INVALID_PRODUCER_EPOCH)
     if command.producer_id not in partition.open_transactions:
         return Outcome(reply=DONE)
-    held = _whose(state, command.producer_id)
+    held = state.whose_transaction(command.producer_id)
+    assert held is not None  # invariant 3
     client = (command.client_id, command.client_host)
     return Outcome(events=taken_away(state, held, cause=Cause.MARKER, now_ms=now_ms, client=client), reply=DONE)
-
-
-def _whose(state: State, producer_id: ProducerId) -> Transactional:
-    """Return the transactional id whose open transaction has records under this producer id (invariant 3)."""
-    held = state.volatile.transactional_by_producer.get(producer_id)
-    if held is not None:
-        return held
-    # One that was kept, and whose holder has another producer id by now.
-    return next(each for each in state.transactionals.values() if each.kept and each.open_pair[0] == producer_id)

@@ -313,6 +313,14 @@ class State(Struct):
         most = max(len(self.groups), members_of)
         return most < self.limits.max_groups or self.has_group(group_id)
 
+    def whose_transaction(self, producer_id: ProducerId) -> Transactional | None:
+        """Return the transactional id whose open transaction has records under this producer id, if one has."""
+        held = self.volatile.transactional_by_producer.get(producer_id)
+        if held is None:  # maybe one that was kept, and whose holder has another producer id by now
+            kept = (each for each in self.transactionals.values() if each.kept and each.open_pair[0] == producer_id)
+            held = next(kept, None)
+        return held if held is not None and held.phase is Phase.ONGOING else None
+
     def partition(self, topic: str, index: int) -> Partition | None:
         """Look up a partition by name and index."""
         entry = self.topics.get(topic)

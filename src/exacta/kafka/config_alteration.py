@@ -6,7 +6,7 @@ metrics there are none: asking for a value there is refused, asking for none is 
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from exacta.core.commands import Command, SetTopicConfigs
 from exacta.core.rejections import Rejection
@@ -29,7 +29,16 @@ class Alteration(NamedTuple):
     replaces: bool
 
 
-Altered = tuple[ErrorCode, str | None]
+_Altered = tuple[ErrorCode, str | None]
+R = TypeVar("R", covariant=True)
+
+
+class _Result(Protocol[R]):
+    """The class of a request's results, one for each resource."""
+
+    def __call__(
+        self, *, error_code: ErrorCode, error_message: str | None, resource_type: int, resource_name: str
+    ) -> R: ...
 
 
 def alter(
@@ -37,11 +46,12 @@ def alter(
     context: RequestContext,
     wanted: Sequence[Alteration],
     validate_only: bool,
-    done: Callable[[list[Altered]], None],
+    result: _Result[R],
+    done: Callable[[list[R]], None],
 ) -> None:
-    """Alter each resource for itself; `done` gets an error code and message for each."""
+    """Alter each resource for itself; `done` gets a `result` for each."""
     named = Counter((each.resource_type, each.resource_name) for each in wanted)
-    results: list[Altered] = []
+    results: list[_Altered] = []
     commands: list[Command] = []
     asked: list[int] = []
     for number, each in enumerate(wanted):
@@ -61,12 +71,25 @@ def alter(
         for number, answer in zip(asked, answers, strict=True):
             if isinstance(answer, Rejection):
                 results[number] = (CODES[answer], f"there is no topic {wanted[number].resource_name}")
-        done(results)
+        answer_all()
+
+    def answer_all() -> None:
+        done(
+            [
+                result(
+                    error_code=code,
+                    error_message=message,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
+                for each, (code, message) in zip(wanted, results, strict=True)
+            ]
+        )
 
     if commands:
         broker.submit(context, commands, altered)
     else:  # refused, maybe by what is not durable yet
-        broker.read(context, lambda state, now_ms: None, lambda _: done(results))
+        broker.read(context, lambda state, now_ms: None, lambda _: answer_all())
 
 
 def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> Command | None:

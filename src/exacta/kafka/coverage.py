@@ -4,10 +4,11 @@ Owns the form of `docs/reference/protocol.md` (`make docs` writes it), and why a
 why no newer version is, stands in the handlers' modules.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
+from exacta.kafka.markdown import table
 from exacta.protocol.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
@@ -76,10 +77,10 @@ _COLUMNS = ("Key", "API", "Versions", "Since Exacta", "Newer ones")
 def page() -> str:
     """Return the page."""
     served = [handler for key, handler in sorted(HANDLERS.items()) if key not in OUR_OWN]
-    parts = [_HEAD, "## Served", _table(_COLUMNS, map(_row, served)), "## Not served"]
+    parts = [_HEAD, "## Served", table(_COLUMNS, map(_row, served)), "## Not served"]
     unserved = [(why, ", ".join(f"{name} ({key})" for key, name in apis.items())) for why, apis in UNSERVED.items()]
     parts += [
-        _table(("Why", "APIs"), unserved),
+        table(("Why", "APIs"), unserved),
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
         "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md).",
     ]
@@ -89,10 +90,6 @@ def page() -> str:
 def _row(handler: Handler) -> Sequence[str]:
     versions = f"{handler.min_version} – {handler.max_version}"
     return str(handler.key), handler.name, versions, handler.since, handler.newer or "–"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows])
 
 
 if __name__ == "__main__":

@@ -74,6 +74,12 @@ class Asked(Struct, gc=False):
         """What names the partition within a session."""
         return self.topic_id or self.topic or "", self.partition
 
+    def named(self, topic: str) -> None:
+        """Learn which topic the id is of, which nobody had when the partition was asked for."""
+        self.topic = topic
+        if self.refused is ErrorCode.NONE:
+            self.wanted = Wanted(topic, self.partition, self.fetch_offset, self.max_bytes, self.topic_id)
+
     def must_answer(self, result: FetchResult | None) -> bool:
         """Say whether the reader must hear of this, and remember that it does. None: refused before it was read.
 
@@ -113,11 +119,7 @@ class FetchSession:
             if known is not None:
                 asked.sent = known.sent
                 if asked.topic is None and known.topic is not None:  # it is gone, and may have been made anew
-                    asked.topic = known.topic
-                    if asked.refused is ErrorCode.NONE:
-                        asked.wanted = Wanted(
-                            asked.topic, asked.partition, asked.fetch_offset, asked.max_bytes, asked.topic_id
-                        )
+                    asked.named(known.topic)
             self.partitions[asked.key] = asked
         for key in forgotten:
             self.partitions.pop(key, None)

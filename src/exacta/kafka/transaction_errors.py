@@ -10,6 +10,7 @@ named. A state says how the transactional id came to be there; "by 1" and "by 2"
 
 from enum import Enum
 
+from exacta.kafka.markdown import table
 from exacta.protocol.errors import ErrorCode
 
 DONE = ErrorCode.NONE
@@ -133,27 +134,23 @@ protocol; "kept": open, and taken over by another holder of the id (KIP-939). `�
 def page() -> str:
     """Return the page."""
     parts = [_HEAD.rstrip()]
-    for title, table in (
+    for title, answers in (
         ("By the holder of the transactional id", PRESENT),
         ("By who has the pair before", BEFORE),
         ("By who has another pair, or where the id is not known *", STRANGER),
     ):
-        parts += [f"## {title}", _table(table)]
+        parts += [f"## {title}", _answers(answers)]
     parts += [
         "\\* InitProducerId binds an id that is not known.",
         "## What clients make of it",
-        "\n".join(
-            ["| API | code | |", "| --- | --- | --- |"]
-            + [f"| {api} | {code.name} | {found.value} |" for (api, code), found in CLASSES.items()]
-        ),
+        table(("API", "code", ""), [(api, code.name, found.value) for (api, code), found in CLASSES.items()]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: dict[str, Row]) -> str:
-    rows = [["request", *STATES], ["---"] * (len(STATES) + 1)]
-    rows += [[name, *("–" if code is DONE else code.name for code in row)] for name, row in table.items()]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+def _answers(answers: dict[str, Row]) -> str:
+    rows = [[name, *("–" if code is DONE else code.name for code in row)] for name, row in answers.items()]
+    return table(("request", *STATES), rows)
 
 
 if __name__ == "__main__":

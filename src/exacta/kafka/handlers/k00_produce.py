@@ -112,7 +112,8 @@ def _command(
         header = validate_batch(records)
     except CorruptBatch as corrupt:
         raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
-    records = records[: header.size]  # what has begun behind it is nothing
+    if header.size < len(records):  # what has begun behind it is nothing
+        records = records[: header.size]
     if header.transactional and request.transactional_id == "":
         raise _Refused(ErrorCode.INVALID_REQUEST, "a transactional batch needs a transactional id")
     if header.transactional and request.transactional_id is None:

@@ -127,9 +127,9 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
 
 def _name(broker: BrokerContext, asked: Asked) -> None:
     """Look again for the topic of an id that nobody had."""
-    asked.topic = broker.engine.topic_name(asked.topic_id)
-    if asked.topic is not None and asked.refused is ErrorCode.NONE:
-        asked.wanted = Wanted(asked.topic, asked.partition, asked.fetch_offset, asked.max_bytes, asked.topic_id)
+    topic = broker.engine.topic_name(asked.topic_id)
+    if topic is not None:
+        asked.named(topic)
 
 
 def _refusal(partition: FetchPartition, is_replica: bool) -> ErrorCode:

@@ -4,7 +4,7 @@ Offsets cannot say it: they number markers and aborted records too (`core/lag.py
 them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin there.
 """
 
-from exacta.core.lag import PartitionLag, lag_of_group, open_transactions
+from exacta.core.lag import PartitionLag, lag_of_group
 from exacta.core.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -35,8 +35,7 @@ def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestC
     def view(state: State, now_ms: int) -> list[list[PartitionLag] | None]:
         nonlocal seen_ms
         seen_ms = now_ms
-        is_open = open_transactions(state)
-        return [list(lag_of_group(state, each, is_open)) if state.has_group(each) else None for each in wanted]
+        return [list(lag_of_group(state, each)) if state.has_group(each) else None for each in wanted]
 
     def done(lags: list[list[PartitionLag] | None]) -> None:
         groups = [_group(broker, group_id, lag) for group_id, lag in zip(wanted, lags, strict=True)]

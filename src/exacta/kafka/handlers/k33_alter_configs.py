@@ -1,7 +1,7 @@
 """AlterConfigs: what a resource's configurations shall be, and nothing beside (older than IncrementalAlterConfigs)."""
 
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_alteration import Alteration, Altered, alter
+from exacta.kafka.config_alteration import Alteration, alter
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
@@ -29,16 +29,7 @@ def handle(broker: BrokerContext, request: AlterConfigsRequest, context: Request
         for resource in request.resources
     ]
 
-    def done(results: list[Altered]) -> None:
-        responses = [
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
-            )
-            for each, (code, message) in zip(wanted, results, strict=True)
-        ]
+    def done(responses: list[AlterConfigsResourceResponse]) -> None:
         reply(AlterConfigsResponse(responses=responses))
 
-    alter(broker, context, wanted, request.validate_only, done)
+    alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)

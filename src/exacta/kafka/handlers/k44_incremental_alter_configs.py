@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs: single configurations are set, deleted, appended to, subtracted from (KIP-339)."""
 
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_alteration import Alteration, Altered, alter
+from exacta.kafka.config_alteration import Alteration, alter
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
@@ -31,16 +31,7 @@ def handle(
         for resource in request.resources
     ]
 
-    def done(results: list[Altered]) -> None:
-        responses = [
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
-            )
-            for each, (code, message) in zip(wanted, results, strict=True)
-        ]
+    def done(responses: list[AlterConfigsResourceResponse]) -> None:
         reply(IncrementalAlterConfigsResponse(responses=responses))
 
-    alter(broker, context, wanted, request.validate_only, done)
+    alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)
