@@ -279,7 +279,7 @@ def test_the_command_refuses_a_query_that_runs(query, monkeypatch):
     ],
 )
 def test_wrong_calls_are_one_line(query, monkeypatch, arguments, code, message):
-    monkeypatch.setattr("exacta.cli.spark._CALL_TIMEOUT_MS", 200)
+    monkeypatch.setattr("exacta.cli.cluster._CALL_TIMEOUT_MS", 200)
     refused = run(query, *arguments)
     assert refused.exit_code == code
     assert refused.stderr.startswith(f"exacta: {message}")
