@@ -113,6 +113,13 @@ class Configuration(Struct, frozen=True, kw_only=True):
             "can be taken over by their successors (KIP-939).",
         ),
     ] = False
+    transaction_sync_every_write: Annotated[
+        bool,
+        Meta(
+            description="Whether writes into open transactions are synced before they are acknowledged. If not, those "
+            "that are open when the machine stops are aborted; those in two-phase commits are always synced.",
+        ),
+    ] = False
     transactional_id_expiration_ms: Annotated[
         int, Meta(ge=1, le=_LONG_MAX, description="How long an idle transactional id is remembered.")
     ] = 604_800_000

@@ -148,6 +148,7 @@ class Server:
                 clock=_now_ms,
                 limits=self._configuration.limits(),
                 on_failure=self._failed,
+                sync_every_write=self._configuration.transaction_sync_every_write,
             )
         except JournalError as error:
             raise ServerError(str(error)) from error

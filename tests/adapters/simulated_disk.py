@@ -78,6 +78,7 @@ class SimulatedDisk:
         self._handles: dict[int, tuple[str, SimulatedFile]] = {}
         self._next_handle = 3
         self._random = 0
+        self._boot_number = 1
         self._mutex = threading.RLock()  # several of the journal's threads use the disk
 
     # --- crashes ------------------------------------------------------------------------------------------------------
@@ -92,7 +93,9 @@ class SimulatedDisk:
 
     def restarted(self) -> "SimulatedDisk":
         """Return the disk as the next process finds it when this one is killed and the machine lives on."""
-        return SimulatedDisk.after(self.log)
+        disk = SimulatedDisk.after(self.log)
+        disk._boot_number = self._boot_number
+        return disk
 
     def crashed(
         self,
@@ -108,6 +111,7 @@ class SimulatedDisk:
         have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`.
         """
         disk = SimulatedDisk()
+        disk._boot_number = self._boot_number + 1
         change_number = 0
         for name, file in sorted((self.files if keep_names else self.durable_files).items()):
             content = bytearray(file.durable)
@@ -299,6 +303,9 @@ class SimulatedDisk:
     def random_bytes(self, size: int) -> bytes:
         self._random += 1
         return self._random.to_bytes(size, "big")
+
+    def boot_id(self) -> str:
+        return f"boot {self._boot_number}"
 
 
 def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:

@@ -135,6 +135,90 @@ def test_append_at_another_position_conflicts_and_writes_nothing(bench: Bench, t
     assert events(bench.open()) == [b"a", b"c"]
 
 
+# --- writing ahead ----------------------------------------------------------------------------------------------------
+
+
+def write(journal: Journal, *entries: Entry) -> int:
+    """Write one group and return the position after it."""
+    before = journal.position
+    result = journal.write(before, entries)
+    assert isinstance(result, Appended)
+    assert before < journal.position == result.position
+    return result.position
+
+
+def test_what_is_written_is_found_at_once_and_outlives_the_journal(bench: Bench, turns: Turns):
+    journal = bench.open()
+    append(turns, journal, batch(1, 0, b"durable"))
+    ends = [write(journal, batch(1, 1, b"written")), write(journal, batch(1, 2, b"as well"), Entry(b"event"))]
+    assert read(turns, journal, journal.find(1, 0, 3, EVERYTHING)) == b"durablewrittenas well"
+    assert journal.position == ends[1]
+    journal = bench.open()
+    assert not journal.may_have_lost
+    assert journal.position == ends[1]
+    assert len(events(journal)) == 4
+
+
+def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Bench, turns: Turns):
+    journal = bench.open()
+    append(turns, journal, Entry(b"a"))
+    end = write(journal, Entry(b"b"))
+    with pytest.raises(ValueError, match="not that of a durable journal, nor"):
+        journal.save_snapshot(b"state", end)
+    assert turns.wait(lambda done: journal.append(end, [], done)) == Appended(end)
+    assert turns.wait(lambda done: journal.save_snapshot(b"state", end, done)) is None
+    with pytest.raises(ValueError, match="all is durable"):
+        journal.append(end, [], lambda _: None)
+    write(journal, Entry(b"c"))
+    append(turns, journal, Entry(b"d"))
+    blob, replayed = bench.open().replay()
+    assert (blob, list(replayed)) == (b"state", [b"c", b"d"])
+
+
+def test_nothing_is_written_ahead_before_the_first_append(bench: Bench, turns: Turns):
+    journal = bench.open()
+    assert journal.write(0, [Entry(b"a")]) is None
+    append(turns, journal, Entry(b"a"))
+    write(journal, Entry(b"b"))
+    journal = bench.open()
+    assert journal.write(journal.position, [Entry(b"c")]) is None
+    assert events(journal) == [b"a", b"b"]
+
+
+def test_what_is_large_or_begins_a_segment_is_left_to_append(turns: Turns, journal: Journal):
+    append(turns, journal, Entry(b"a"))
+    end = journal.position
+    assert journal.write(end, [Entry(b"large", (bytes(64 << 10),))]) is None
+    while journal.position < SEGMENT_BYTES:
+        write(journal, Entry(b"e" * 100))
+    assert journal.write(journal.position, [Entry(b"next segment")]) is None
+    assert not journal.wants_snapshot
+    append(turns, journal, Entry(b"next segment"))
+    assert journal.wants_snapshot
+    write(journal, Entry(b"goes on"))
+
+
+def test_a_write_at_another_position_conflicts(turns: Turns, journal: Journal):
+    end = append(turns, journal, Entry(b"a"))
+    for position in (0, end - 1, end + 1):
+        assert journal.write(position, [Entry(b"b")]) == Conflict(end)
+    with pytest.raises(ValueError, match="needs entries"):
+        journal.write(end, [])
+    with pytest.raises(ValueError, match="outside its payload"):
+        journal.write(end, [Entry(b"b", (b"abc",), (IndexEntry(1, 0, 0, 0, 0, 4),))])
+    assert journal.position == end
+    assert events(journal) == [b"a"]
+
+
+def test_a_write_while_an_append_is_in_flight_is_a_bug(turns: Turns, journal: Journal):
+    append(turns, journal, Entry(b"a"))
+    results: list[AppendResult] = []
+    journal.append(journal.position, [Entry(b"b")], results.append)
+    with pytest.raises(AssertionError):
+        journal.write(journal.position, [Entry(b"c")])
+    turns.run_until(lambda: bool(results))
+
+
 def test_second_append_in_flight_is_a_bug(turns: Turns, journal: Journal):
     results: list[AppendResult] = []
     journal.append(0, [Entry(b"a")], results.append)
@@ -369,7 +453,7 @@ def test_closing_finishes_a_snapshot_of_the_group_in_flight(bench: Bench):
 def test_snapshot_of_any_other_position_is_refused(turns: Turns, journal: Journal):
     end = append(turns, journal, Entry(b"a"))
     for position in (0, end - 1, end + 1):
-        with pytest.raises(ValueError, match="neither the journal's nor"):
+        with pytest.raises(ValueError, match="not that of a durable journal, nor"):
             journal.save_snapshot(b"blob", position)
 
 

@@ -246,7 +246,7 @@ def test_segment_of_another_journal_is_refused(disk: SimulatedDisk):
 
 def test_directory_of_another_version_is_refused(disk: SimulatedDisk):
     disk.put("format", b"exacta journal 99\n")
-    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 2'"):
+    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 3'"):
         replayed(disk)
     disk.remove("format")
     refuses(disk, "format")

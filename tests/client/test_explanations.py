@@ -36,6 +36,7 @@ def test_every_reason_has_its_words():
         Cause.MARKER: "marker",
         Cause.SET: "set",
         Cause.IDLE: "idle",
+        Cause.LOSS: "lost writes",
     }
     assert len(CAUSES) == len(Cause) == len(words)
     assert all(word in CAUSES[cause] for cause, word in words.items())

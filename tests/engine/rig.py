@@ -74,7 +74,8 @@ class PlainRecords:
 class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
 
-    def __init__(self, segment_bytes: int = 1 << 20) -> None:
+    def __init__(self, segment_bytes: int = 1 << 20, *, sync_every_write: bool = False) -> None:
+        self.sync_every_write = sync_every_write
         self.storage = MemoryStorage()
         self.loop = ManualLoop()
         self.segment_bytes = segment_bytes
@@ -91,6 +92,7 @@ class Rig:
             clock=lambda: self.loop.now_ms,
             limits=Limits(),
             on_failure=self.failures.append,
+            sync_every_write=self.sync_every_write,
         )
 
     def crash(self, *, keep_in_flight: bool = False) -> None:
@@ -100,6 +102,11 @@ class Rig:
         self.loop.ready.clear()
         self.loop.later.clear()
         self.start()
+
+    def stop_machine(self, lost: int | None = None) -> None:
+        """Lose the last groups that were not synced, too: all, or so many."""
+        self.storage.stop_machine(lost)
+        self.crash()
 
     def submit(self, *commands: Command, payloads: list[bytes | None] | None = None) -> list[object]:
         """Submit; the returned list is filled when the answers come."""

@@ -149,6 +149,7 @@ def ended_on_disk() -> SimulatedDisk:
         clock=lambda: 1_000_000,
         limits=Limits(),
         on_failure=lambda failure: pytest.fail(str(failure)),
+        sync_every_write=True,
     )
 
     def ask(*commands: Any, payloads: list[bytes | None] | None = None) -> object:

@@ -29,6 +29,7 @@ CAUSES = (
     "an operator wrote an abort marker",
     "ended as one of a set",
     "idle for too long",
+    "the broker's machine stopped, and may have lost writes of it",
 )
 
 

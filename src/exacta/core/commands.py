@@ -179,6 +179,12 @@ class ExpireTransaction(Command, frozen=True, kw_only=True):
     transactional_id: str
 
 
+class AbortAfterLoss(Command, frozen=True, kw_only=True):
+    """Recovery: abort the transaction of this id, of which acknowledged writes may be missing."""
+
+    transactional_id: str
+
+
 class ExpireTransactionalIds(Command, frozen=True, kw_only=True):
     """Timer: forget transactional ids that have been idle for too long."""
 

@@ -9,6 +9,7 @@ from exacta.core import (
     expiry,
     group_deletion,
     log_start,
+    loss,
     marker,
     offsets,
     topics,
@@ -17,6 +18,7 @@ from exacta.core import (
 )
 from exacta.core.classic_group import belonging, joining, leaving
 from exacta.core.commands import (
+    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -71,6 +73,7 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     EndTransaction: transaction.end,
     EndTransactions: transaction_set.end_all,
     AbortByMarker: marker.abort_by_marker,
+    AbortAfterLoss: loss.abort_after_loss,
     ExpireTransaction: expiry.expire_transaction,
     ExpireTransactionalIds: expiry.expire_transactional_ids,
     ExpireProducers: expiry.expire_producers,

@@ -43,6 +43,8 @@ class Cause(IntEnum):
     """It was ended as one of a set, by whoever knew its pair (EndTransactions)."""
     IDLE = 5
     """Nothing was heard of the transactional id for too long."""
+    LOSS = 6
+    """The broker's machine stopped, and may have lost writes of the transaction."""
 
 
 NO_TIMEOUT_MS = 2**31 - 1

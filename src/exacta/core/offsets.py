@@ -42,7 +42,12 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     committed = TransactionalOffsetsCommitted(
         group_id=command.group_id, producer_id=held.producer_id, offsets=taken, at_ms=now_ms
     )
-    return Outcome(events=(*before.events, committed), reply=reply, timers=before.timers)
+    return Outcome(
+        events=(*before.events, committed),
+        reply=reply,
+        timers=before.timers,
+        within=before.within if reply is DONE else None,
+    )
 
 
 def _check_group(group_id: str) -> Rejection | None:

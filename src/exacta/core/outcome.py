@@ -20,9 +20,13 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Events in order, and the answer.
 
     `reply` None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome.
+
+    `within`: the transactional id whose open transaction this was written into. The answer promises nothing before that
+    ends, since the transaction is aborted if a crash forgets the write (`loss.py`). None: it promises what it says.
     """
 
     events: tuple[Event, ...] = ()
     reply: Reply | Rejection | None = None
     wakes: tuple[tuple[Ticket, Reply | Rejection], ...] = ()
     timers: tuple[Timer, ...] = ()
+    within: str | None = None

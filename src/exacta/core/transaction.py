@@ -181,6 +181,8 @@ class Extension(Struct, frozen=True):
 
     events: tuple[Event, ...] = ()
     timers: tuple[Timer, ...] = ()
+    within: str | None = None
+    """See `Outcome.within`; None also where the transaction takes part in two-phase commits."""
 
 
 def joined(
@@ -202,8 +204,10 @@ def joined(
     if held.kept is not None:
         return Rejection.INVALID_TRANSACTION_STATE  # its client must not be told to abort what another has prepared
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
+    # What takes part in a two-phase commit may be prepared with the last write that is acknowledged (KIP-939).
+    within = None if held.transaction_timeout_ms == NO_TIMEOUT_MS else held.transactional_id
     if held.phase is Phase.ONGOING and known:
-        return Extension()
+        return Extension(within=within)
     if version is TransactionVersion.V2 or not may_extend(held):
         allowed = held.phase is Phase.ONGOING or held.has_unused_pair
     else:
@@ -216,7 +220,7 @@ def joined(
         (group_id,) if group_id is not None else (),
         now_ms,
     )
-    return Extension(outcome.events, outcome.timers)
+    return Extension(outcome.events, outcome.timers, within)
 
 
 def time_out(held: Transactional, deadline_ms: int) -> Timer:

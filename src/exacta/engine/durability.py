@@ -2,9 +2,13 @@
 
 Events of commands that do not wait are written all the same, with the next group that somebody waits for: an
 acknowledged begin of a transaction is worth no sync of its own, since only the write that follows can rest on it.
+
+One exception cannot be told by the command: a write into an open transaction waits only until it is written, and not
+for the sync, where the transaction's begin is durable already (`Outcome.within`, decision 0016).
 """
 
 from exacta.core.commands import (
+    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -47,6 +51,7 @@ WAITS: dict[type[Command], bool] = {
     EndTransaction: True,
     EndTransactions: True,
     AbortByMarker: True,
+    AbortAfterLoss: True,
     ExpireTransaction: True,
     ExpireTransactionalIds: True,
     ExpireProducers: True,

@@ -6,9 +6,15 @@ of the semantics (`core/`), no wire format, no file.
 Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
 are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
 the group is handed to the journal at the end of the loop's present turn, so that whatever else has arrived goes along;
-while one group is being synced, the next one gathers. The state in memory is therefore ahead of what is durable by at
-most two groups, and every answer is held back until the group that holds the state it was taken from is durable. What
-readers see (`Visible`) is taken down when a group is sealed, and shown when it is durable.
+while one group is being synced, the next one gathers. The state in memory is therefore ahead of what is durable, and
+every answer is held back until the group that holds the state it was taken from is durable. What readers see
+(`Visible`) is taken down when a group is sealed, and shown when it is durable.
+
+One kind of answer comes earlier. What is written into an open transaction promises nothing before that ends, and its
+end waits for all before it. So where nothing else has gathered, the group is only written, ahead of its sync, which
+comes with the next group that is waited for, or after `SYNC_WITHIN_MS`. A process that dies loses nothing by that. A
+machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them. It must
+find them for that: hence a transaction's first writes wait for the sync that makes its begin durable (`_begun`).
 
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
@@ -20,15 +26,16 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import Command, JoinGroup, SyncGroup
 from exacta.core.decide import decide
-from exacta.core.events import Event, TopicDeleted, decode_event
+from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended, decode_event
 from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
+from exacta.core.loss import open_to_loss
 from exacta.core.outcome import Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state import Limits, State
+from exacta.core.state import Limits, Phase, State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
@@ -37,6 +44,9 @@ from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 from exacta.ports.scheduler import Scheduler
+
+SYNC_WITHIN_MS = 20
+"""For so long readers of uncommitted records may not see what is written into an open transaction."""
 
 T = TypeVar("T")
 Answer = Reply | Rejection
@@ -59,8 +69,11 @@ class Engine:
         clock: Callable[[], int],
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
+        sync_every_write: bool = False,
     ) -> None:
         """Recover from the journal. Blocks. `clock` gives milliseconds since 1970.
+
+        With `sync_every_write`, writes into open transactions are durable when they are acknowledged, as all others.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -70,8 +83,15 @@ class Engine:
         self._scheduler = scheduler
         self._clock = clock
         self._on_failure = on_failure
-        self._gathering = CommitGroup()
+        self._sync_every_write = sync_every_write
+        self._gathering = CommitGroup(1)
         self._in_flight: CommitGroup | None = None
+        self._durable_number = 0
+        self._begun: dict[str, int] = {}
+        """Open transactions, and the number of the group that holds their begin."""
+        self._unsynced: set[PartitionId] | None = None
+        """What is touched by groups that are written, and neither durable nor in flight; None: there are none."""
+        self._sync_is_due = False
         self._changes: Changes = []
         self._flush_scheduled = False
         self._parked: dict[Ticket, Done] = {}
@@ -84,12 +104,17 @@ class Engine:
         for encoded in events:
             apply(self._state, decode_event(encoded))
         after_recovery(self._state)
+        for held in self._state.transactionals.values():
+            if held.phase is Phase.ONGOING:
+                self._begun[held.transactional_id] = self._durable_number
         self._visible: dict[PartitionId, Visible] = {}
         self._show(visible_changes(self._state, self._state.partitions))
         self._deadlines = Deadlines(scheduler, clock)
         self._fetcher = Fetcher(self._state, journal, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
+        if journal.may_have_lost and (aborts := open_to_loss(self._state)):
+            self.submit(aborts, _nobody)
 
     # --- what the fronts ask ------------------------------------------------------------------------------------------
 
@@ -104,11 +129,14 @@ class Engine:
         now_ms = self._clock()
         answers: list[Answer] = []
         woken: list[tuple[Done, Answer]] = []
-        waits = False
+        waits = waits_for_write = False
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                command_waits = WAITS[type(command)]
+                if outcome.within is not None and self._has_durably_begun(outcome.within):
+                    command_waits, waits_for_write = False, True
+                else:
+                    command_waits = WAITS[type(command)]
                 waits = waits or command_waits
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
@@ -130,6 +158,9 @@ class Engine:
         if len(answers) == len(commands):
             if waits:
                 self._release(lambda: done(answers))
+            elif waits_for_write:
+                self._gathering.written_releases.append(lambda: done(answers))
+                self._schedule_flush()
             else:
                 done(answers)
 
@@ -149,7 +180,7 @@ class Engine:
         self._release(lambda: done(seen))
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """Read records; see `fetch.py`."""
+        """Read records; see `fetch.py`. What was acknowledged is there, also for readers of uncommitted records."""
 
         def answered(results: list[FetchResult]) -> None:
             if any(result.rejection is not None for result in results):
@@ -157,8 +188,15 @@ class Engine:
             else:
                 done(results)
 
-        if self.failed is None:
+        def start() -> None:
             self._fetcher.fetch(request, answered, self._clock())
+
+        if self.failed is not None:
+            return
+        if not request.read_committed and self._has_answered_ahead:
+            self._release(start)
+        else:
+            start()
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id now; None if there is none."""
@@ -262,12 +300,20 @@ class Engine:
         if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
             self._gathering.touched.update(topic.partition_ids)
+        elif isinstance(event, TransactionExtended):
+            self._begun.setdefault(event.transactional_id, self._gathering.number)
+        elif isinstance(event, TransactionEnded):
+            self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
         if event.durable:
             self._gathering.add(event, payload, self._records)
             if urgent and not self._gathering.urgent:
                 self._gathering.urgent = True
                 self._schedule_flush()
+
+    def _has_durably_begun(self, transactional_id: str) -> bool:
+        number = self._begun.get(transactional_id)
+        return number is not None and number <= self._durable_number and not self._sync_every_write
 
     def _set(self, timer: Timer) -> None:
         """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
@@ -286,12 +332,26 @@ class Engine:
         """Call back once the present state is durable, but for what nobody's answer rests on."""
         if self._gathering.urgent:
             self._gathering.releases.append(release)
+        elif self._unsynced is not None or self._gathering.written_releases:
+            self._gathering.releases.append(release)
+            self._hurry()
         elif self._in_flight is not None:
             self._in_flight.releases.append(release)
         else:
             release()
 
     # --- group commit -------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_answered_ahead(self) -> bool:
+        """Whether a write has been acknowledged that is not durable, and so not shown."""
+        in_flight = self._in_flight
+        return self._unsynced is not None or (in_flight is not None and in_flight.syncs_written)
+
+    def _hurry(self) -> None:
+        """Make durable what has gathered, and what is written, as soon as can be."""
+        self._gathering.urgent = True
+        self._schedule_flush()
 
     def _schedule_flush(self) -> None:
         if self._in_flight is None and not self._flush_scheduled:
@@ -303,11 +363,18 @@ class Engine:
         if self._in_flight is not None or self.failed is not None:
             return
         group = self._gathering
-        if not group.entries:
+        may_be_ahead = not group.urgent and self._closing is None
+        if may_be_ahead and group.written_releases and self._write_ahead(group):
+            return
+        if not group.entries and self._unsynced is None:
             self._finish_closing()
             return
-        self._gathering = CommitGroup()
+        self._gathering = CommitGroup(group.number + 1)
         self._in_flight = group
+        if self._unsynced is not None:
+            group.syncs_written = True
+            group.touched |= self._unsynced
+            self._unsynced = None
         self._changes = visible_changes(self._state, group.touched)
         try:
             end_position = self._journal.append(self._journal.position, group.entries, self._appended)
@@ -318,20 +385,52 @@ class Engine:
             self._fail(f"append: {defect!r}")
             raise
 
+    def _write_ahead(self, group: CommitGroup) -> bool:
+        """Write the group ahead of its sync, if the journal does that now, and answer who waits for no more."""
+        try:
+            result = self._journal.write(self._journal.position, group.entries)
+        except Exception as defect:
+            self._fail(f"write: {defect!r}")
+            raise
+        if result is None:
+            return False
+        if not self._was_taken(result):
+            return True
+        self._gathering = CommitGroup(group.number + 1)
+        if self._unsynced is None:
+            self._unsynced = set()
+        self._unsynced |= group.touched
+        if not self._sync_is_due:
+            self._sync_is_due = True
+            self._deadlines.add(self._clock() + SYNC_WITHIN_MS, self._sync)
+        _call_all(group.written_releases)
+        return True
+
+    def _sync(self) -> None:
+        self._sync_is_due = False
+        if self._unsynced is not None:
+            self._hurry()
+
+    def _was_taken(self, result: AppendResult) -> bool:
+        if isinstance(result, Appended):
+            return True
+        reason = result.reason if isinstance(result, Failed) else f"it ends at {result.position}"
+        self._fail(f"the journal did not take a group: {reason}")
+        return False
+
     def _appended(self, result: AppendResult) -> None:
         group = self._in_flight
         assert group is not None
-        if not isinstance(result, Appended):
-            reason = result.reason if isinstance(result, Failed) else f"it ends at {result.position}"
-            self._fail(f"the journal did not take a group: {reason}")
+        if not self._was_taken(result):
             return
         self._in_flight = None
+        self._durable_number = group.number
         changes = self._changes
         self._show(changes)
-        if self._gathering.urgent or self._closing is not None:
+        if self._gathering.urgent or self._gathering.written_releases or self._closing is not None:
             self._flush()
         try:
-            _call_all(group.releases)
+            _call_all(group.written_releases + group.releases)
         finally:
             self._fetcher.advance([partition_id for partition_id, _ in changes])
 

@@ -19,16 +19,21 @@ from exacta.ports.record_format import Buffer, RecordFormat
 class CommitGroup:
     """Entries in order, the answers to release once they are durable, and the partitions whose readers will see more.
 
-    `urgent`: somebody waits for what is in here; else it may wait for the next one who does.
+    `urgent`: somebody waits for this to be durable. `written_releases` belong to who only waits for it to be written.
+    Without any of both it may wait for the next one who does.
     """
 
-    __slots__ = ("entries", "releases", "touched", "urgent")
+    __slots__ = ("entries", "number", "releases", "syncs_written", "touched", "urgent", "written_releases")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.entries: list[Entry] = []
+        self.written_releases: list[Callable[[], None]] = []
         self.releases: list[Callable[[], None]] = []
         self.touched: set[PartitionId] = set()
         self.urgent = False
+        self.syncs_written = False
+        """Whether its sync is also that of groups which were written ahead."""
 
     def add(self, event: Event, payload: Buffer | None, records: RecordFormat) -> None:
         """Turn an event into its journal entry; a batch's bytes and markers become its payload."""

@@ -7,6 +7,9 @@ Theory of operation. The journal is one sequence of *groups*. A group is what on
 opaque event with an opaque payload. A group becomes durable whole or not at all. *Positions* are byte positions in
 that sequence; they only grow, and only the boundaries between groups are positions that a caller can hold.
 
+A group may also be *written* before it is durable (`write`): then it outlives the process, but maybe not the machine.
+What becomes durable is always a prefix of the sequence, so that the next append makes it durable along with itself.
+
 A payload is made of record batches that belong to *streams* (the engine's dense partition ids; never used a second
 time). The entry's index says which offsets of which stream lie where in the payload; the journal keeps these rows and
 finds batches by stream and offset, without understanding either events or batches.
@@ -77,7 +80,7 @@ class TimeEntry(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """The group is durable; the journal now ends at `position`."""
+    """The group is durable, and all that was written before it; the journal now ends at `position`."""
 
     position: int
 
@@ -106,7 +109,15 @@ class Journal(Protocol):
 
     @property
     def position(self) -> int:
-        """The end of what is durable: the `expected_position` of the next append."""
+        """The end of what is written: the `expected_position` of the next append or write."""
+
+    @property
+    def may_have_lost(self) -> bool:
+        """Whether a group may be missing that was written, and not durable, before this opening.
+
+        True after the machine stopped, or where that cannot be told; at every opening, until one has appended a group.
+        So the first append must hold whatever is concluded from this.
+        """
 
     @property
     def wants_snapshot(self) -> bool:
@@ -117,8 +128,18 @@ class Journal(Protocol):
 
         `done` gets `Appended` with that position once the group is durable, and `find` sees it from then on;
         `Conflict` when the journal does not end at `expected_position`; `Failed` when the write or the sync failed,
-        and from then on always. At most one append may be in flight. Raises ValueError for no entries, or an index
-        that points outside its payload or goes back in a stream; nothing is written then.
+        and from then on always. At most one append may be in flight. No entries make durable what was written.
+        Raises ValueError for no entries where all is durable, or an index that points outside its payload or goes
+        back in a stream; nothing is written then.
+        """
+
+    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+        """Write the entries as one group at once, not yet durable; `find` sees it when this returns.
+
+        `Appended` with the position at its end, else as for `append`. None: it is too large to be written while the
+        event loop waits, too much is not durable yet, nothing has been appended since the opening, or this journal has
+        nowhere to put it; `append` takes it. Not to be called while an append is in flight. Raises ValueError as
+        `append` does, and for no entries.
         """
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
@@ -131,9 +152,9 @@ class Journal(Protocol):
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
         """Store the state as of `position`, so that a later replay starts there.
 
-        `position` is that of the journal, or the end of the group in flight; in the latter case nothing is stored
-        before that group is durable, and nothing at all if it fails. A snapshot that fails loses nothing: the one
-        before stays in force, and `done` gets `Failed`.
+        `position` is that of a durable journal, or the end of the append in flight; in the latter case nothing is
+        stored before that group is durable, and nothing at all if it fails. A snapshot that fails loses nothing: the
+        one before stays in force, and `done` gets `Failed`.
         """
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:

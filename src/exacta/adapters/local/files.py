@@ -97,6 +97,9 @@ class Files(Protocol):
     def random_bytes(self, size: int) -> bytes:
         """Return bytes that nobody can guess."""
 
+    def boot_id(self) -> str:
+        """Return what names the time since the machine was started, up to 40 ASCII characters; empty: unknown."""
+
 
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
     """Write all of the buffers at `offset`, in as many calls as it takes."""
@@ -260,3 +263,10 @@ class PosixFiles:
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         return os.urandom(size)
+
+    def boot_id(self) -> str:
+        """See `Files.boot_id`; Linux says it."""
+        try:
+            return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        except OSError:
+            return ""

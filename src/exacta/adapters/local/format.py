@@ -15,7 +15,7 @@ from crc32c import crc32c
 
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
-VERSION = 2
+VERSION = 3
 FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 
@@ -31,9 +31,12 @@ _SEGMENT_MAGIC = b"EXACTA-L"
 SEGMENT_HEADER_BYTES = _SEGMENT.size
 
 _GROUP_HEAD = Struct("<8sI")  # mark, checksum of mark and rest
-# previous group's checksum, position, bytes of the group, bytes of the table, entries, checksum of table and payloads
-_GROUP_REST = Struct("<IQQIII")
+# previous group's checksum, position, bytes of the group, bytes of the table, entries, checksum of table and payloads,
+# position up to which all was durable before, flags
+_GROUP_REST = Struct("<IQQIIIQI")
 GROUP_HEADER_BYTES = _GROUP_HEAD.size + _GROUP_REST.size
+
+_AHEAD = 1
 
 _ENTRY = Struct("<III")  # bytes of the event, bytes of the payload, index rows
 _ROW = Struct("<IqqqIII")  # as IndexEntry
@@ -79,7 +82,11 @@ def unpack_segment_header(data: bytes) -> SegmentHeader | None:
 
 
 class GroupHeader(NamedTuple):
-    """What stands before a group's table; `size` is that of the whole group, header included."""
+    """What stands before a group's table; `size` is that of the whole group, header included.
+
+    `durable` is a position: when this group was written, all before it was durable. `flags` says whether the group was
+    written ahead of its sync, so that others may have followed before it was durable itself.
+    """
 
     checksum: int
     previous_checksum: int
@@ -88,6 +95,13 @@ class GroupHeader(NamedTuple):
     table_size: int
     entry_count: int
     body_checksum: int
+    durable: int
+    flags: int
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it was written by `Journal.write`."""
+        return bool(self.flags & _AHEAD)
 
 
 def pack_group_header(
@@ -98,9 +112,14 @@ def pack_group_header(
     table_size: int,
     entry_count: int,
     body_checksum: int,
+    durable: int,
+    *,
+    ahead: bool,
 ) -> tuple[bytes, int]:
     """Return the header's bytes and the group's checksum, which the next group repeats."""
-    rest = _GROUP_REST.pack(previous_checksum, position, size, table_size, entry_count, body_checksum)
+    rest = _GROUP_REST.pack(
+        previous_checksum, position, size, table_size, entry_count, body_checksum, durable, _AHEAD if ahead else 0
+    )
     checksum = crc32c(rest, crc32c(mark))
     return _GROUP_HEAD.pack(mark, checksum) + rest, checksum
 

@@ -2,16 +2,17 @@
 
 Owns the decisions between "a crash did this" and "data is lost". Owns no byte layout (see `format`, `scan`).
 
-Theory of operation. Only one group is ever in flight, and no group is written before the one before it is synced. So
-after a crash everything but the last write is on disk whole, and of the last write (a group, or the header of a new
-segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it was
-acknowledged, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
+Theory of operation. Every group says up to which position all was durable when it was written. So after a crash
+everything up to the highest of these positions is on disk whole, and of what was written later (groups, or the header
+of a new segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it
+was durable, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
 done; the cases below bear its numbers.
 
-The limit of what can be told apart: damage to the last group of the journal looks like a write cut short, unless a
-snapshot's name bears witness that the group was durable.
+The limit of what can be told apart: damage to the last groups of the journal, behind that position, looks like writes
+cut short, unless a snapshot's name bears witness that they were durable.
 """
 
+import errno
 import logging
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +30,7 @@ from exacta.adapters.local.format import (
     positions_of,
 )
 from exacta.adapters.local.index import Index, Segment, Sidecar, StreamRows, pack_sidecar, unpack_sidecar
-from exacta.adapters.local.scan import Fault, SegmentScan
+from exacta.adapters.local.scan import WINDOW_BYTES, Fault, SegmentScan
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
 from exacta.ports.journal import JournalDamaged, JournalError
 
@@ -111,7 +112,7 @@ def _create_first(files: Files, index: Index) -> tuple[Writer, Segment, int]:
     segment = Segment(0)
     segment.handle = handle
     index.add_segment(segment)
-    return Writer(files, handle, header, 0), segment, 0
+    return Writer(files, handle, header, 0, 0), segment, 0
 
 
 # --- sealed segments -------------------------------------------------------------------------------------------------
@@ -189,14 +190,14 @@ def _open_last(
                 raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # cases 4, 10
             logger.warning("%s: a crash interrupted its creation; it is created again", files.directory / segment.name)
             header = write_segment_header(files, handle, base, previous_checksum or 0)
-            return Writer(files, handle, header, header.previous_checksum), segment, base
+            return Writer(files, handle, header, header.previous_checksum, base), segment, base
         _scan_into(index, scan)
         if witness > scan.end:  # case 10
             raise damaged(files, segment.name, scan.offset, f"the journal ends before its snapshot of {witness}")
         if scan.fault is not None:
             _cut_torn_tail(files, segment, handle, scan, scan.fault)  # case 5
-        _rewrite_last(files, handle, scan)  # case 3
-        return Writer(files, handle, header, scan.last_checksum), segment, scan.end
+        _rewrite_tail(files, handle, scan)  # case 3
+        return Writer(files, handle, header, scan.last_checksum, scan.end), segment, scan.end
     except BaseException:
         files.close(handle)
         raise
@@ -222,24 +223,23 @@ def _scan_into(index: Index, scan: SegmentScan) -> None:
 
 
 def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
-    """Cut what follows the last sound group if it can be a write that was in flight; else raise JournalDamaged."""
+    """Cut what follows the last sound group if no sync can have covered it; else raise JournalDamaged."""
 
     def refusal(evidence: str = "") -> JournalDamaged:
         return damaged(files, segment.name, fault.offset, fault.reason + evidence)
 
-    if fault.header is None:
-        # Its length unknown, look further: a group that was begun later proves that this one was synced.
-        later = scan.later_group(fault.offset + 1)
-        if later is not None:
-            raise refusal(f", but one does at byte {later}")  # case 6
-    else:
+    if fault.header is not None:
         end = fault.offset + fault.header.size
-        if scan.size > end:
+        if scan.size > end and not fault.header.is_ahead:
             raise refusal(f", and more follows at byte {end}")  # case 6
         if fault.header.previous_checksum != scan.last_checksum or fault.header.position != scan.end:
             raise refusal()  # case 7
+    # A group that was begun when this place was durable proves that this is no write cut short.
+    for later, header in scan.later_groups(fault.offset + 1):
+        if header.durable > scan.end:
+            raise refusal(f", but it was sound when the group at byte {later} was written")  # case 6
     logger.warning(
-        "%s: the last write was cut short by a crash; %d bytes at %d, never acknowledged, are dropped",
+        "%s: the last writes were cut short by a crash; %d bytes at %d, never durable, are dropped",
         files.directory / segment.name,
         scan.size - fault.offset,
         fault.offset,
@@ -248,15 +248,20 @@ def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentSca
     files.sync(handle)
 
 
-def _rewrite_last(files: Files, handle: int, scan: SegmentScan) -> None:
-    """Make certain that the last write is on disk, and not just in memory.
+def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
+    """Make certain that the last writes are on disk, and not just in memory.
 
-    It may be the one that was in flight: whole in the page cache, and so about to be believed, but not yet durable. A
+    They may be ahead of their sync: whole in the page cache, and so about to be believed, but not yet durable. A
     sync alone would not do: if the sync of the process before us failed, the kernel may have marked the pages clean
     all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020). Written once
     more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a crash here
     harms nothing.
     """
-    offset = scan.last_group_offset if scan.last_group_offset is not None else 0
-    write_fully(files, handle, [files.read(handle, scan.offset - offset, offset)], offset)
+    offset = scan.durable_offset
+    while offset < scan.offset:
+        part = files.read(handle, min(WINDOW_BYTES, scan.offset - offset), offset)
+        if not part:
+            raise OSError(errno.EIO, "the segment ended while it was read")
+        write_fully(files, handle, [part], offset)
+        offset += len(part)
     files.sync(handle)

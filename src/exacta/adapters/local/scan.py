@@ -47,7 +47,7 @@ class Fault(NamedTuple):
 class SegmentScan:
     """Scan the file behind `handle` by exhausting `groups`.
 
-    Afterwards `offset`, `last_checksum`, `last_group_offset` and `fault` say how far it came and why not further.
+    Afterwards `offset`, `last_checksum`, `durable_offset` and `fault` say how far it came and why not further.
     `header` is None if the file does not begin with a segment header; then there is nothing to scan.
     """
 
@@ -59,7 +59,8 @@ class SegmentScan:
         self.size = files.size(handle)
         self.header: SegmentHeader | None = unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
         self.offset = SEGMENT_HEADER_BYTES
-        self.last_group_offset: int | None = None
+        self.durable_offset = 0
+        """Where what may not be durable begins, as far as the groups tell."""
         self.last_checksum = self.header.previous_checksum if self.header else 0
         self.fault: Fault | None = None
 
@@ -101,7 +102,8 @@ class SegmentScan:
             except ValueError as error:
                 self.fault = Fault(self.offset, str(error), header)
                 return
-            self.last_group_offset = self.offset
+            durable_offset = header.durable - self.header.base + SEGMENT_HEADER_BYTES
+            self.durable_offset = max(self.durable_offset, durable_offset, SEGMENT_HEADER_BYTES)
             self.last_checksum = header.checksum
             self.offset += header.size
             yield group
@@ -127,8 +129,8 @@ class SegmentScan:
             at += len(part)
         return None if checksum == header.body_checksum else "the group's checksum is wrong"
 
-    def later_group(self, offset: int) -> int | None:
-        """Return the offset of the first header of a group at `offset` or later, however damaged its body.
+    def later_groups(self, offset: int) -> Iterator[tuple[int, GroupHeader]]:
+        """Yield the headers of groups at `offset` or later, and where they stand, however damaged their bodies.
 
         A header counts if its checksum is right and it stands where it says that it stands.
         """
@@ -141,9 +143,8 @@ class SegmentScan:
                 data = self._files.read(self._handle, GROUP_HEADER_BYTES, offset + found)
                 header = unpack_group_header(data, mark)
                 if header is not None and header.position == self._position(offset + found):
-                    return offset + found
+                    yield offset + found, header
                 found = chunk.find(mark, found + 1)
             if len(chunk) < WINDOW_BYTES:
-                return None
+                return
             offset += len(chunk) - len(mark) + 1
-        return None

@@ -1,5 +1,6 @@
-"""The end of the journal: frames groups, writes them and makes them durable. Runs on the journal thread only.
+"""The end of the journal: frames groups, writes them and makes them durable.
 
+Runs on the journal thread while an append is in flight, else on the event loop's: never on both.
 Owns the active segment's handle for writing, the chain of checksums, and the order in which a new segment comes into
 being. Owns no index, and decides neither when to roll nor what to do after a failure.
 """
@@ -26,17 +27,20 @@ JOIN_BELOW_BYTES = 4096
 
 
 class Writer:
-    """Write groups at the end of the segment that starts at `base`."""
+    """Write groups at the end of the segment that starts at `base`; `durable`: the end of what is."""
 
-    def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int) -> None:
+    def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int, durable: int) -> None:
         self.handle = handle
         self.base = header.base
         self.last_checksum = last_checksum
         self.mark = header.mark
+        self.durable = durable
         self._files = files
 
-    def write_group(self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int) -> int:
-        """Write one group at `position` and sync it; return the position after it."""
+    def write_group(
+        self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int, *, ahead: bool
+    ) -> int:
+        """Write one group at `position`, `ahead` of its sync; return the position after it."""
         body = join_small([table, *payload])
         body_checksum = 0
         size = GROUP_HEADER_BYTES
@@ -44,15 +48,29 @@ class Writer:
             body_checksum = crc32c(buffer, body_checksum)
             size += len(buffer)
         header, checksum = pack_group_header(
-            self.mark, self.last_checksum, position, size, len(table), entry_count, body_checksum
+            self.mark,
+            self.last_checksum,
+            position,
+            size,
+            len(table),
+            entry_count,
+            body_checksum,
+            self.durable,
+            ahead=ahead,
         )
         write_fully(self._files, self.handle, join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES)
-        self._files.sync_data(self.handle)
         self.last_checksum = checksum
         return position + size
 
+    def sync(self, position: int) -> None:
+        """Make all durable that is written, which ends at `position`."""
+        self._files.sync_data(self.handle)
+        self.durable = position
+
     def roll(self, position: int) -> None:
         """Begin a new segment at `position`; the handle of the old one is left to its readers."""
+        if self.durable < position:
+            self.sync(position)
         self.handle, header = create_segment(self._files, position, self.last_checksum)
         self.base = header.base
         self.mark = header.mark

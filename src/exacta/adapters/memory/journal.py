@@ -7,7 +7,8 @@ Theory of operation. `MemoryStorage` plays the disk: it outlives the journals op
 append puts its group beside the durable ones and asks the loop for a turn; in that turn the group becomes durable and
 `done` is called. A test that abandons a journal before that turn has crashed it with an append in flight, and chooses
 by `keep_in_flight` what the disk makes of it. A journal left behind is fenced like any other: its position is
-outdated, so that its appends conflict.
+outdated, so that its appends conflict. What was only written stays unless the test says that the machine stopped, too
+(`stop_machine`).
 """
 
 from bisect import bisect_left
@@ -43,13 +44,16 @@ class MemoryStorage:
 
     groups: list[_Group] = field(default_factory=list)
     in_flight: _Group | None = None
+    ahead: int = 0
+    """How many of the last groups are written, and not durable."""
+    may_have_lost: bool = False
     snapshots: dict[int, bytes] = field(default_factory=dict)
     append_fault: str | None = None
     read_fault: str | None = None
 
     @property
     def position(self) -> int:
-        """The end of the last durable group."""
+        """The end of the last group that is written."""
         return self.groups[-1].end if self.groups else 0
 
     def keep_in_flight(self) -> None:
@@ -57,6 +61,16 @@ class MemoryStorage:
         if self.in_flight is not None:
             self.groups.append(self.in_flight)
             self.in_flight = None
+            self.ahead = 0
+
+    def stop_machine(self, lost: int | None = None) -> None:
+        """Lose the last groups that were written ahead of a sync: all, or so many; and what is in flight."""
+        lost = self.ahead if lost is None else lost
+        assert lost <= self.ahead
+        del self.groups[len(self.groups) - lost :]
+        self.in_flight = None
+        self.ahead = 0
+        self.may_have_lost = True
 
 
 class MemoryJournal:
@@ -68,13 +82,18 @@ class MemoryJournal:
         call_soon: Callable[..., object],
         *,
         segment_bytes: int = 128 << 20,
+        ahead_bytes: int = 64 << 10,
     ) -> None:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
         storage.in_flight = None
+        storage.ahead = 0
+        self.may_have_lost = storage.may_have_lost
+        self._has_appended = False
         self.wants_snapshot = False
         self._storage = storage
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
+        self._ahead_bytes = ahead_bytes
         self._segment_base = storage.position
         self._position = storage.position
         self._failure: Failed | None = None
@@ -85,7 +104,7 @@ class MemoryJournal:
 
     @property
     def position(self) -> int:
-        """The end of what is durable."""
+        """See `Journal.position`."""
         return self._position
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
@@ -98,6 +117,8 @@ class MemoryJournal:
             self._call_soon(done, Conflict(storage.position))
             return self._position
         assert storage.in_flight is None, "one append at a time"
+        if not entries and not storage.ahead:
+            raise ValueError("an append needs entries where all is durable")
         group = self._make_group(entries)
         if self._position - self._segment_base >= self._segment_bytes:
             self._segment_base = self._position
@@ -106,10 +127,32 @@ class MemoryJournal:
         self._call_soon(self._finish_append, group, done)
         return group.end
 
-    def _make_group(self, entries: Sequence[Entry]) -> _Group:
+    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+        """See `Journal.write`."""
+        storage = self._storage
+        if self._failure is not None:
+            return self._failure
+        if not expected_position == self._position == storage.position:
+            return Conflict(storage.position)
+        assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
-            raise ValueError("an append needs entries")
-        size = GROUP_OVERHEAD_BYTES
+            raise ValueError("a write needs entries")
+        if not self._has_appended or self._position - self._segment_base >= self._segment_bytes:
+            return None
+        group = self._make_group(entries)
+        if group.end - group.position > self._ahead_bytes:
+            return None
+        if storage.append_fault is not None:
+            self._failure = Failed(storage.append_fault)
+            return self._failure
+        storage.groups.append(group)
+        storage.ahead += 1
+        self._position = group.end
+        self._publish(group)
+        return Appended(group.end)
+
+    def _make_group(self, entries: Sequence[Entry]) -> _Group:
+        size = GROUP_OVERHEAD_BYTES if entries else 0
         batches: list[tuple[IndexEntry, bytes]] = []
         last_offsets: dict[int, int] = {}
         for entry in entries:
@@ -135,7 +178,7 @@ class MemoryJournal:
             self._settle(group)
         if self._failure is not None:
             done(self._failure)
-        elif storage.groups and storage.groups[-1] is group:
+        elif storage.position == group.end and storage.ahead == 0:
             done(Appended(group.end))
         # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
 
@@ -149,6 +192,8 @@ class MemoryJournal:
             self._waiting_snapshots.clear()
             return
         storage.keep_in_flight()
+        storage.may_have_lost = False
+        self._has_appended = True
         self._position = group.end
         self._publish(group)
         for position, blob, snapshot_done in self._waiting_snapshots:
@@ -169,12 +214,12 @@ class MemoryJournal:
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
         """See `Journal.save_snapshot`."""
         in_flight = self._storage.in_flight
-        if position == self._position:
+        if position == self._position and not self._storage.ahead and in_flight is None:
             self._store_snapshot(blob, position, done)
         elif in_flight is not None and position == in_flight.end and self._failure is None:
             self._waiting_snapshots.append((position, blob, done))
         else:
-            raise ValueError(f"position {position} is neither the journal's nor that of the append in flight")
+            raise ValueError(f"position {position} is not that of a durable journal, nor of the append in flight")
         self.wants_snapshot = False
 
     def _store_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None) -> None:
@@ -239,3 +284,5 @@ class MemoryJournal:
         """See `Journal.close`; a group in flight becomes durable, as closing the local journal waits for its disk."""
         if self._storage.in_flight is not None and self._failure is None:
             self._settle(self._storage.in_flight)
+        if self._failure is None:
+            self._storage.ahead = 0

@@ -1,0 +1,98 @@
+"""Whether the journal's end was lost: a note of how far it was written, which nothing is ever synced for.
+
+Owns the file `tail`. A write ahead of its sync outlives the process, since the kernel has it, but not the machine. The
+note is kept in the same way, so whoever opens the directory finds one of these:
+
+| the note says | and the journal | hence |
+|---|---|---|
+| stopped cleanly | ends there, or later | nothing is missing |
+| running, in the machine's present run | ends there, or later | only the process died: nothing is missing |
+| any of both | ends before | a write is missing: the kernel lost it, after a failed sync |
+| running, in another run of the machine, or one that has no name | | a write may be missing |
+| nothing that can be read | is empty, in a new directory | nothing is missing |
+| nothing that can be read | is not empty | a write may be missing |
+
+The note of a new run is made when the first group of that run is durable, which holds what was concluded from the old
+one, and before anything is written ahead.
+"""
+
+from struct import Struct
+from struct import error as StructError
+
+from crc32c import crc32c
+
+from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.format import TEMPORARY_SUFFIX
+from exacta.adapters.local.writer import write_file
+
+NAME = "tail"
+_TAIL = Struct("<8sIIQ40s")  # magic, checksum of what follows it, whether it stopped cleanly, position, run
+_MAGIC = b"EXACTA-T"
+_CHECKED_FROM = 12
+
+
+class Tail:
+    """The note; every method may raise OSError."""
+
+    def __init__(self, files: Files, end: int) -> None:
+        """Read the note against a journal that ends at `end`, and leave it as it is."""
+        self._files = files
+        self._handle: int | None = None
+        self._boot_id = files.boot_id().encode("ascii")
+        self.may_have_lost = _may_have_lost(_read(files), end, self._boot_id)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this run has a note of its own."""
+        return self._handle is not None
+
+    def begin(self, position: int) -> None:
+        """Begin a new note, durably, of a journal that is durable up to here."""
+        write_file(self._files, NAME, NAME + TEMPORARY_SUFFIX, [_pack(self._boot_id, position, stopped=False)])
+        self._handle = self._files.open(NAME, writable=True)
+
+    def wrote(self, position: int) -> None:
+        """Note that the journal is written up to here."""
+        assert self._handle is not None
+        write_fully(self._files, self._handle, [_pack(self._boot_id, position, stopped=False)], 0)
+
+    def end(self, position: int) -> None:
+        """Note that the journal is durable up to here, and that nothing follows."""
+        if self._handle is not None:
+            write_fully(self._files, self._handle, [_pack(self._boot_id, position, stopped=True)], 0)
+            self._files.sync(self._handle)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            self._files.close(self._handle)
+            self._handle = None
+
+
+def _pack(boot_id: bytes, position: int, *, stopped: bool) -> bytes:
+    rest = _TAIL.pack(_MAGIC, 0, stopped, position, boot_id)[_CHECKED_FROM:]
+    return _TAIL.pack(_MAGIC, crc32c(rest), stopped, position, boot_id)
+
+
+def _read(files: Files) -> bytes | None:
+    try:
+        handle = files.open(NAME)
+    except FileNotFoundError:
+        return None
+    try:
+        return files.read(handle, _TAIL.size + 1, 0)
+    finally:
+        files.close(handle)
+
+
+def _may_have_lost(data: bytes | None, end: int, boot_id: bytes) -> bool:
+    try:
+        magic, checksum, stopped, position, noted_boot_id = _TAIL.unpack(data or b"")
+    except StructError:
+        return end > 0
+    assert data is not None
+    if magic != _MAGIC or checksum != crc32c(data[_CHECKED_FROM:]):
+        return end > 0
+    if position > end:
+        return True
+    return not stopped and (not boot_id or noted_boot_id.rstrip(b"\0") != boot_id)

@@ -1,0 +1,383 @@
+"""Writes into open transactions are answered before their sync, and what becomes of them (decision 0016)."""
+
+import random
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+
+from exacta.core.commands import (
+    AddGroup,
+    AddPartitions,
+    CommitTransactionalOffsets,
+    EndTransaction,
+    InitProducerId,
+    OffsetToCommit,
+)
+from exacta.core.ids import Cause
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.state import Phase
+from exacta.engine.engine import SYNC_WITHIN_MS
+from exacta.engine.visible import Visible
+from tests.engine.rig import Rig, batch
+
+
+class Producer:
+    """A transactional producer of version 1 on a rig."""
+
+    def __init__(self, rig: Rig, transactional_id: str = "x", *, two_phase: bool = False) -> None:
+        self.rig = rig
+        self.transactional_id = transactional_id
+        self.sequences: dict[int, int] = {}
+        self.init(two_phase=two_phase)
+
+    def init(self, *, two_phase: bool = False) -> None:
+        command = InitProducerId(
+            transactional_id=self.transactional_id, transaction_timeout_ms=60_000, two_phase=two_phase
+        )
+        reply = self.rig.ask(command)
+        assert isinstance(reply, ProducerBound)
+        self.pair = reply.producer_id, reply.producer_epoch
+        self.sequences.clear()
+
+    def who(self) -> dict[str, object]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.pair[0],
+            "producer_epoch": self.pair[1],
+        }
+
+    def add(self, *partitions: int) -> list[object]:
+        named = tuple(("t", partition) for partition in partitions or (0,))
+        return self.rig.submit(AddPartitions(**self.who(), partitions=named))
+
+    def write(self, payload: bytes, partition: int = 0, *, sequence: int | None = None) -> list[object]:
+        if sequence is None:
+            sequence = self.sequences.get(partition, 0)
+            self.sequences[partition] = sequence + 1
+        command = batch(payload, partition, self.pair, sequence, transactional_id=self.transactional_id)
+        return self.rig.submit(command, payloads=[payload])
+
+    def begin(self, payload: bytes = b"first") -> None:
+        """Begin a transaction, durably."""
+        assert self.add(0, 1) == [DONE]
+        answers = self.write(payload)
+        self.rig.loop.settle()
+        assert isinstance(answers[0], Appended)
+
+    def end(self, *, commit: bool = True) -> object:
+        return self.rig.ask(EndTransaction(**self.who(), commit=commit))
+
+
+@pytest.fixture
+def rig() -> Rig:
+    rig = Rig()
+    rig.topic()
+    return rig
+
+
+def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.add(0, 1)
+    first = producer.write(b"a")
+    rig.loop.turn()
+    assert first == [], "its transaction's begin is not durable"
+    rig.loop.turn()
+    assert first == [Appended(base_offset=0)]
+    second = producer.write(b"b", 1)
+    assert second == []
+    rig.loop.turn()
+    assert second == [Appended(base_offset=0)]
+    assert (rig.storage.ahead, rig.storage.in_flight) == (1, None)
+
+
+def test_writes_that_come_together_are_written_together(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    groups_before = len(rig.storage.groups)
+    answers = [producer.write(b"b"), producer.write(b"c"), producer.write(b"d", 1)]
+    rig.loop.turn()
+    assert [each[0].base_offset for each in answers] == [1, 2, 0]
+    assert len(rig.storage.groups) == groups_before + 1
+
+
+def test_what_is_written_is_synced_by_itself_and_only_shown_then(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    waiting = rig.fetch(1, read_committed=False, max_wait_ms=10_000)
+    producer.write(b"b")
+    rig.loop.settle()
+    assert waiting == []
+    assert rig.engine.visible("t", 0) == Visible(0, 1, 0)
+    rig.loop.pass_time(SYNC_WITHIN_MS)
+    assert rig.storage.ahead == 0
+    assert rig.engine.visible("t", 0) == Visible(0, 2, 0)
+    assert waiting[0].records == [b"b"]
+
+
+def test_who_reads_what_is_uncommitted_finds_what_was_acknowledged(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    producer.write(b"b")
+    rig.loop.settle()
+    committed = rig.fetch(0)
+    assert committed[0].records == [], "there is nothing to wait for"
+    before, during = rig.fetch(0, read_committed=False), []
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None
+    during = rig.fetch(1, read_committed=False)
+    assert (before, during) == ([], [])
+    rig.loop.settle()
+    assert b"".join(before[0].records) == b"ab"
+    assert during[0].records == [b"b"]
+
+
+def test_while_a_sync_runs_a_write_waits_for_it_and_is_written_then(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    plain = rig.append(b"plain", 1)
+    rig.loop.turn()
+    written = producer.write(b"b")
+    rig.loop.turn()
+    assert plain == [Appended(base_offset=0)]
+    assert written == [Appended(base_offset=1)]
+    assert rig.storage.ahead == 1
+
+
+def test_the_end_makes_all_of_it_durable_at_once(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    for payload in (b"b", b"c"):
+        producer.write(payload)
+        rig.loop.turn()
+    assert rig.storage.ahead == 2
+    groups_before = len(rig.storage.groups)
+    assert isinstance(producer.end(), TransactionEnded)
+    assert (rig.storage.ahead, len(rig.storage.groups)) == (0, groups_before + 1)
+    rig.stop_machine()
+    assert rig.records().startswith(b"abc<commit")
+
+
+def test_what_rests_on_a_write_ahead_waits_for_its_sync(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    producer.write(b"b")
+    rig.loop.settle()
+    repeat = producer.write(b"b", sequence=1)
+    view: list[int] = []
+    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, view.append)
+    assert (repeat, view) == ([], [])
+    rig.loop.settle()
+    assert repeat == [Appended(base_offset=1, repeated=True, max_timestamp_ms=0)]
+    assert view == [2]
+    assert rig.storage.ahead == 0
+
+
+def test_a_view_of_what_has_not_even_been_written_waits_for_its_sync(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    answers = producer.write(b"b")
+    view: list[int] = []
+    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, view.append)
+    rig.loop.turn()
+    assert (answers, view) == ([], [])
+    rig.loop.turn()
+    assert (answers, view) == ([Appended(base_offset=1)], [2])
+
+
+def test_offsets_of_a_transaction_are_answered_like_its_writes(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    rig.submit(AddGroup(**producer.who(), group_id="g"))
+    offset = OffsetToCommit(topic="t", partition=0, offset=7, leader_epoch=-1, metadata="")
+    commit = CommitTransactionalOffsets(**producer.who(), group_id="g", offsets=(offset,), generation=-1, member_id="")
+    answers = rig.submit(commit)
+    rig.loop.turn()
+    assert answers == [DONE]
+    assert rig.storage.ahead == 1
+    producer.end()
+    rig.stop_machine()
+    assert rig.engine._state.groups["g"].offsets["t"][0].offset == 7
+
+
+@pytest.mark.parametrize("two_phase", [False, True])
+def test_who_wants_it_or_takes_part_in_two_phase_commits_waits_for_every_sync(two_phase: bool) -> None:
+    rig = Rig(sync_every_write=not two_phase)
+    rig.topic()
+    producer = Producer(rig, two_phase=two_phase)
+    producer.begin(b"a")
+    answers = producer.write(b"b")
+    rig.loop.turn()
+    assert answers == []
+    rig.loop.turn()
+    assert answers == [Appended(base_offset=1)]
+    if two_phase:  # or what was prepared would be lost
+        rig.stop_machine()
+        rig.loop.settle()
+        assert isinstance(producer.end(), TransactionEnded)
+        assert rig.records().startswith(b"ab<commit")
+
+
+def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    assert producer.write(b"b") == []
+    rig.loop.turn()
+    rig.crash()
+    rig.append(b"plain", 1)  # a journal that was opened anew begins with an append
+    rig.loop.settle()
+    answers = producer.write(b"c")
+    rig.loop.turn()
+    assert answers == [Appended(base_offset=2)]
+    assert rig.storage.ahead == 1
+    assert isinstance(producer.end(), TransactionEnded)
+    assert rig.records().startswith(b"abc<commit")
+
+
+def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
+    producer, idle = Producer(rig), Producer(rig, "idle")
+    producer.begin(b"a")
+    producer.write(b"b", 1)
+    rig.loop.turn()
+    rig.stop_machine()
+    assert producer.end() is Rejection.PRODUCER_FENCED
+    assert rig.records(read_committed=False).startswith(b"a<abort")
+    held = rig.engine._state.transactionals["x"]
+    assert held.phase is not Phase.ONGOING
+    assert Cause.LOSS in {each.cause for each in rig.engine._state.incidents["x"]}
+    stale = producer.pair
+    reply = rig.ask(
+        InitProducerId(
+            transactional_id="x", transaction_timeout_ms=60_000, producer_id=stale[0], producer_epoch=stale[1]
+        )
+    )
+    assert reply == ProducerBound(producer_id=stale[0], producer_epoch=stale[1] + 1), "as after a time-out (KIP-360)"
+    idle.begin()
+    assert isinstance(idle.end(), TransactionEnded), "who had nothing open does not notice"
+
+
+def test_what_was_kept_is_spared(rig: Rig) -> None:
+    """The keeping made all of it durable, and nothing is written after it (KIP-939)."""
+    producer = Producer(rig)
+    producer.begin(b"a")
+    producer.write(b"b")
+    rig.loop.turn()
+    keeping = InitProducerId(transactional_id="x", transaction_timeout_ms=60_000, keep_prepared=True)
+    reply = rig.ask(keeping)
+    assert isinstance(reply, ProducerBound)
+    producer.pair = reply.producer_id, reply.producer_epoch
+    rig.stop_machine()
+    assert isinstance(producer.end(), TransactionEnded)
+    assert rig.records().startswith(b"ab<commit")
+
+
+def test_a_loss_is_not_forgotten_by_a_second_crash(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    producer.write(b"b")
+    rig.loop.turn()
+    rig.stop_machine()
+    rig.crash()  # before anything was written in that life
+    assert producer.end() is Rejection.PRODUCER_FENCED
+
+
+def test_a_clean_stop_loses_nothing(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    producer.write(b"b")
+    closed: list[bool] = []
+    rig.engine.close(lambda: closed.append(True))
+    rig.loop.settle()
+    assert closed
+    rig.journal.close()
+    rig.stop_machine(0)
+    rig.storage.may_have_lost = False
+    rig.crash()
+    assert isinstance(producer.end(), TransactionEnded)
+    assert rig.records().startswith(b"ab<commit")
+
+
+def test_closing_makes_durable_what_was_about_to_be_written(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    answers = producer.write(b"b")
+    closed: list[bool] = []
+    rig.engine.close(lambda: closed.append(True))
+    rig.loop.settle()
+    assert answers == [Appended(base_offset=1)]
+    assert closed
+    assert rig.storage.ahead == 0
+
+
+def test_a_write_that_fails_is_not_answered_and_ends_the_engine(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    rig.storage.append_fault = "the disk is gone"
+    answers = producer.write(b"b")
+    rig.loop.settle()
+    assert answers == []
+    assert "the disk is gone" in str(rig.failures[0])
+
+
+class _Open(NamedTuple):
+    """What a client knows of its transaction."""
+
+    number: int
+    acknowledged: list[tuple[int, bytes]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_commit_is_granted_to_a_transaction_that_lost_a_write(seed: int) -> None:
+    """Random lives: what a client was told is written is there, whole, once its commit is acknowledged."""
+    chance = random.Random(seed)
+    rig = Rig()
+    rig.topic()
+    names, numbers = ("x", "y", "z"), count()
+    producers = {name: Producer(rig, name) for name in names}
+    opened: dict[str, _Open] = {}
+    committed: list[tuple[int, bytes]] = []
+    refused = 0
+    for _ in range(150):
+        name = chance.choice(names)
+        producer = producers[name]
+        if chance.random() < 0.06:
+            rig.stop_machine(chance.randint(0, rig.storage.ahead))
+        elif chance.random() < 0.06:
+            rig.crash(keep_in_flight=chance.random() < 0.5)
+        elif chance.random() < 0.2:
+            rig.append(b"plain.", chance.randrange(2))
+        elif name in opened and chance.random() < 0.25:
+            reply = producer.end()
+            mine = opened.pop(name)
+            if isinstance(reply, TransactionEnded):
+                committed += mine.acknowledged
+            else:
+                refused += 1
+                producer.init()
+        else:
+            if name not in opened:
+                producer.add(0, 1)
+                opened[name] = _Open(next(numbers), [])
+            partition = chance.randrange(2)
+            payload = f"{name}{opened[name].number}.{len(opened[name].acknowledged)};".encode()
+            answers = producer.write(payload, partition)
+            for _ in range(chance.randint(1, 3)):
+                rig.loop.turn()
+            if answers and isinstance(answers[0], Appended):
+                opened[name].acknowledged.append((partition, payload))
+            else:  # refused, or never answered: this client gives up
+                del opened[name]
+                producer.init()
+    rig.loop.settle()
+    for name in opened:
+        producers[name].init()
+    rig.loop.settle()
+    for partition in range(2):
+        log = rig.records(partition=partition)
+        for where, payload in committed:
+            if where == partition:
+                assert log.count(payload) == 1, (seed, payload)
+    assert committed
+    if seed == 0:
+        assert refused, "or no machine stopped while a transaction was open"
