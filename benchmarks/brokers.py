@@ -79,7 +79,7 @@ class ExactaLauncher:
     def versions(self) -> str:
         """Describe Exacta and the Python that runs it."""
         python = ".".join(str(part) for part in sys.version_info[:3])
-        return f"Exacta {importlib.metadata.version('exacta')} on Python {python}, fdatasync before every answer"
+        return f"Exacta {importlib.metadata.version('exacta')} on Python {python}, fdatasync before what is promised"
 
     @contextlib.contextmanager
     def launch(self) -> Iterator[Broker]:

@@ -1,7 +1,8 @@
 """What the figures must reach: a ratio to the peer measured in the same run, or a bound of their own.
 
-The broker's peer is Apache Kafka: Exacta syncs to disk before each answer, Kafka at its defaults syncs nothing, and the
-ratios hold in spite of that. The peer of source and sink is Spark's own Kafka connector, whose sink is at-least-once.
+The broker's peer is Apache Kafka: Exacta syncs to disk before each commit is answered, Kafka at its defaults syncs
+nothing, and the ratios hold in spite of that. The peer of source and sink is Spark's own Kafka connector, whose sink is
+at-least-once.
 A requirement is what must be reached; an aim is what we work towards, and no verdict hangs on it.
 """
 

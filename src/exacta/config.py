@@ -116,8 +116,8 @@ class Configuration(Struct, frozen=True, kw_only=True):
     transaction_sync_every_write: Annotated[
         bool,
         Meta(
-            description="Whether writes into open transactions are synced before they are acknowledged. If not, those "
-            "that are open when the machine stops are aborted; those in two-phase commits are always synced.",
+            description="Whether writes into open transactions are synced before they are acknowledged. If not, the "
+            "transactions that are open when the machine stops are aborted; two-phase commits are always synced.",
         ),
     ] = False
     transactional_id_expiration_ms: Annotated[

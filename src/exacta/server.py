@@ -209,7 +209,7 @@ class Server:
                 connection.abort()
 
     def abandon(self) -> None:
-        """Drop everything, as a crash would; only what the journal is writing now may still become durable."""
+        """Drop everything, as a crash would; only what the journal has written still becomes durable."""
         self._close_socket()
         for connection in list(self._connections):
             connection.abort()

@@ -24,18 +24,23 @@ class Bench:
         self.turns = Turns()
         self._open: Journal | None = None
         self._make: Callable[[], Journal]
+        self.files: SimulatedDisk | Path | None = None
         call_soon = self.turns.call_soon
         if name == "memory":
             self.storage = MemoryStorage()
             self._make = lambda: MemoryJournal(self.storage, call_soon, segment_bytes=SEGMENT_BYTES)
         else:
-            files = SimulatedDisk() if name == "simulated disk" else directory
-            self._make = lambda: LocalJournal.open(files, call_soon, segment_bytes=SEGMENT_BYTES)
+            self.files = SimulatedDisk() if name == "simulated disk" else directory
+            self._make = lambda: LocalJournal.open(self.files, call_soon, segment_bytes=SEGMENT_BYTES)
 
     def open(self) -> Journal:
         self.close()
         self._open = self._make()
         return self._open
+
+    def abandon(self) -> None:
+        """Leave the open journal to the machine that stopped."""
+        self._open = None
 
     def close(self) -> None:
         if self._open is not None:
@@ -63,6 +68,28 @@ def journal(bench: Bench) -> Journal:
 
 def events(journal: Journal) -> list[bytes]:
     return list(journal.replay()[1])
+
+
+class Stopping:
+    """An adapter whose machine can stop."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def stop_machine(self) -> None:
+        """Lose what was only written; to be opened again."""
+        if isinstance(self.bench.files, SimulatedDisk):
+            self.bench.files = self.bench.files.crashed()
+        else:
+            self.bench.storage.stop_machine()
+        self.bench.abandon()
+
+
+@pytest.fixture(params=["memory", "simulated disk"])
+def stopping(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stopping]:
+    bench = Bench(request.param, tmp_path)
+    yield Stopping(bench)
+    bench.close()
 
 
 # --- appending and replaying ------------------------------------------------------------------------------------------
@@ -196,6 +223,26 @@ def test_what_is_large_or_begins_a_segment_is_left_to_append(turns: Turns, journ
     append(turns, journal, Entry(b"next segment"))
     assert journal.wants_snapshot
     write(journal, Entry(b"goes on"))
+
+
+def test_whether_a_write_may_be_missing(stopping: Stopping):
+    bench, turns = stopping.bench, stopping.bench.turns
+    assert not bench.open().may_have_lost
+    journal = bench.open()
+    append(turns, journal, Entry(b"a"))
+    write(journal, Entry(b"b"))
+    stopping.stop_machine()
+    for _ in range(2):  # until a group was appended
+        journal = bench.open()
+        assert journal.may_have_lost
+        assert events(journal) == [b"a"]
+    append(turns, journal, Entry(b"c"))
+    write(journal, Entry(b"d"))
+    bench.close()
+    stopping.stop_machine()
+    journal = bench.open()
+    assert not journal.may_have_lost, "it was closed"
+    assert events(journal) == [b"a", b"c", b"d"]
 
 
 def test_a_write_at_another_position_conflicts(turns: Turns, journal: Journal):

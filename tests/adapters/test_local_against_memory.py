@@ -111,7 +111,7 @@ class SideBySide(RuleBasedStateMachine):
     def crash(self) -> None:
         """Lose power between two calls: nothing may be missing but what was only written."""
         if isinstance(self.files, SimulatedDisk):
-            crashed, loses = self.files.crashed(), self.storage.ahead > 0
+            crashed, loses = self.files.crashed(), self.storage.unsynced > 0
             self.storage.stop_machine()
             self.close()
             self.files = crashed

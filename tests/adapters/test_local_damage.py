@@ -122,6 +122,29 @@ def test_flipped_bit_in_the_last_group_looks_like_a_crash(disk: SimulatedDisk, e
     assert replayed(disk) == (None, GROUP_COUNT - 1)
 
 
+def test_a_group_written_ahead_of_its_sync_may_be_torn_until_a_later_group_calls_it_durable():
+    """As a machine that stops leaves it: the sync of what follows was never finished, or it was."""
+    disk, turns = SimulatedDisk(), Turns()
+    journal = LocalJournal.open(disk, turns.call_soon)
+    append(turns, journal, batch(1, 0, b"000" * 60))
+    start = journal.position
+    assert journal.write(start, [batch(1, 1, b"001" * 60)]) is not None
+    append(turns, journal, batch(1, 2, b"002" * 60))
+    last = journal.position
+    name = segments_of(disk)[0]
+    for byte in range(SEGMENT_HEADER_BYTES + start, SEGMENT_HEADER_BYTES + last):
+        torn = disk.restarted()
+        flip(torn, name, byte, byte % 8)
+        _, count = replayed(torn)
+        assert count in (1, 2), "neither of both is called durable by another"
+    append(turns, journal, batch(1, 3, b"003" * 60))
+    journal.close()
+    for byte in range(SEGMENT_HEADER_BYTES + start, SEGMENT_HEADER_BYTES + last):
+        damaged = disk.restarted()
+        flip(damaged, name, byte, byte % 8)
+        assert refuses(damaged, name) >= SEGMENT_HEADER_BYTES + start
+
+
 def test_snapshot_bears_witness_to_the_last_group(disk: SimulatedDisk):
     turns = Turns()
     journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)

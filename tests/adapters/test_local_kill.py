@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 KILLS = 4
 APPENDS_BEFORE_A_KILL = 40
 
-# Appends without end; prints the number of each group once it is acknowledged.
+# Appends and writes without end; prints the number of each group once it is acknowledged.
 CHILD = """
 import sys
 from pathlib import Path
@@ -23,9 +23,11 @@ turns = Turns()
 journal = LocalJournal.open(Path(sys.argv[1]), turns.call_soon, segment_bytes=20_000)
 number = int(journal.replay()[0] or 0) + len(list(journal.replay()[1]))
 while True:
-    append(turns, journal, batch(1, number, b"%06d" % number * 200))
+    group = [batch(1, number, b"%06d" % number * 200)]
+    if number % 3 == 0 or journal.write(journal.position, group) is None:
+        append(turns, journal, *group)
     number += 1
-    if journal.wants_snapshot:
+    if journal.wants_snapshot and number % 3 == 1:
         journal.save_snapshot(b"%d" % number, journal.position)
     print(number, flush=True)
 """
@@ -44,6 +46,7 @@ def test_acknowledged_groups_survive_kills(tmp_path: Path):
             acknowledged = max([acknowledged, *(int(line) for line in child.stdout if line.endswith("\n"))])
         turns = Turns()
         journal = LocalJournal.open(tmp_path, turns.call_soon)
+        assert not journal.may_have_lost, "only the process was killed"
         blob, events = journal.replay()
         found = int(blob or 0) + len(list(events))
         assert acknowledged <= found <= acknowledged + 1

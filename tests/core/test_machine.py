@@ -152,10 +152,10 @@ class CoreMachine(RuleBasedStateMachine):
         self.world.state = restore(snapshot(self.world.state), FORGETFUL)
         after_recovery(self.world.state)
 
-    @rule()
-    def crash(self) -> None:
+    @rule(machine_stops=st.booleans())
+    def crash(self, machine_stops: bool) -> None:
         """Crash and forget the registrations that were acknowledged last."""
-        self.world.crash()
+        self.world.crash(machine_stops=machine_stops)
 
     @invariant()
     def holds(self) -> None:

@@ -20,8 +20,9 @@ from exacta.core.events import TransactionEnded as TransactionEndedEvent
 from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants import Acknowledged, violations
+from exacta.core.loss import open_to_loss
 from exacta.core.outcome import Outcome, Timer
-from exacta.core.replies import Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.snapshot import after_recovery
 from exacta.core.state import Limits, State
 from exacta.engine.durability import WAITS
@@ -80,14 +81,16 @@ class World:
             self.send(timer.command)
         self.now_ms = end_ms
 
-    def crash(self) -> None:
-        """Lose what no acknowledged answer rests on, and recover from the rest."""
+    def crash(self, *, machine_stops: bool = False) -> None:
+        """Lose what no acknowledged answer rests on, and recover from the rest, as after a stop of the machine."""
         del self.log[self.durable_length :]
         self.state = State(limits=self.state.limits)
         for event in self.log:
             apply(self.state, event)
         after_recovery(self.state)
         self.timers = timers_after_recovery(self.state, self.now_ms)
+        for command in open_to_loss(self.state) if machine_stops else ():
+            assert self.send(command) == DONE
 
     def check(self) -> None:
         assert violations(self.state, self.log, self.acknowledged) == []

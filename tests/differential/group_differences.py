@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.calls import Answer
-from tests.differential.members import CommitAsMember, FetchOffsets, Join, Leave, Sync
+from tests.differential.members import CommitAsMember, DeleteGroups, FetchOffsets, Join, Leave, Sync
 from tests.differential.membership import Leader, Led
 from tests.differential.steps import CommitOffsets, PlainOffsets
 
@@ -78,6 +78,16 @@ def _names_who_has_left(found: Answered, history: History) -> bool:
     return isinstance(found.step, Leave) and nameless(found.kafkas) == nameless(found.ours)
 
 
+def _since_it_was_deleted(group: str, history: History) -> History:
+    for number in reversed(range(len(history))):
+        step, answer = history[number].step, history[number].ours
+        if isinstance(step, DeleteGroups) and any(
+            name == group and each[1] == "NONE" for name, each in zip(step.groups, answer, strict=True)
+        ):
+            return history[number + 1 :]
+    return history
+
+
 def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:
     step = found.step
     return (
@@ -88,7 +98,7 @@ def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:
             getattr(each.step, "group", None) == step.group
             and each.codes[1] in ("NONE", "MEMBER_ID_REQUIRED")
             and isinstance(each.step, Join | CommitOffsets | CommitAsMember | PlainOffsets)
-            for each in history
+            for each in _since_it_was_deleted(step.group, history)
         )
     )
 

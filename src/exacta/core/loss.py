@@ -13,7 +13,7 @@ from exacta.core.commands import AbortAfterLoss
 from exacta.core.ids import Cause
 from exacta.core.outcome import Outcome
 from exacta.core.replies import DONE
-from exacta.core.state import Phase, State
+from exacta.core.state import Phase, State, Transactional
 
 
 def open_to_loss(state: State) -> list[AbortAfterLoss]:
@@ -21,11 +21,17 @@ def open_to_loss(state: State) -> list[AbortAfterLoss]:
     return [
         AbortAfterLoss(transactional_id=held.transactional_id)
         for held in state.transactionals.values()
-        if held.phase is Phase.ONGOING and held.kept is None and held.deadline_ms is not None
+        if _is_open_to_loss(held)
     ]
 
 
 def abort_after_loss(state: State, command: AbortAfterLoss, now_ms: int) -> Outcome:
     """Abort the transaction, and fence its producer by a bumped epoch."""
-    held = state.transactionals[command.transactional_id]
+    held = state.transactionals.get(command.transactional_id)
+    if held is None or not _is_open_to_loss(held):
+        return Outcome(reply=DONE)
     return Outcome(events=taken_away(state, held, cause=Cause.LOSS, now_ms=now_ms, client=("", "")), reply=DONE)
+
+
+def _is_open_to_loss(held: Transactional) -> bool:
+    return held.phase is Phase.ONGOING and held.kept is None and held.deadline_ms is not None

@@ -205,7 +205,7 @@ def joined(
         return Rejection.INVALID_TRANSACTION_STATE  # its client must not be told to abort what another has prepared
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     # What takes part in a two-phase commit may be prepared with the last write that is acknowledged (KIP-939).
-    within = None if held.transaction_timeout_ms == NO_TIMEOUT_MS else held.transactional_id
+    within = None if held.deadline_ms is None else held.transactional_id
     if held.phase is Phase.ONGOING and known:
         return Extension(within=within)
     if version is TransactionVersion.V2 or not may_extend(held):

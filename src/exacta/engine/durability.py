@@ -1,4 +1,4 @@
-"""Which answers wait until the state they were taken from is durable: DESIGN D4's table, and nothing else.
+"""Which answers wait until the state they were taken from is durable: DESIGN D4's table, with decision 0016.
 
 Events of commands that do not wait are written all the same, with the next group that somebody waits for: an
 acknowledged begin of a transaction is worth no sync of its own, since only the write that follows can rest on it.

@@ -20,7 +20,8 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 from exacta.core.apply import apply
@@ -48,6 +49,8 @@ from exacta.ports.scheduler import Scheduler
 SYNC_WITHIN_MS = 20
 """For so long readers of uncommitted records may not see what is written into an open transaction."""
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 Answer = Reply | Rejection
 Done = Callable[[list[Answer]], None]
@@ -58,7 +61,7 @@ class EngineFailed(Exception):
 
 
 class Engine:
-    """One log. Every method must be called on the event-loop thread; none blocks but `recover` and `close`."""
+    """One log. Every method must be called on the event-loop thread; none blocks, but to copy a small group (D4)."""
 
     def __init__(
         self,
@@ -114,6 +117,9 @@ class Engine:
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
         if journal.may_have_lost and (aborts := open_to_loss(self._state)):
+            logger.warning(
+                "the machine stopped, and may have lost writes: %d open transactions are aborted", len(aborts)
+            )
             self.submit(aborts, _nobody)
 
     # --- what the fronts ask ------------------------------------------------------------------------------------------
@@ -133,10 +139,11 @@ class Engine:
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                if outcome.within is not None and self._has_durably_begun(outcome.within):
+                command_waits = WAITS[type(command)]
+                within = None if self._sync_every_write else outcome.within
+                if within is not None and self._has_durably_begun(within):
                     command_waits, waits_for_write = False, True
-                else:
-                    command_waits = WAITS[type(command)]
+                    self._gathering.awaited = True
                 waits = waits or command_waits
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
@@ -153,6 +160,8 @@ class Engine:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
             self._fail(f"{type(commands[0]).__name__}: {defect!r}")
             raise
+        if waits_for_write:
+            self._schedule_flush()
         for waiting, answer in woken:
             waiting([answer])
         if len(answers) == len(commands):
@@ -160,7 +169,6 @@ class Engine:
                 self._release(lambda: done(answers))
             elif waits_for_write:
                 self._gathering.written_releases.append(lambda: done(answers))
-                self._schedule_flush()
             else:
                 done(answers)
 
@@ -193,10 +201,25 @@ class Engine:
 
         if self.failed is not None:
             return
-        if not request.read_committed and self._has_answered_ahead:
-            self._release(start)
-        else:
+        if request.read_committed:
             start()
+        else:
+            self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
+
+    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
+        """Call back once readers may see whatever has been acknowledged in these partitions: mostly at once.
+
+        Writes into open transactions are acknowledged before that.
+        """
+        if self._unsynced is not None:
+            written: Set[PartitionId] = self._unsynced
+        else:
+            written = self._in_flight.synced_too if self._in_flight is not None else frozenset()
+        found = (self._state.partition(*each) for each in partitions) if written else ()
+        if any(partition is not None and partition.partition_id in written for partition in found):
+            self._release(done)
+        else:
+            done()
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id now; None if there is none."""
@@ -227,7 +250,7 @@ class Engine:
     def batch_for_time(
         self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
     ) -> TimeEntry | None:
-        """Return the first durable batch in a range of offsets with a timestamp of `timestamp_ms` or later."""
+        """Return the first batch with a timestamp of `timestamp_ms` or later in a range of offsets that readers see."""
         entry = self._state.partition(topic, partition)
         if entry is None:
             return None
@@ -257,7 +280,7 @@ class Engine:
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
     def count_records(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count what durable batches below `end_offset` hold from `offset` on, aborted records included."""
+        """Count what batches below `end_offset`, a visible one, hold from `offset` on, aborted records included."""
         return self._journal.count_records(partition_id, offset, end_offset)
 
     def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
@@ -313,7 +336,7 @@ class Engine:
 
     def _has_durably_begun(self, transactional_id: str) -> bool:
         number = self._begun.get(transactional_id)
-        return number is not None and number <= self._durable_number and not self._sync_every_write
+        return number is not None and number <= self._durable_number
 
     def _set(self, timer: Timer) -> None:
         """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
@@ -332,7 +355,7 @@ class Engine:
         """Call back once the present state is durable, but for what nobody's answer rests on."""
         if self._gathering.urgent:
             self._gathering.releases.append(release)
-        elif self._unsynced is not None or self._gathering.written_releases:
+        elif self._unsynced is not None or self._gathering.awaited:
             self._gathering.releases.append(release)
             self._hurry()
         elif self._in_flight is not None:
@@ -341,12 +364,6 @@ class Engine:
             release()
 
     # --- group commit -------------------------------------------------------------------------------------------------
-
-    @property
-    def _has_answered_ahead(self) -> bool:
-        """Whether a write has been acknowledged that is not durable, and so not shown."""
-        in_flight = self._in_flight
-        return self._unsynced is not None or (in_flight is not None and in_flight.syncs_written)
 
     def _hurry(self) -> None:
         """Make durable what has gathered, and what is written, as soon as can be."""
@@ -363,8 +380,7 @@ class Engine:
         if self._in_flight is not None or self.failed is not None:
             return
         group = self._gathering
-        may_be_ahead = not group.urgent and self._closing is None
-        if may_be_ahead and group.written_releases and self._write_ahead(group):
+        if group.awaited and not group.urgent and self._closing is None and self._write_unsynced(group):
             return
         if not group.entries and self._unsynced is None:
             self._finish_closing()
@@ -372,7 +388,7 @@ class Engine:
         self._gathering = CommitGroup(group.number + 1)
         self._in_flight = group
         if self._unsynced is not None:
-            group.syncs_written = True
+            group.synced_too = self._unsynced
             group.touched |= self._unsynced
             self._unsynced = None
         self._changes = visible_changes(self._state, group.touched)
@@ -385,8 +401,8 @@ class Engine:
             self._fail(f"append: {defect!r}")
             raise
 
-    def _write_ahead(self, group: CommitGroup) -> bool:
-        """Write the group ahead of its sync, if the journal does that now, and answer who waits for no more."""
+    def _write_unsynced(self, group: CommitGroup) -> bool:
+        """Write the group ahead of its sync, and answer who waits for no more; False: the journal wants an append."""
         try:
             result = self._journal.write(self._journal.position, group.entries)
         except Exception as defect:
@@ -427,8 +443,10 @@ class Engine:
         self._durable_number = group.number
         changes = self._changes
         self._show(changes)
-        if self._gathering.urgent or self._gathering.written_releases or self._closing is not None:
+        if self._gathering.urgent or self._closing is not None:
             self._flush()
+        elif self._gathering.awaited:
+            self._schedule_flush()  # which calls back: not before those are answered who have waited longer
         try:
             _call_all(group.written_releases + group.releases)
         finally:

@@ -83,11 +83,12 @@ class Fetcher:
         self._waiting: dict[PartitionId, dict[int, _Waiting]] = {}
         self._by_key: dict[int, _Waiting] = {}
         self._count = 0
+        self._has_finished = False
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
         """Answer now, or when there is enough, or when the time is over."""
         plan = self._plan(request)
-        if plan.final or plan.size >= request.min_bytes or request.max_wait_ms <= 0:
+        if plan.final or plan.size >= request.min_bytes or request.max_wait_ms <= 0 or self._has_finished:
             self._read(plan, done)
             return
         partition_ids = {
@@ -115,7 +116,8 @@ class Fetcher:
                 self._answer(waiting, plan)
 
     def finish(self) -> None:
-        """Answer everybody who waits with what there is: the engine stops."""
+        """Answer everybody who waits, or comes later, with what there is: the engine stops."""
+        self._has_finished = True
         for key in list(self._by_key):
             self._over(key)
 

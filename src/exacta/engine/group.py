@@ -19,11 +19,11 @@ from exacta.ports.record_format import Buffer, RecordFormat
 class CommitGroup:
     """Entries in order, the answers to release once they are durable, and the partitions whose readers will see more.
 
-    `urgent`: somebody waits for this to be durable. `written_releases` belong to who only waits for it to be written.
-    Without any of both it may wait for the next one who does.
+    `urgent`: somebody waits for this to be durable. `awaited`: somebody waits for it to be written, and has the
+    `written_releases`. If it is neither, it may wait for the next one who does.
     """
 
-    __slots__ = ("entries", "number", "releases", "syncs_written", "touched", "urgent", "written_releases")
+    __slots__ = ("awaited", "entries", "number", "releases", "synced_too", "touched", "urgent", "written_releases")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -32,8 +32,9 @@ class CommitGroup:
         self.releases: list[Callable[[], None]] = []
         self.touched: set[PartitionId] = set()
         self.urgent = False
-        self.syncs_written = False
-        """Whether its sync is also that of groups which were written ahead."""
+        self.awaited = False
+        self.synced_too: set[PartitionId] = set()
+        """What is touched by the groups before it that were only written, and are synced along with it."""
 
     def add(self, event: Event, payload: Buffer | None, records: RecordFormat) -> None:
         """Turn an event into its journal entry; a batch's bytes and markers become its payload."""

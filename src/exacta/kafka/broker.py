@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,6 +82,13 @@ class BrokerContext:
     def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """See `Engine.fetch`."""
         self.engine.fetch(request, context.guard(done))
+
+    def when_shown(
+        self, context: RequestContext, partitions: Iterable[tuple[str, int]], done: Callable[[], None]
+    ) -> None:
+        """See `Engine.when_shown`."""
+        guarded = context.guard(lambda _: done())
+        self.engine.when_shown(partitions, lambda: guarded(None))
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """See `Engine.topic_configs`."""

@@ -158,33 +158,33 @@ class Journal(Protocol):
         """
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
-        """Find durable batches of `stream`, beginning with the first whose last offset is `offset` or later.
+        """Find written batches of `stream`, beginning with the first whose last offset is `offset` or later.
 
         Only batches that lie wholly below `end_offset` count. The extents are in order of offset and hold at most
         `max_bytes` together, but always at least one batch if there is one. Empty if there is none.
         """
 
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
-        """Find the first durable batch of `stream` that has a timestamp of `timestamp_ms` or later.
+        """Find the first written batch of `stream` that has a timestamp of `timestamp_ms` or later.
 
         Only batches count whose last offset is `offset` or later and that lie wholly below `end_offset`.
         """
 
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
-        """Find the durable batch of `stream` with the latest timestamp, the first one if there are several.
+        """Find the written batch of `stream` with the latest timestamp, the first one if there are several.
 
         The same batches count as for `find_by_time`.
         """
 
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
-        """Count the records of durable batches of `stream` at offsets from `offset` on.
+        """Count the records of written batches of `stream` at offsets from `offset` on.
 
         Only batches that lie wholly below `end_offset` count. A batch in which `offset` lies has as many left as there
         are offsets left in it, if it has so many.
         """
 
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
-        """Return how many bytes the durable batches of `stream` have, of those that count for `find_by_time`."""
+        """Return how many bytes the written batches of `stream` have, of those that count for `find_by_time`."""
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked."""
@@ -193,7 +193,7 @@ class Journal(Protocol):
         """Read from wherever it lies; `done` gets one buffer for each extent, in their order."""
 
     def close(self) -> None:
-        """Finish what is in flight, snapshots included, and release everything. No call is allowed afterwards.
+        """Finish what is in flight, make durable what is written, and release everything; no call is allowed then.
 
         The callbacks of what finished are still handed to the loop, if it has not been closed.
         """

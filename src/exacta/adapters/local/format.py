@@ -36,7 +36,7 @@ _GROUP_HEAD = Struct("<8sI")  # mark, checksum of mark and rest
 _GROUP_REST = Struct("<IQQIIIQI")
 GROUP_HEADER_BYTES = _GROUP_HEAD.size + _GROUP_REST.size
 
-_AHEAD = 1
+_UNSYNCED = 1
 
 _ENTRY = Struct("<III")  # bytes of the event, bytes of the payload, index rows
 _ROW = Struct("<IqqqIII")  # as IndexEntry
@@ -84,8 +84,8 @@ def unpack_segment_header(data: bytes) -> SegmentHeader | None:
 class GroupHeader(NamedTuple):
     """What stands before a group's table; `size` is that of the whole group, header included.
 
-    `durable` is a position: when this group was written, all before it was durable. `flags` says whether the group was
-    written ahead of its sync, so that others may have followed before it was durable itself.
+    `durable_end` is a position: when this group was written, all before it was durable. `flags` says whether the group
+    was written ahead of its sync, so that others may have followed before it was durable itself.
     """
 
     checksum: int
@@ -95,13 +95,13 @@ class GroupHeader(NamedTuple):
     table_size: int
     entry_count: int
     body_checksum: int
-    durable: int
+    durable_end: int
     flags: int
 
     @property
-    def is_ahead(self) -> bool:
+    def is_unsynced(self) -> bool:
         """Whether it was written by `Journal.write`."""
-        return bool(self.flags & _AHEAD)
+        return bool(self.flags & _UNSYNCED)
 
 
 def pack_group_header(
@@ -112,13 +112,20 @@ def pack_group_header(
     table_size: int,
     entry_count: int,
     body_checksum: int,
-    durable: int,
+    durable_end: int,
     *,
-    ahead: bool,
+    unsynced: bool,
 ) -> tuple[bytes, int]:
     """Return the header's bytes and the group's checksum, which the next group repeats."""
     rest = _GROUP_REST.pack(
-        previous_checksum, position, size, table_size, entry_count, body_checksum, durable, _AHEAD if ahead else 0
+        previous_checksum,
+        position,
+        size,
+        table_size,
+        entry_count,
+        body_checksum,
+        durable_end,
+        _UNSYNCED if unsynced else 0,
     )
     checksum = crc32c(rest, crc32c(mark))
     return _GROUP_HEAD.pack(mark, checksum) + rest, checksum

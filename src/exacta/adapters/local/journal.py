@@ -4,15 +4,15 @@ Owns the event-loop side: what an append checks and frames before it is handed t
 visible when it returns, when to roll, when to ask for a snapshot. The threads' side is in `writer`, `reading`,
 `snapshots`; what the files contain in `format`; opening them in `recovery`.
 
-Theory of operation. Three threads beside the event loop: the *journal thread* writes and syncs groups and begins new
+Theory of operation. Three threads beside the event loop: the *journal thread* appends groups, syncs, and begins new
 segments; the *reading threads* (`reading`) read what is not in the page cache; the *keeping thread* writes sidecars and
 snapshots, whose syncs take long and must not hold up appends. All state here is touched on the event-loop thread only;
 the threads get what they need with the job and answer through `call_soon`.
 
-Durability is one write and one fdatasync for each group. The first failure of either is final (B6 of the crash-safety
-notes: after a failed fsync the kernel may have dropped the pages, so a repeated one proves nothing). Small groups can
-also be written on the event loop itself, ahead of a sync that comes with a later append: a copy into the page cache
-costs a tenth of what it costs to wake a thread and to hear from it.
+An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
+of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. The first failure of
+any of these is final (B6 of the crash-safety notes: after a failed fsync the kernel may have dropped the pages, so a
+repeated one proves nothing).
 """
 
 import logging
@@ -47,9 +47,9 @@ from exacta.ports.journal import (
 SEGMENT_BYTES = 128 << 20
 # Beyond so many events a replay would take seconds, even if they do not fill a segment.
 SNAPSHOT_EVENTS = 200_000
-# What copying takes some ten microseconds for, while the event loop waits.
-AHEAD_BYTES = 64 << 10
-# What recovery may have to write once more.
+# The most that is copied while the event loop waits: some ten microseconds.
+UNSYNCED_GROUP_BYTES = 64 << 10
+# The most that recovery has to write once more.
 UNSYNCED_BYTES = 4 << 20
 
 logger = logging.getLogger(__name__)
@@ -157,15 +157,12 @@ class LocalJournal:
             self._call_soon(done, Conflict(position))
             return position
         assert self._in_flight_end is None, "one append at a time"
-        if entries:
-            group = self._frame(entries)
-        elif self._writer.durable == position:
+        if not entries and self._writer.durable_end == position:
             raise ValueError("an append needs entries where all is durable")
-        else:
-            group = None
-        end = position if group is None else group.end
+        group = self._frame(entries) if entries else None
+        end, rows = (group.end, group.rows) if group is not None else (position, [])
         self._in_flight_end = end
-        self._in_flight_rows = [] if group is None else group.rows
+        self._in_flight_rows = rows
         self._events_since_snapshot += len(entries)
         roll = group is not None and self._is_full
         self._journal_thread.submit(lambda: self._append(position, group, roll, done))
@@ -185,13 +182,13 @@ class LocalJournal:
         assert self._in_flight_end is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._tail.has_begun or self._is_full or position - self._writer.durable >= UNSYNCED_BYTES:
+        if not self._tail.has_begun or self._is_full or position - self._writer.durable_end >= UNSYNCED_BYTES:
             return None
         group = self._frame(entries)
-        if group.end - position > AHEAD_BYTES:
+        if group.end - position > UNSYNCED_GROUP_BYTES:
             return None
         try:
-            end = self._writer.write_group(position, group.table, group.payload, group.entry_count, ahead=True)
+            end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=True)
             self._tail.wrote(end)
         except OSError as error:
             self._failure = Failed(str(error))
@@ -243,7 +240,7 @@ class LocalJournal:
                 self._writer.roll(position)
             end = position
             if group is not None:
-                end = self._writer.write_group(position, group.table, group.payload, group.entry_count, ahead=False)
+                end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
             self._writer.sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end)
@@ -321,7 +318,8 @@ class LocalJournal:
 
     def save_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None = None) -> None:
         """See `Journal.save_snapshot`."""
-        if position == self.position == self._writer.durable and self._failure is None and self._in_flight_end is None:
+        is_durable = self._in_flight_end is None and self._writer.durable_end == self.position
+        if position == self.position and is_durable and self._failure is None:
             self._store_snapshot(blob, position, done)
         elif position == self._in_flight_end:
             self._drop_waiting_snapshot(Failed("a later snapshot took its place"))
@@ -426,7 +424,7 @@ class LocalJournal:
         """Make durable what was written, and say so for the next opening; nothing else depends on it."""
         try:
             if self._failure is None:
-                if self._writer.durable < self.position:
+                if self._writer.durable_end < self.position:
                     self._writer.sync(self.position)
                 self._tail.end(self.position)
         except OSError as error:

@@ -54,7 +54,7 @@ class Recovered:
 def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged:
     """Make the error that names file and byte."""
     return JournalDamaged(
-        f"{files.directory / name}, byte {offset}: {reason}. Acknowledged data is damaged or missing, so the journal "
+        f"{files.directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal "
         "is not opened; restore the directory from a copy."
     )
 
@@ -104,7 +104,9 @@ def _check_format(files: Files, names: list[str]) -> None:
         files.close(handle)
     if content != FORMAT_CONTENT:
         found, wanted = (text.decode("ascii", "backslashreplace").strip() for text in (content, FORMAT_CONTENT))
-        raise UnsupportedFormat(f"{files.directory / FORMAT_NAME} says '{found}'; this version reads '{wanted}'")
+        raise UnsupportedFormat(
+            f"{files.directory / FORMAT_NAME} says '{found}'; this version reads '{wanted}': use the one that wrote it"
+        )
 
 
 def _create_first(files: Files, index: Index) -> tuple[Writer, Segment, int]:
@@ -230,13 +232,13 @@ def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentSca
 
     if fault.header is not None:
         end = fault.offset + fault.header.size
-        if scan.size > end and not fault.header.is_ahead:
+        if scan.size > end and not fault.header.is_unsynced:
             raise refusal(f", and more follows at byte {end}")  # case 6
         if fault.header.previous_checksum != scan.last_checksum or fault.header.position != scan.end:
             raise refusal()  # case 7
     # A group that was begun when this place was durable proves that this is no write cut short.
     for later, header in scan.later_groups(fault.offset + 1):
-        if header.durable > scan.end:
+        if header.durable_end > scan.end:
             raise refusal(f", but it was sound when the group at byte {later} was written")  # case 6
     logger.warning(
         "%s: the last writes were cut short by a crash; %d bytes at %d, never durable, are dropped",

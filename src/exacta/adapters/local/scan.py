@@ -60,7 +60,7 @@ class SegmentScan:
         self.header: SegmentHeader | None = unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
         self.offset = SEGMENT_HEADER_BYTES
         self.durable_offset = 0
-        """Where what may not be durable begins, as far as the groups tell."""
+        """Where what may not be durable begins, as far as the groups tell; without any, at the segment's header."""
         self.last_checksum = self.header.previous_checksum if self.header else 0
         self.fault: Fault | None = None
 
@@ -102,7 +102,7 @@ class SegmentScan:
             except ValueError as error:
                 self.fault = Fault(self.offset, str(error), header)
                 return
-            durable_offset = header.durable - self.header.base + SEGMENT_HEADER_BYTES
+            durable_offset = header.durable_end - self.header.base + SEGMENT_HEADER_BYTES
             self.durable_offset = max(self.durable_offset, durable_offset, SEGMENT_HEADER_BYTES)
             self.last_checksum = header.checksum
             self.offset += header.size

@@ -1,4 +1,4 @@
-"""Whether the journal's end was lost: a note of how far it was written, which nothing is ever synced for.
+"""Whether the journal's end was lost: a note of how far it was written, kept up to date without a sync.
 
 Owns the file `tail`. A write ahead of its sync outlives the process, since the kernel has it, but not the machine. The
 note is kept in the same way, so whoever opens the directory finds one of these:
@@ -7,7 +7,7 @@ note is kept in the same way, so whoever opens the directory finds one of these:
 |---|---|---|
 | stopped cleanly | ends there, or later | nothing is missing |
 | running, in the machine's present run | ends there, or later | only the process died: nothing is missing |
-| any of both | ends before | a write is missing: the kernel lost it, after a failed sync |
+| either | ends before | a write is missing: the kernel lost it, after a failed sync |
 | running, in another run of the machine, or one that has no name | | a write may be missing |
 | nothing that can be read | is empty, in a new directory | nothing is missing |
 | nothing that can be read | is not empty | a write may be missing |
@@ -17,7 +17,6 @@ one, and before anything is written ahead.
 """
 
 from struct import Struct
-from struct import error as StructError
 
 from crc32c import crc32c
 
@@ -26,9 +25,10 @@ from exacta.adapters.local.format import TEMPORARY_SUFFIX
 from exacta.adapters.local.writer import write_file
 
 NAME = "tail"
-_TAIL = Struct("<8sIIQ40s")  # magic, checksum of what follows it, whether it stopped cleanly, position, run
+_HEAD = Struct("<8sI")  # magic, checksum of the rest
+_REST = Struct("<IQ40s")  # whether it stopped cleanly, position, run
+_SIZE = _HEAD.size + _REST.size
 _MAGIC = b"EXACTA-T"
-_CHECKED_FROM = 12
 
 
 class Tail:
@@ -70,8 +70,8 @@ class Tail:
 
 
 def _pack(boot_id: bytes, position: int, *, stopped: bool) -> bytes:
-    rest = _TAIL.pack(_MAGIC, 0, stopped, position, boot_id)[_CHECKED_FROM:]
-    return _TAIL.pack(_MAGIC, crc32c(rest), stopped, position, boot_id)
+    rest = _REST.pack(stopped, position, boot_id)
+    return _HEAD.pack(_MAGIC, crc32c(rest)) + rest
 
 
 def _read(files: Files) -> bytes | None:
@@ -80,19 +80,18 @@ def _read(files: Files) -> bytes | None:
     except FileNotFoundError:
         return None
     try:
-        return files.read(handle, _TAIL.size + 1, 0)
+        return files.read(handle, _SIZE + 1, 0)
     finally:
         files.close(handle)
 
 
 def _may_have_lost(data: bytes | None, end: int, boot_id: bytes) -> bool:
-    try:
-        magic, checksum, stopped, position, noted_boot_id = _TAIL.unpack(data or b"")
-    except StructError:
+    if data is None or len(data) != _SIZE:
         return end > 0
-    assert data is not None
-    if magic != _MAGIC or checksum != crc32c(data[_CHECKED_FROM:]):
+    magic, checksum = _HEAD.unpack_from(data)
+    if magic != _MAGIC or checksum != crc32c(data[_HEAD.size :]):
         return end > 0
+    stopped, position, noted_boot_id = _REST.unpack_from(data, _HEAD.size)
     if position > end:
         return True
     return not stopped and (not boot_id or noted_boot_id.rstrip(b"\0") != boot_id)

@@ -27,20 +27,20 @@ JOIN_BELOW_BYTES = 4096
 
 
 class Writer:
-    """Write groups at the end of the segment that starts at `base`; `durable`: the end of what is."""
+    """Write groups at the end of the segment that starts at `base`; `durable_end`: the end of what is."""
 
-    def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int, durable: int) -> None:
+    def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int, durable_end: int) -> None:
         self.handle = handle
         self.base = header.base
         self.last_checksum = last_checksum
         self.mark = header.mark
-        self.durable = durable
+        self.durable_end = durable_end
         self._files = files
 
     def write_group(
-        self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int, *, ahead: bool
+        self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int, *, unsynced: bool
     ) -> int:
-        """Write one group at `position`, `ahead` of its sync; return the position after it."""
+        """Write one group at `position`, `unsynced` or about to be synced; return the position after it."""
         body = join_small([table, *payload])
         body_checksum = 0
         size = GROUP_HEADER_BYTES
@@ -55,8 +55,8 @@ class Writer:
             len(table),
             entry_count,
             body_checksum,
-            self.durable,
-            ahead=ahead,
+            self.durable_end,
+            unsynced=unsynced,
         )
         write_fully(self._files, self.handle, join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES)
         self.last_checksum = checksum
@@ -65,11 +65,11 @@ class Writer:
     def sync(self, position: int) -> None:
         """Make all durable that is written, which ends at `position`."""
         self._files.sync_data(self.handle)
-        self.durable = position
+        self.durable_end = position
 
     def roll(self, position: int) -> None:
         """Begin a new segment at `position`; the handle of the old one is left to its readers."""
-        if self.durable < position:
+        if self.durable_end < position:
             self.sync(position)
         self.handle, header = create_segment(self._files, position, self.last_checksum)
         self.base = header.base

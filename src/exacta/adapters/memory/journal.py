@@ -44,9 +44,13 @@ class MemoryStorage:
 
     groups: list[_Group] = field(default_factory=list)
     in_flight: _Group | None = None
-    ahead: int = 0
+    last_appended: _Group | None = None
+    """The one of which a journal that is still in use has learnt that it is durable."""
+    unsynced: int = 0
     """How many of the last groups are written, and not durable."""
     may_have_lost: bool = False
+    has_stopped: bool = False
+    """A journal was closed, and none has appended since."""
     snapshots: dict[int, bytes] = field(default_factory=dict)
     append_fault: str | None = None
     read_fault: str | None = None
@@ -61,16 +65,16 @@ class MemoryStorage:
         if self.in_flight is not None:
             self.groups.append(self.in_flight)
             self.in_flight = None
-            self.ahead = 0
+            self.unsynced = 0
 
     def stop_machine(self, lost: int | None = None) -> None:
         """Lose the last groups that were written ahead of a sync: all, or so many; and what is in flight."""
-        lost = self.ahead if lost is None else lost
-        assert lost <= self.ahead
+        lost = self.unsynced if lost is None else lost
+        assert lost <= self.unsynced
         del self.groups[len(self.groups) - lost :]
         self.in_flight = None
-        self.ahead = 0
-        self.may_have_lost = True
+        self.unsynced = 0
+        self.may_have_lost = self.may_have_lost or (bool(self.groups) and not self.has_stopped)
 
 
 class MemoryJournal:
@@ -82,18 +86,18 @@ class MemoryJournal:
         call_soon: Callable[..., object],
         *,
         segment_bytes: int = 128 << 20,
-        ahead_bytes: int = 64 << 10,
+        unsynced_group_bytes: int = 64 << 10,
     ) -> None:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
-        storage.in_flight = None
-        storage.ahead = 0
+        storage.in_flight = storage.last_appended = None
+        storage.unsynced = 0
         self.may_have_lost = storage.may_have_lost
         self._has_appended = False
         self.wants_snapshot = False
         self._storage = storage
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
-        self._ahead_bytes = ahead_bytes
+        self._unsynced_group_bytes = unsynced_group_bytes
         self._segment_base = storage.position
         self._position = storage.position
         self._failure: Failed | None = None
@@ -117,7 +121,7 @@ class MemoryJournal:
             self._call_soon(done, Conflict(storage.position))
             return self._position
         assert storage.in_flight is None, "one append at a time"
-        if not entries and not storage.ahead:
+        if not entries and not storage.unsynced:
             raise ValueError("an append needs entries where all is durable")
         group = self._make_group(entries)
         if self._position - self._segment_base >= self._segment_bytes:
@@ -140,13 +144,13 @@ class MemoryJournal:
         if not self._has_appended or self._position - self._segment_base >= self._segment_bytes:
             return None
         group = self._make_group(entries)
-        if group.end - group.position > self._ahead_bytes:
+        if group.end - group.position > self._unsynced_group_bytes:
             return None
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)
             return self._failure
         storage.groups.append(group)
-        storage.ahead += 1
+        storage.unsynced += 1
         self._position = group.end
         self._publish(group)
         return Appended(group.end)
@@ -178,7 +182,7 @@ class MemoryJournal:
             self._settle(group)
         if self._failure is not None:
             done(self._failure)
-        elif storage.position == group.end and storage.ahead == 0:
+        elif storage.last_appended is group:
             done(Appended(group.end))
         # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
 
@@ -192,7 +196,8 @@ class MemoryJournal:
             self._waiting_snapshots.clear()
             return
         storage.keep_in_flight()
-        storage.may_have_lost = False
+        storage.last_appended = group
+        storage.may_have_lost = storage.has_stopped = False
         self._has_appended = True
         self._position = group.end
         self._publish(group)
@@ -214,7 +219,7 @@ class MemoryJournal:
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
         """See `Journal.save_snapshot`."""
         in_flight = self._storage.in_flight
-        if position == self._position and not self._storage.ahead and in_flight is None:
+        if position == self._position and not self._storage.unsynced and in_flight is None:
             self._store_snapshot(blob, position, done)
         elif in_flight is not None and position == in_flight.end and self._failure is None:
             self._waiting_snapshots.append((position, blob, done))
@@ -285,4 +290,5 @@ class MemoryJournal:
         if self._storage.in_flight is not None and self._failure is None:
             self._settle(self._storage.in_flight)
         if self._failure is None:
-            self._storage.ahead = 0
+            self._storage.unsynced = 0
+            self._storage.has_stopped = self._storage.has_stopped or self._has_appended

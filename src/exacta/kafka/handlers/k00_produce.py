@@ -48,7 +48,7 @@ class _Refused(Exception):
 
 
 def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer once every accepted batch is durable, whatever `acks` says: it is the same sync for all."""
+    """Answer once every accepted batch is durable, or written into an open transaction, whatever `acks` says."""
     commands: list[Command] = []
     payloads: list[Buffer | None] = []
     asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []

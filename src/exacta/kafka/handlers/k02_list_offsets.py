@@ -56,7 +56,15 @@ SINCE = {
 
 
 def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer from what readers may see now, once all records have been looked for."""
+    """Answer from what readers may see, once all records have been looked for."""
+    if request.isolation_level == READ_COMMITTED:
+        _look(broker, request, context, reply)
+    else:
+        named = ((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+        broker.when_shown(context, named, lambda: _look(broker, request, context, reply))
+
+
+def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
     response = ListOffsetsResponse()
     searches: list[_Search] = []
     named = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)

@@ -20,18 +20,23 @@ MAX_VERSION = 4
 
 
 def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer from what readers may see now."""
-    reply(
-        OffsetForLeaderEpochResponse(
-            topics=[
-                OffsetForLeaderTopicResult(
-                    topic=topic.topic,
-                    partitions=[_answer(broker, topic.topic, partition) for partition in topic.partitions],
-                )
-                for topic in request.topics
-            ]
+    """Answer from what readers of uncommitted records may see."""
+
+    def answer() -> None:
+        reply(
+            OffsetForLeaderEpochResponse(
+                topics=[
+                    OffsetForLeaderTopicResult(
+                        topic=topic.topic,
+                        partitions=[_answer(broker, topic.topic, partition) for partition in topic.partitions],
+                    )
+                    for topic in request.topics
+                ]
+            )
         )
-    )
+
+    named = ((topic.topic, each.partition) for topic in request.topics for each in topic.partitions)
+    broker.when_shown(context, named, answer)
 
 
 def _answer(broker: BrokerContext, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:

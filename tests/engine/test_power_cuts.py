@@ -1,0 +1,225 @@
+"""The engine over the local journal over a disk that loses power: what a client was told of transactions stays true.
+
+One history of several producers is played on the simulated disk, with notes of what they were told. Then the process is
+killed, or the machine stops, after any call to the disk; the engine recovers from what is left, and every producer
+whose transaction was open tries to commit it.
+"""
+
+import random
+import re
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from exacta.adapters.local import LocalJournal
+from exacta.core.commands import EndTransaction
+from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.replies import TransactionEnded
+from exacta.core.state import Limits
+from exacta.engine.engine import Engine
+from tests.adapters.simulated_disk import Operation, SimulatedDisk
+from tests.engine.rig import ManualLoop, PlainRecords, Rig
+from tests.engine.test_unsynced_writes import Producer
+
+SEGMENT_BYTES = 3000
+NAMES = ("x", "y", "z")
+PARTITIONS = (0, 1)
+_PARTS = re.compile(rb"(([xyz])\d+);|<(commit|abort) (\d+) at \d+>")
+"""What lies in a log besides plain records: records of the producers, and markers by producer id."""
+
+
+class DiskLoop(ManualLoop):
+    """A loop that the journal's threads call, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._called = threading.Condition()
+        self.ready: deque[Callable[[], Any]] = deque()
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any) -> None:
+        with self._called:
+            super().call_soon(callback, *args)
+            self._called.notify()
+
+    def wait(self) -> None:
+        """Wait for the next call, if there is none yet."""
+        with self._called:
+            assert self._called.wait_for(lambda: bool(self.ready), timeout=60)
+
+
+class DiskRig(Rig):
+    """A rig over a simulated disk."""
+
+    def __init__(self, disk: SimulatedDisk) -> None:
+        self.disk = disk
+        self.loop = DiskLoop()
+        self.failures = []
+        self.start()
+
+    def start(self) -> None:
+        self.local = LocalJournal.open(self.disk, self.loop.call_soon, segment_bytes=SEGMENT_BYTES)
+        self.engine = Engine(
+            self.local,
+            PlainRecords(),
+            scheduler=self.loop,
+            clock=lambda: self.loop.now_ms,
+            limits=Limits(),
+            on_failure=self.failures.append,
+        )
+
+    def settle(self) -> None:
+        """Run until nothing is ready and nothing is being written."""
+        while self.loop.ready or self.engine._in_flight is not None:
+            self.loop.wait()
+            self.loop.turn()
+
+    def ask(self, *commands: Any, payloads: list[bytes | None] | None = None) -> object:
+        answers = self.submit(*commands, payloads=payloads)
+        self.settle()
+        assert len(answers) == 1
+        return answers[0]
+
+    def records(self, fetch_offset: int = 0, **options: Any) -> bytes:
+        """Read on the journal's threads, where the records no longer lie in its last segment."""
+        results = self.fetch(fetch_offset, **options)
+        while not results:
+            self.loop.wait()
+            self.loop.turn()
+        assert results[0].rejection is None
+        return b"".join(bytes(buffer) for buffer in results[0].records)
+
+    def committed(self) -> dict[bytes, int]:
+        """Return how often each record of a committed transaction is there, by the markers that follow them."""
+        found: dict[bytes, int] = {}
+        for partition in PARTITIONS:
+            pending: dict[bytes, list[bytes]] = {}
+            for record, writer, outcome, producer_id in _PARTS.findall(self.records(partition=partition)):
+                if record:
+                    pending.setdefault(writer, []).append(record)
+                elif outcome == b"commit":
+                    for each in pending.pop(NAMES[int(producer_id)].encode(), []):
+                        found[each] = found.get(each, 0) + 1
+                elif outcome:
+                    pending.pop(NAMES[int(producer_id)].encode(), None)
+        return found
+
+
+def play(seed: int) -> list[Operation]:
+    """Play a history; return the disk's log, with notes of what each producer was told."""
+    chance = random.Random(seed)
+    rig = DiskRig(SimulatedDisk())
+    rig.topic()
+    producers = {name: Producer(rig, name) for name in NAMES}
+    rig.disk.note(("pairs", {name: producer.pair for name, producer in producers.items()}))
+    written = 0
+    is_open: set[str] = set()
+    for _ in range(60):
+        name = chance.choice(NAMES)
+        producer = producers[name]
+        if name in is_open and chance.random() < 0.2:
+            rig.settle()
+            commit = chance.random() < 0.7
+            rig.disk.note(("ending", name, commit))
+            assert isinstance(producer.end(commit=commit), TransactionEnded)
+            rig.disk.note(("committed" if commit else "aborted", name))
+            is_open.remove(name)
+        elif chance.random() < 0.15:
+            rig.append(b"plain;", chance.choice(PARTITIONS))
+        else:
+            if name not in is_open:
+                producer.add(*PARTITIONS)
+                is_open.add(name)
+            written += 1
+            payload = f"{name}{written}".encode()
+            noted = ("written", name, payload)
+            producer.write(payload + b";", chance.choice(PARTITIONS), then=lambda noted=noted: rig.disk.note(noted))
+        if chance.random() < 0.7:
+            rig.settle()
+    rig.settle()
+    rig.local.close()
+    return rig.disk.log
+
+
+class Told:
+    """What the producers have been told in a part of the history."""
+
+    def __init__(self, log: list[Operation]) -> None:
+        self.pairs: dict[str, tuple[int, int]] = {}
+        self.open: dict[str, list[bytes]] = {name: [] for name in NAMES}
+        self.committed: list[bytes] = []
+        self.aborted: list[bytes] = []
+        self.gives_up: set[str] = set()
+        """Who has asked for an abort, and has no answer."""
+        for operation in log:
+            match operation:
+                case ("note", ("pairs", pairs)):
+                    self.pairs = pairs
+                case ("note", ("written", name, payload)):
+                    self.open[name].append(payload)
+                case ("note", ("ending", name, False)):
+                    self.gives_up.add(name)
+                case ("note", ("committed", name)):
+                    self.committed += self.open[name]
+                    self.open[name] = []
+                case ("note", ("aborted", name)):
+                    self.aborted += self.open[name]
+                    self.open[name] = []
+                    self.gives_up.remove(name)
+
+
+def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
+    """Recover, let each producer commit what it takes for written; return how many were refused."""
+    rig = DiskRig(disk)
+    refused = 0
+    promised = list(told.committed)
+    for name, payloads in told.open.items():
+        producer_id, epoch = told.pairs[name]
+        commit = bool(payloads) and name not in told.gives_up  # all must end, or readers wait for them
+        command = EndTransaction(
+            transactional_id=name,
+            producer_id=ProducerId(producer_id),
+            producer_epoch=ProducerEpoch(epoch),
+            commit=commit,
+        )
+        reply = rig.ask(command)
+        if not commit:
+            continue
+        if isinstance(reply, TransactionEnded):
+            promised += payloads
+        else:
+            assert machine_stopped, "who was only killed goes on with its transaction"
+            refused += 1
+    rig.settle()
+    found = rig.committed()
+    broken = [payload for payload in promised if found.get(payload) != 1]
+    assert not broken, "what was acknowledged and committed is not there"
+    assert not set(told.aborted) & found.keys()
+    assert max(found.values(), default=1) == 1
+    rig.local.close()
+    assert not rig.failures
+    return refused
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) -> None:
+    log = play(seed)
+    chance = random.Random(seed)
+    begun = next(number for number, operation in enumerate(log) if operation[0] == "note")
+    refused = 0
+    for length in range(begun + 1, len(log) + 1, 2):
+        disk, told = SimulatedDisk.after(log[:length]), Told(log[:length])
+        check(disk.restarted(), told, machine_stopped=False)
+        share = chance.choice([0.0, 0.5, 0.9, 1.0])
+        crashed = disk.crashed(
+            keep_sector=lambda _, share=share: chance.random() < share,
+            grow=chance.random() < 0.5,
+            keep_names=chance.random() < 0.5,
+        )
+        if chance.random() < 0.3:  # and once more, before anything was appended
+            LocalJournal.open(crashed, DiskLoop().call_soon, segment_bytes=SEGMENT_BYTES).close()
+            crashed = crashed.restarted()
+        refused += check(crashed, told, machine_stopped=True)
+    assert refused, "or nothing was open when the machine stopped"
