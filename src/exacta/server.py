@@ -139,6 +139,7 @@ class Server:
                 self._data / _JOURNAL_DIRECTORY,
                 self._call_soon_threadsafe,
                 segment_bytes=self._configuration.log_segment_bytes,
+                unsynced_writes=not self._configuration.transaction_sync_every_write,
             )
             cluster_id = _cluster_id(self._data / _META_FILE)
             self._engine = Engine(
@@ -148,7 +149,6 @@ class Server:
                 clock=_now_ms,
                 limits=self._configuration.limits(),
                 on_failure=self._failed,
-                sync_every_write=self._configuration.transaction_sync_every_write,
             )
         except JournalError as error:
             raise ServerError(str(error)) from error

@@ -25,13 +25,18 @@ class Bench:
         self._open: Journal | None = None
         self._make: Callable[[], Journal]
         self.files: SimulatedDisk | Path | None = None
+        self.unsynced_writes = True
         call_soon = self.turns.call_soon
         if name == "memory":
             self.storage = MemoryStorage()
-            self._make = lambda: MemoryJournal(self.storage, call_soon, segment_bytes=SEGMENT_BYTES)
+            self._make = lambda: MemoryJournal(
+                self.storage, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+            )
         else:
             self.files = SimulatedDisk() if name == "simulated disk" else directory
-            self._make = lambda: LocalJournal.open(self.files, call_soon, segment_bytes=SEGMENT_BYTES)
+            self._make = lambda: LocalJournal.open(
+                self.files, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+            )
 
     def open(self) -> Journal:
         self.close()
@@ -243,6 +248,21 @@ def test_whether_a_write_may_be_missing(stopping: Stopping):
     journal = bench.open()
     assert not journal.may_have_lost, "it was closed"
     assert events(journal) == [b"a", b"c", b"d"]
+
+
+def test_who_opens_it_not_for_unsynced_writes_is_never_told_that_one_is_missing(stopping: Stopping):
+    bench, turns = stopping.bench, stopping.bench.turns
+    append(turns, bench.open(), Entry(b"a"))
+    stopping.stop_machine()
+    bench.unsynced_writes = False
+    journal = bench.open()
+    assert journal.may_have_lost, "of the time before"
+    append(turns, journal, Entry(b"b"))
+    assert journal.write(journal.position, [Entry(b"c")]) is None
+    stopping.stop_machine()
+    journal = bench.open()
+    assert not journal.may_have_lost
+    assert events(journal) == [b"a", b"b"]
 
 
 def test_a_write_at_another_position_conflicts(turns: Turns, journal: Journal):

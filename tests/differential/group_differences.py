@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.calls import Answer
-from tests.differential.members import CommitAsMember, DeleteGroups, FetchOffsets, Join, Leave, Sync
+from tests.differential.members import CommitAsMember, DeleteGroups, DescribeGroup, FetchOffsets, Join, Leave, Sync
 from tests.differential.membership import Leader, Led
 from tests.differential.steps import CommitOffsets, PlainOffsets
 
@@ -117,7 +117,29 @@ def _names_nobody_who_is_fenced(found: Answered, history: History) -> bool:
     return differ and unnamed(found.kafkas) == unnamed(found.ours)
 
 
+def _describes_who_took_over(found: Answered, history: History) -> bool:
+    step = found.step
+    if not isinstance(step, DescribeGroup):
+        return False
+    static = [
+        each.step
+        for each in _since_it_was_deleted(step.group, history)
+        if isinstance(each.step, Join) and each.step.group == step.group and each.step.instance is not None
+    ]
+    taken_over = any(a.instance == b.instance and a.client != b.client for a in static for b in static)
+
+    def without_clients(answer: Answer) -> Answer:
+        return tuple((*part[:2], *part[3:]) if isinstance(part, tuple) else part for part in answer)
+
+    return taken_over and without_clients(found.kafkas) == without_clients(found.ours)
+
+
 GROUP_DIFFERENCES = (
+    Difference(
+        "A static member that another client has taken over while the group waited is described with that client's id; "
+        "Kafka goes on with the first one's",
+        _describes_who_took_over,
+    ),
     Difference(
         "Whose successor comes while it waits is told that it is fenced; Kafka names its member id beside",
         _names_nobody_who_is_fenced,

@@ -74,8 +74,8 @@ class PlainRecords:
 class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
 
-    def __init__(self, segment_bytes: int = 1 << 20, *, sync_every_write: bool = False) -> None:
-        self.sync_every_write = sync_every_write
+    def __init__(self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:
+        self.unsynced_writes = unsynced_writes
         self.storage = MemoryStorage()
         self.loop = ManualLoop()
         self.segment_bytes = segment_bytes
@@ -84,7 +84,12 @@ class Rig:
         self.start()
 
     def start(self) -> None:
-        self.journal = MemoryJournal(self.storage, self.loop.call_soon, segment_bytes=self.segment_bytes)
+        self.journal = MemoryJournal(
+            self.storage,
+            self.loop.call_soon,
+            segment_bytes=self.segment_bytes,
+            unsynced_writes=self.unsynced_writes,
+        )
         self.engine = Engine(
             self.journal,
             PlainRecords(),
@@ -92,7 +97,6 @@ class Rig:
             clock=lambda: self.loop.now_ms,
             limits=Limits(),
             on_failure=self.failures.append,
-            sync_every_write=self.sync_every_write,
         )
 
     def crash(self, *, keep_in_flight: bool = False) -> None:

@@ -141,7 +141,7 @@ class TurnsScheduler:
 def ended_on_disk() -> SimulatedDisk:
     """Play the same on the simulated disk; return the disk as of the set's own write, not synced yet."""
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = LocalJournal.open(disk, turns.call_soon, unsynced_writes=False)
     engine = Engine(
         journal,
         PlainRecords(),
@@ -149,7 +149,6 @@ def ended_on_disk() -> SimulatedDisk:
         clock=lambda: 1_000_000,
         limits=Limits(),
         on_failure=lambda failure: pytest.fail(str(failure)),
-        sync_every_write=True,
     )
 
     def ask(*commands: Any, payloads: list[bytes | None] | None = None) -> object:

@@ -121,6 +121,20 @@ def test_writes_that_come_together_are_written_together(rig: Rig) -> None:
     assert len(rig.storage.groups) == groups_before + 1
 
 
+def test_an_acknowledged_offset_is_not_out_of_range_for_anybody(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"a")
+    producer.write(b"b")
+    rig.loop.turn()
+    for read_committed in (True, False):
+        at_the_end = rig.fetch(2, read_committed=read_committed)
+        rig.loop.settle()
+        assert (at_the_end[0].rejection, at_the_end[0].records) == (None, [])
+    beyond = rig.fetch(3)
+    rig.loop.settle()
+    assert beyond[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
+
+
 def test_what_is_written_is_synced_by_itself_and_only_shown_then(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")
@@ -277,7 +291,7 @@ def test_offsets_of_a_transaction_are_answered_like_its_writes(rig: Rig) -> None
 
 @pytest.mark.parametrize("two_phase", [False, True])
 def test_who_wants_it_or_takes_part_in_two_phase_commits_waits_for_every_sync(two_phase: bool) -> None:
-    rig = Rig(sync_every_write=not two_phase)
+    rig = Rig(unsynced_writes=two_phase)
     rig.topic()
     producer = Producer(rig, two_phase=two_phase)
     producer.begin(b"a")
@@ -286,11 +300,10 @@ def test_who_wants_it_or_takes_part_in_two_phase_commits_waits_for_every_sync(tw
     assert answers == []
     rig.loop.turn()
     assert answers == [Appended(base_offset=1)]
-    if two_phase:  # or what was prepared would be lost
-        rig.stop_machine()
-        rig.loop.settle()
-        assert isinstance(producer.end(), TransactionEnded)
-        assert rig.records().startswith(b"ab<commit")
+    rig.stop_machine()
+    rig.loop.settle()
+    assert isinstance(producer.end(), TransactionEnded), "or what was prepared would be lost"
+    assert rig.records().startswith(b"ab<commit")
 
 
 def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig) -> None:

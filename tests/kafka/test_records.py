@@ -298,6 +298,14 @@ class TestListOffsets:
         assert list_offset(wire, -1, committed=True).offset == 1
         assert list_offset(wire, -1).offset == 2
 
+    def test_what_is_acknowledged_but_not_synced_counts_for_uncommitted_readers(self, wire: Wire) -> None:
+        """Decision 0016: only a transaction's first write waits for the sync with which readers see it."""
+        transaction = Transaction(wire)
+        transaction.add()
+        for offset in range(5):
+            transaction.write(b"v")
+            assert list_offset(wire, -1).offset == offset + 1
+
     def test_by_time(self, wire: Wire) -> None:
         for time_ms in (10, 30, 20):
             produce(wire, batch(b"v", timestamp_ms=time_ms))

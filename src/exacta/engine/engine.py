@@ -44,7 +44,7 @@ from exacta.engine.group import CommitGroup
 from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
-from exacta.ports.scheduler import Scheduler
+from exacta.ports.scheduler import Scheduler, TimerHandle
 
 SYNC_WITHIN_MS = 20
 """For so long readers of uncommitted records may not see what is written into an open transaction."""
@@ -72,11 +72,8 @@ class Engine:
         clock: Callable[[], int],
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
-        sync_every_write: bool = False,
     ) -> None:
         """Recover from the journal. Blocks. `clock` gives milliseconds since 1970.
-
-        With `sync_every_write`, writes into open transactions are durable when they are acknowledged, as all others.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -86,7 +83,6 @@ class Engine:
         self._scheduler = scheduler
         self._clock = clock
         self._on_failure = on_failure
-        self._sync_every_write = sync_every_write
         self._gathering = CommitGroup(1)
         self._in_flight: CommitGroup | None = None
         self._durable_number = 0
@@ -94,7 +90,7 @@ class Engine:
         """Open transactions, and the number of the group that holds their begin."""
         self._unsynced: set[PartitionId] | None = None
         """What is touched by groups that are written, and neither durable nor in flight; None: there are none."""
-        self._sync_is_due = False
+        self._sync_timer: TimerHandle | None = None
         self._changes: Changes = []
         self._flush_scheduled = False
         self._parked: dict[Ticket, Done] = {}
@@ -140,8 +136,7 @@ class Engine:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
                 command_waits = WAITS[type(command)]
-                within = None if self._sync_every_write else outcome.within
-                if within is not None and self._has_durably_begun(within):
+                if outcome.within is not None and self._has_durably_begun(outcome.within):
                     command_waits, waits_for_write = False, True
                     self._gathering.awaited = True
                 waits = waits or command_waits
@@ -311,7 +306,7 @@ class Engine:
 
         The journal is still open then; no command may be submitted any more.
         """
-        self._deadlines.close()
+        self._stop_timers()
         self._fetcher.finish()
         self._closing = done
         if self._in_flight is None:
@@ -416,14 +411,13 @@ class Engine:
         if self._unsynced is None:
             self._unsynced = set()
         self._unsynced |= group.touched
-        if not self._sync_is_due:
-            self._sync_is_due = True
-            self._deadlines.add(self._clock() + SYNC_WITHIN_MS, self._sync)
+        if self._sync_timer is None:
+            self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync)
         _call_all(group.written_releases)
         return True
 
     def _sync(self) -> None:
-        self._sync_is_due = False
+        self._sync_timer = None
         if self._unsynced is not None:
             self._hurry()
 
@@ -461,8 +455,13 @@ class Engine:
 
     def _fail(self, reason: str) -> None:
         self.failed = EngineFailed(reason)
-        self._deadlines.close()
+        self._stop_timers()
         self._on_failure(self.failed)
+
+    def _stop_timers(self) -> None:
+        self._deadlines.close()
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
 
     def _finish_closing(self) -> None:
         if self._closing is None:

@@ -151,7 +151,8 @@ class Fetcher:
                 plan.final = True
                 continue
             result.visible = visible
-            if not visible.log_start_offset <= wanted.fetch_offset <= visible.high_watermark:
+            # Up to the log's end: what was acknowledged, and is not shown yet, is there to wait for (as in Kafka).
+            if not visible.log_start_offset <= wanted.fetch_offset <= partition.next_offset:
                 result.rejection = Rejection.OFFSET_OUT_OF_RANGE
                 plan.final = True
                 continue

@@ -115,7 +115,8 @@ class Journal(Protocol):
     def may_have_lost(self) -> bool:
         """Whether a group may be missing that was written, and not durable, before this opening.
 
-        True after the machine stopped, or where that cannot be told; at every opening, until one has appended a group.
+        True where the journal was last opened for such writes, and the machine has stopped, or where that cannot be
+        told; at every opening, until one has appended a group.
         So the first append must hold whatever is concluded from this.
         """
 
@@ -137,8 +138,8 @@ class Journal(Protocol):
         """Write the entries as one group at once, not yet durable; `find` sees it when this returns.
 
         `Appended` with the position at its end, else as for `append`. None: it is too large to be written while the
-        event loop waits, too much is not durable yet, nothing has been appended since the opening, or this journal has
-        nowhere to put it; `append` takes it. Not to be called while an append is in flight. Raises ValueError as
+        event loop waits, too much is not durable yet, nothing has been appended since the opening, or this journal was
+        not opened for it; `append` takes it. Not to be called while an append is in flight. Raises ValueError as
         `append` does, and for no entries.
         """
 

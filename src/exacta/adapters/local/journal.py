@@ -95,6 +95,7 @@ class LocalJournal:
         call_soon: Callable[..., object],
         segment_bytes: int,
         snapshot_events: int,
+        unsynced_writes: bool,
     ) -> None:
         self.position = recovered.position
         self.wants_snapshot = False
@@ -107,6 +108,7 @@ class LocalJournal:
         self._index = recovered.index
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
+        self._unsynced_writes = unsynced_writes
         self.may_have_lost = self._tail.may_have_lost
         self._reader = Reader(files, call_soon)
         self._journal_thread = Worker("exacta-journal")
@@ -127,18 +129,19 @@ class LocalJournal:
         *,
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
+        unsynced_writes: bool = True,
     ) -> "LocalJournal":
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
-        sealed once it has `segment_bytes`. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or
-        itself where the operating system refuses.
+        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. Raises JournalError:
+        DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         try:
             files.lock()
             try:
-                return cls(files, recovery.recover(files), call_soon, segment_bytes, snapshot_events)
+                return cls(files, recovery.recover(files), call_soon, segment_bytes, snapshot_events, unsynced_writes)
             except BaseException:
                 files.unlock()
                 raise
@@ -182,7 +185,9 @@ class LocalJournal:
         assert self._in_flight_end is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._tail.has_begun or self._is_full or position - self._writer.durable_end >= UNSYNCED_BYTES:
+        if not self._unsynced_writes or not self._tail.has_begun:
+            return None
+        if self._is_full or position - self._writer.durable_end >= UNSYNCED_BYTES:
             return None
         group = self._frame(entries)
         if group.end - position > UNSYNCED_GROUP_BYTES:
@@ -243,7 +248,7 @@ class LocalJournal:
                 end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
             self._writer.sync(end)
             if not self._tail.has_begun:
-                self._tail.begin(end)
+                self._tail.begin(end, unsynced_writes=self._unsynced_writes)
             result = Appended(end)
         except OSError as error:
             result = Failed(str(error))

@@ -5,15 +5,16 @@ note is kept in the same way, so whoever opens the directory finds one of these:
 
 | the note says | and the journal | hence |
 |---|---|---|
-| stopped cleanly | ends there, or later | nothing is missing |
-| running, in the machine's present run | ends there, or later | only the process died: nothing is missing |
+| all is synced | ends there, or later | nothing is missing |
+| written, in the machine's present run | ends there, or later | only the process died: nothing is missing |
 | either | ends before | a write is missing: the kernel lost it, after a failed sync |
-| running, in another run of the machine, or one that has no name | | a write may be missing |
+| written, in another run of the machine, or one that has no name | | a write may be missing |
 | nothing that can be read | is empty, in a new directory | nothing is missing |
 | nothing that can be read | is not empty | a write may be missing |
 
-The note of a new run is made when the first group of that run is durable, which holds what was concluded from the old
-one, and before anything is written ahead.
+The note of a new opening is made when its first group is durable, which holds what was concluded from the old one, and
+before anything is written ahead. It goes on saying that all is synced where nothing will be, and does so again after a
+clean stop.
 """
 
 from struct import Struct
@@ -26,7 +27,7 @@ from exacta.adapters.local.writer import write_file
 
 NAME = "tail"
 _HEAD = Struct("<8sI")  # magic, checksum of the rest
-_REST = Struct("<IQ40s")  # whether it stopped cleanly, position, run
+_REST = Struct("<IQ40s")  # whether all is synced, position, run
 _SIZE = _HEAD.size + _REST.size
 _MAGIC = b"EXACTA-T"
 
@@ -46,20 +47,21 @@ class Tail:
         """Whether this run has a note of its own."""
         return self._handle is not None
 
-    def begin(self, position: int) -> None:
+    def begin(self, position: int, *, unsynced_writes: bool) -> None:
         """Begin a new note, durably, of a journal that is durable up to here."""
-        write_file(self._files, NAME, NAME + TEMPORARY_SUFFIX, [_pack(self._boot_id, position, stopped=False)])
+        content = _pack(self._boot_id, position, synced=not unsynced_writes)
+        write_file(self._files, NAME, NAME + TEMPORARY_SUFFIX, [content])
         self._handle = self._files.open(NAME, writable=True)
 
     def wrote(self, position: int) -> None:
         """Note that the journal is written up to here."""
         assert self._handle is not None
-        write_fully(self._files, self._handle, [_pack(self._boot_id, position, stopped=False)], 0)
+        write_fully(self._files, self._handle, [_pack(self._boot_id, position, synced=False)], 0)
 
     def end(self, position: int) -> None:
-        """Note that the journal is durable up to here, and that nothing follows."""
+        """Note that the journal ends here, and that all of it is synced."""
         if self._handle is not None:
-            write_fully(self._files, self._handle, [_pack(self._boot_id, position, stopped=True)], 0)
+            write_fully(self._files, self._handle, [_pack(self._boot_id, position, synced=True)], 0)
             self._files.sync(self._handle)
 
     def close(self) -> None:
@@ -69,8 +71,8 @@ class Tail:
             self._handle = None
 
 
-def _pack(boot_id: bytes, position: int, *, stopped: bool) -> bytes:
-    rest = _REST.pack(stopped, position, boot_id)
+def _pack(boot_id: bytes, position: int, *, synced: bool) -> bytes:
+    rest = _REST.pack(synced, position, boot_id)
     return _HEAD.pack(_MAGIC, crc32c(rest)) + rest
 
 
@@ -91,7 +93,7 @@ def _may_have_lost(data: bytes | None, end: int, boot_id: bytes) -> bool:
     magic, checksum = _HEAD.unpack_from(data)
     if magic != _MAGIC or checksum != crc32c(data[_HEAD.size :]):
         return end > 0
-    stopped, position, noted_boot_id = _REST.unpack_from(data, _HEAD.size)
+    synced, position, noted_boot_id = _REST.unpack_from(data, _HEAD.size)
     if position > end:
         return True
-    return not stopped and (not boot_id or noted_boot_id.rstrip(b"\0") != boot_id)
+    return not synced and (not boot_id or noted_boot_id.rstrip(b"\0") != boot_id)

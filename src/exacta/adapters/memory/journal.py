@@ -49,8 +49,8 @@ class MemoryStorage:
     unsynced: int = 0
     """How many of the last groups are written, and not durable."""
     may_have_lost: bool = False
-    has_stopped: bool = False
-    """A journal was closed, and none has appended since."""
+    may_be_unsynced: bool = False
+    """The journal that appended last was opened for unsynced writes, and not closed."""
     snapshots: dict[int, bytes] = field(default_factory=dict)
     append_fault: str | None = None
     read_fault: str | None = None
@@ -74,7 +74,7 @@ class MemoryStorage:
         del self.groups[len(self.groups) - lost :]
         self.in_flight = None
         self.unsynced = 0
-        self.may_have_lost = self.may_have_lost or (bool(self.groups) and not self.has_stopped)
+        self.may_have_lost = self.may_have_lost or self.may_be_unsynced
 
 
 class MemoryJournal:
@@ -87,6 +87,7 @@ class MemoryJournal:
         *,
         segment_bytes: int = 128 << 20,
         unsynced_group_bytes: int = 64 << 10,
+        unsynced_writes: bool = True,
     ) -> None:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
         storage.in_flight = storage.last_appended = None
@@ -98,6 +99,7 @@ class MemoryJournal:
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
         self._unsynced_group_bytes = unsynced_group_bytes
+        self._unsynced_writes = unsynced_writes
         self._segment_base = storage.position
         self._position = storage.position
         self._failure: Failed | None = None
@@ -141,7 +143,11 @@ class MemoryJournal:
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._has_appended or self._position - self._segment_base >= self._segment_bytes:
+        if (
+            not self._unsynced_writes
+            or not self._has_appended
+            or self._position - self._segment_base >= self._segment_bytes
+        ):
             return None
         group = self._make_group(entries)
         if group.end - group.position > self._unsynced_group_bytes:
@@ -197,7 +203,8 @@ class MemoryJournal:
             return
         storage.keep_in_flight()
         storage.last_appended = group
-        storage.may_have_lost = storage.has_stopped = False
+        storage.may_have_lost = False
+        storage.may_be_unsynced = self._unsynced_writes
         self._has_appended = True
         self._position = group.end
         self._publish(group)
@@ -291,4 +298,4 @@ class MemoryJournal:
             self._settle(self._storage.in_flight)
         if self._failure is None:
             self._storage.unsynced = 0
-            self._storage.has_stopped = self._storage.has_stopped or self._has_appended
+            self._storage.may_be_unsynced = self._storage.may_be_unsynced and not self._has_appended
