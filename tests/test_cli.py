@@ -1,11 +1,14 @@
 """The command line: what is said, and with which exit code."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+import exacta
 from exacta import __version__
 from exacta.cli import main
 from exacta.cli.serve import run
@@ -64,3 +67,46 @@ def test_an_unknown_command_exits_2() -> None:
     called = subprocess.run([sys.executable, "-m", "exacta.cli", "frobnicate"], capture_output=True, text=True)
     assert called.returncode == 2
     assert "frobnicate" in called.stderr
+
+
+def run_log(command: str, data: Path) -> "subprocess.CompletedProcess[str]":
+    program = [sys.executable, "-m", "exacta.cli", "log", command, "--data", str(data)]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
+def test_the_files_of_a_server_are_verified_and_dumped(tmp_path: Path) -> None:
+    with exacta.Broker(data=tmp_path) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        producer.produce("t", b"value")
+        assert producer.flush(30) == 0
+        del producer
+        busy = run_log("verify", tmp_path)
+        assert (busy.returncode, busy.stderr.count("\n")) == (1, 1)
+        assert "stop the server first" in busy.stderr
+    sound = run_log("verify", tmp_path)
+    assert (sound.returncode, sound.stderr) == (0, "")
+    assert "can be read; the last one ends at position" in sound.stdout
+    dumped = [json.loads(line) for line in run_log("dump", tmp_path).stdout.splitlines()]
+    assert {"TopicCreated", "BatchAppended"} <= {line["event"] for line in dumped}
+    (appended,) = (line for line in dumped if line["event"] == "BatchAppended")
+    assert appended["batches"][0]["record_count"] == 1
+    segment = next((tmp_path / "journal").glob("*.log"))
+    content = bytearray(segment.read_bytes())
+    content[dumped[0]["byte"] + 70] ^= 1
+    segment.write_bytes(content)
+    damaged = run_log("verify", tmp_path)
+    assert damaged.returncode == 1
+    assert f"{segment.name}, byte {dumped[0]['byte']}: the group's checksum is wrong" in damaged.stdout
+    assert "restore the directory from a copy" in damaged.stderr
+    again = [json.loads(line) for line in run_log("dump", tmp_path).stdout.splitlines()]
+    assert again[0]["verdict"] == "damaged"
+    assert appended in again, "what can be read is"
+    assert segment.read_bytes() == content
+
+
+def test_where_there_is_no_journal_one_line_says_so(tmp_path: Path) -> None:
+    for command in ("verify", "dump"):
+        found = run_log(command, tmp_path)
+        assert (found.returncode, found.stdout, found.stderr.count("\n")) == (1, "", 1)
+        assert "there is no journal" in found.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -44,7 +44,7 @@ DEFAULT_DATA = Path("exacta-data")
 
 _BACKLOG = 1024
 _DRAIN_SECONDS = 5.0
-_JOURNAL_DIRECTORY = "journal"
+JOURNAL_DIRECTORY = "journal"
 _META_FILE = "meta.properties"
 _META_VERSION = "1"
 
@@ -136,7 +136,7 @@ class Server:
             raise ServerError(f"the data directory {self._data} is not a directory")
         try:
             self._journal = LocalJournal.open(
-                self._data / _JOURNAL_DIRECTORY,
+                self._data / JOURNAL_DIRECTORY,
                 self._call_soon_threadsafe,
                 segment_bytes=self._configuration.log_segment_bytes,
                 unsynced_writes=not self._configuration.transaction_sync_every_write,

@@ -6,6 +6,7 @@ import typer
 
 from exacta.cli.demo import demo
 from exacta.cli.groups import groups
+from exacta.cli.log import log
 from exacta.cli.spark import spark
 from exacta.cli.transactions import transactions
 
@@ -44,5 +45,6 @@ def serve(context: typer.Context) -> None:
 
 app.command()(demo)
 app.add_typer(groups, name="groups")
+app.add_typer(log, name="log")
 app.add_typer(spark, name="spark")
 app.add_typer(transactions, name="transactions")

@@ -224,22 +224,26 @@ def _scan_into(index: Index, scan: SegmentScan) -> None:
             index.add(group.payload_position + entry.payload_start, entry.rows)
 
 
-def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
-    """Cut what follows the last sound group if no sync can have covered it; else raise JournalDamaged."""
-
-    def refusal(evidence: str = "") -> JournalDamaged:
-        return damaged(files, segment.name, fault.offset, fault.reason + evidence)
-
+def evidence_of_damage(scan: SegmentScan, fault: Fault) -> str | None:
+    """Return what proves that the last segment was whole at this place once; None: writes may have been cut short."""
     if fault.header is not None:
         end = fault.offset + fault.header.size
         if scan.size > end and not fault.header.is_unsynced:
-            raise refusal(f", and more follows at byte {end}")  # case 6
+            return f", and more follows at byte {end}"  # case 6
         if fault.header.previous_checksum != scan.last_checksum or fault.header.position != scan.end:
-            raise refusal()  # case 7
-    # A group that was begun when this place was durable proves that this is no write cut short.
+            return ""  # case 7
+    # A group that was begun when this place was durable.
     for later, header in scan.later_groups(fault.offset + 1):
         if header.durable_end > scan.end:
-            raise refusal(f", but it was sound when the group at byte {later} was written")  # case 6
+            return f", but it was sound when the group at byte {later} was written"  # case 6
+    return None
+
+
+def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
+    """Cut what follows the last sound group if no sync can have covered it; else raise JournalDamaged."""
+    evidence = evidence_of_damage(scan, fault)
+    if evidence is not None:
+        raise damaged(files, segment.name, fault.offset, fault.reason + evidence)
     logger.warning(
         "%s: the last writes were cut short by a crash; %d bytes at %d, never durable, are dropped",
         files.directory / segment.name,

@@ -129,6 +129,12 @@ class SegmentScan:
             at += len(part)
         return None if checksum == header.body_checksum else "the group's checksum is wrong"
 
+    def resume(self, offset: int, header: GroupHeader) -> None:
+        """Go on after a fault with a later group, of which only the header is known to be sound."""
+        self.offset = offset
+        self.last_checksum = header.previous_checksum
+        self.fault = None
+
     def later_groups(self, offset: int) -> Iterator[tuple[int, GroupHeader]]:
         """Yield the headers of groups at `offset` or later, and where they stand, however damaged their bodies.
 
