@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java test-tools test-streams test-franz-go test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test test-java test-tools test-streams test-franz-go test-power test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -63,6 +63,11 @@ STREAMS_KILLS ?= 15
 
 test-streams: $(VENV)/.installed-test  ## Kafka Streams under STREAMS_KILLS=15 times kill -9 (needs Java and Maven; minutes)
 	EXACTA_TEST_STREAMS=1 EXACTA_TEST_KILLS=$(STREAMS_KILLS) $(BIN)/python -m pytest tests/streams $(ARGS)
+
+POWER_CUTS ?= 100
+
+test-power: $(VENV)/.installed-test  ## POWER_CUTS=100 times a machine without power under a real server and clients (half an hour)
+	EXACTA_TEST_POWER_CUTS=$(POWER_CUTS) $(BIN)/python -m pytest tests/power $(ARGS)
 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
