@@ -9,6 +9,7 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
 
 /**
  * A Kafka Streams application with exactly_once_v2: numbers and adds up the orders of each customer.
@@ -55,8 +56,9 @@ public final class Totals {
     }
 
     private static Materialized<String, String, KeyValueStore<Bytes, byte[]>> state(String name) {
-        // Without a cache every record is passed on, and written to the changelog.
-        return Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as(name).withCachingDisabled();
+        // Without a cache every record is passed on, and written to the changelog. In memory, so that a killed application
+        // knows nothing but what the changelog says: on disk, state of aborted transactions may survive (KAFKA-20685).
+        return Materialized.<String, String>as(Stores.inMemoryKeyValueStore(name)).withCachingDisabled();
     }
 
     private static Properties properties(String[] arguments) {
