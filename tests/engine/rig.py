@@ -10,6 +10,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.state import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.ports.journal import Journal
 
 
 class _Handle:
@@ -84,12 +85,8 @@ class Rig:
         self.start()
 
     def start(self) -> None:
-        self.journal = MemoryJournal(
-            self.storage,
-            self.loop.call_soon,
-            segment_bytes=self.segment_bytes,
-            unsynced_writes=self.unsynced_writes,
-        )
+        """Recover an engine from what is stored; one that runs already goes on beside it."""
+        self.journal = self.open_journal()
         self.engine = Engine(
             self.journal,
             PlainRecords(),
@@ -98,6 +95,18 @@ class Rig:
             limits=Limits(),
             on_failure=self.failures.append,
         )
+
+    def open_journal(self) -> Journal:
+        return MemoryJournal(
+            self.storage,
+            self.loop.call_soon,
+            segment_bytes=self.segment_bytes,
+            unsynced_writes=self.unsynced_writes,
+        )
+
+    def settle(self) -> None:
+        """Run until nothing is ready and nothing is being written."""
+        self.loop.settle()
 
     def crash(self, *, keep_in_flight: bool = False) -> None:
         """Lose what is in memory, and the group in flight unless the disk got it."""
@@ -121,7 +130,7 @@ class Rig:
     def ask(self, *commands: Command, payloads: list[bytes | None] | None = None) -> object:
         """Submit one command and run until it is answered."""
         answers = self.submit(*commands, payloads=payloads)
-        self.loop.settle()
+        self.settle()
         assert len(answers) == 1, answers
         return answers[0]
 

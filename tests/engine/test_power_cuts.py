@@ -8,7 +8,6 @@ whose transaction was open tries to commit it.
 import random
 import re
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -18,10 +17,8 @@ from exacta.adapters.local import LocalJournal
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionEnded
-from exacta.core.state import Limits
-from exacta.engine.engine import Engine
 from tests.adapters.simulated_disk import Operation, SimulatedDisk
-from tests.engine.rig import ManualLoop, PlainRecords, Rig
+from tests.engine.rig import ManualLoop, Rig
 from tests.engine.test_unsynced_writes import Producer
 
 SEGMENT_BYTES = 3000
@@ -37,7 +34,6 @@ class DiskLoop(ManualLoop):
     def __init__(self) -> None:
         super().__init__()
         self._called = threading.Condition()
-        self.ready: deque[Callable[[], Any]] = deque()
 
     def call_soon(self, callback: Callable[..., Any], *args: Any) -> None:
         with self._called:
@@ -59,28 +55,13 @@ class DiskRig(Rig):
         self.failures = []
         self.start()
 
-    def start(self) -> None:
-        self.local = LocalJournal.open(self.disk, self.loop.call_soon, segment_bytes=SEGMENT_BYTES)
-        self.engine = Engine(
-            self.local,
-            PlainRecords(),
-            scheduler=self.loop,
-            clock=lambda: self.loop.now_ms,
-            limits=Limits(),
-            on_failure=self.failures.append,
-        )
+    def open_journal(self) -> LocalJournal:
+        return LocalJournal.open(self.disk, self.loop.call_soon, segment_bytes=SEGMENT_BYTES)
 
     def settle(self) -> None:
-        """Run until nothing is ready and nothing is being written."""
         while self.loop.ready or self.engine._in_flight is not None:
             self.loop.wait()
             self.loop.turn()
-
-    def ask(self, *commands: Any, payloads: list[bytes | None] | None = None) -> object:
-        answers = self.submit(*commands, payloads=payloads)
-        self.settle()
-        assert len(answers) == 1
-        return answers[0]
 
     def records(self, fetch_offset: int = 0, **options: Any) -> bytes:
         """Read on the journal's threads, where the records no longer lie in its last segment."""
@@ -139,7 +120,7 @@ def play(seed: int) -> list[Operation]:
         if chance.random() < 0.7:
             rig.settle()
     rig.settle()
-    rig.local.close()
+    rig.journal.close()
     return rig.disk.log
 
 
@@ -198,7 +179,7 @@ def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
     assert not broken, "what was acknowledged and committed is not there"
     assert not set(told.aborted) & found.keys()
     assert max(found.values(), default=1) == 1
-    rig.local.close()
+    rig.journal.close()
     assert not rig.failures
     return refused
 
