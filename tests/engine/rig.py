@@ -108,6 +108,13 @@ class Rig:
         """Run until nothing is ready and nothing is being written."""
         self.loop.settle()
 
+    def close(self) -> None:
+        """Stop the engine cleanly; the journal is still open then."""
+        closed: list[bool] = []
+        self.engine.close(lambda: closed.append(True))
+        self.settle()
+        assert closed == [True]
+
     def crash(self, *, keep_in_flight: bool = False) -> None:
         """Lose what is in memory, and the group in flight unless the disk got it."""
         if keep_in_flight:

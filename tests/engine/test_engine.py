@@ -349,10 +349,7 @@ def test_a_clean_stop_writes_what_has_gathered_and_answers_who_waits(rig: Rig) -
     producer = bound(rig)
     rig.submit(add(producer))
     waiting = rig.fetch(max_wait_ms=10_000)
-    closed: list[bool] = []
-    rig.engine.close(lambda: closed.append(True))
-    rig.loop.settle()
-    assert closed == [True]
+    rig.close()
     assert len(waiting) == 1
     rig.crash()
     assert rig.engine._state.transactionals["x"].phase is Phase.ONGOING

@@ -373,10 +373,7 @@ def test_a_clean_stop_loses_nothing(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")
     producer.write(b"b")
-    closed: list[bool] = []
-    rig.engine.close(lambda: closed.append(True))
-    rig.loop.settle()
-    assert closed
+    rig.close()
     rig.journal.close()
     rig.stop_machine()
     assert isinstance(producer.end(), TransactionEnded)
@@ -387,11 +384,8 @@ def test_closing_makes_durable_what_was_about_to_be_written(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")
     answers = producer.write(b"b")
-    closed: list[bool] = []
-    rig.engine.close(lambda: closed.append(True))
-    rig.loop.settle()
+    rig.close()
     assert answers == [Appended(base_offset=1)]
-    assert closed
     assert rig.storage.unsynced == 0
 
 
