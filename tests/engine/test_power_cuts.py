@@ -7,9 +7,6 @@ whose transaction was open tries to commit it.
 
 import random
 import re
-import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,7 @@ from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionEnded
 from tests.adapters.simulated_disk import Operation, SimulatedDisk
-from tests.engine.rig import ManualLoop, Rig
+from tests.engine.disk_rig import DiskLoop, DiskRig
 from tests.engine.test_unsynced_writes import Producer
 
 SEGMENT_BYTES = 3000
@@ -28,70 +25,26 @@ _PARTS = re.compile(rb"(([xyz])\d+);|<(commit|abort) (\d+) at \d+>")
 """What lies in a log besides plain records: records of the producers, and markers by producer id."""
 
 
-class DiskLoop(ManualLoop):
-    """A loop that the journal's threads call, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._called = threading.Condition()
-
-    def call_soon(self, callback: Callable[..., Any], *args: Any) -> None:
-        with self._called:
-            super().call_soon(callback, *args)
-            self._called.notify()
-
-    def wait(self) -> None:
-        """Wait for the next call, if there is none yet."""
-        with self._called:
-            assert self._called.wait_for(lambda: bool(self.ready), timeout=60)
-
-
-class DiskRig(Rig):
-    """A rig over a simulated disk."""
-
-    def __init__(self, disk: SimulatedDisk) -> None:
-        self.disk = disk
-        self.loop = DiskLoop()
-        self.failures = []
-        self.start()
-
-    def open_journal(self) -> LocalJournal:
-        return LocalJournal.open(self.disk, self.loop.call_soon, segment_bytes=SEGMENT_BYTES)
-
-    def settle(self) -> None:
-        while self.loop.ready or self.engine._in_flight is not None:
-            self.loop.wait()
-            self.loop.turn()
-
-    def records(self, fetch_offset: int = 0, **options: Any) -> bytes:
-        """Read on the journal's threads, where the records no longer lie in its last segment."""
-        results = self.fetch(fetch_offset, **options)
-        while not results:
-            self.loop.wait()
-            self.loop.turn()
-        assert results[0].rejection is None
-        return b"".join(bytes(buffer) for buffer in results[0].records)
-
-    def committed(self) -> dict[bytes, int]:
-        """Return how often each record of a committed transaction is there, by the markers that follow them."""
-        found: dict[bytes, int] = {}
-        for partition in PARTITIONS:
-            pending: dict[bytes, list[bytes]] = {}
-            for record, writer, outcome, producer_id in _PARTS.findall(self.records(partition=partition)):
-                if record:
-                    pending.setdefault(writer, []).append(record)
-                elif outcome == b"commit":
-                    for each in pending.pop(NAMES[int(producer_id)].encode(), []):
-                        found[each] = found.get(each, 0) + 1
-                elif outcome:
-                    pending.pop(NAMES[int(producer_id)].encode(), None)
-        return found
+def committed(rig: DiskRig) -> dict[bytes, int]:
+    """Return how often each record of a committed transaction is there, by the markers that follow them."""
+    found: dict[bytes, int] = {}
+    for partition in PARTITIONS:
+        pending: dict[bytes, list[bytes]] = {}
+        for record, writer, outcome, producer_id in _PARTS.findall(rig.records(partition=partition)):
+            if record:
+                pending.setdefault(writer, []).append(record)
+            elif outcome == b"commit":
+                for each in pending.pop(NAMES[int(producer_id)].encode(), []):
+                    found[each] = found.get(each, 0) + 1
+            elif outcome:
+                pending.pop(NAMES[int(producer_id)].encode(), None)
+    return found
 
 
 def play(seed: int) -> list[Operation]:
     """Play a history; return the disk's log, with notes of what each producer was told."""
     chance = random.Random(seed)
-    rig = DiskRig(SimulatedDisk())
+    rig = DiskRig(SimulatedDisk(), SEGMENT_BYTES)
     rig.topic()
     producers = {name: Producer(rig, name) for name in NAMES}
     rig.disk.note(("pairs", {name: producer.pair for name, producer in producers.items()}))
@@ -153,7 +106,7 @@ class Told:
 
 def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
     """Recover, let each producer commit what it takes for written; return how many were refused."""
-    rig = DiskRig(disk)
+    rig = DiskRig(disk, SEGMENT_BYTES)
     refused = 0
     promised = list(told.committed)
     for name, payloads in told.open.items():
@@ -174,7 +127,7 @@ def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
             assert machine_stopped, "who was only killed goes on with its transaction"
             refused += 1
     rig.settle()
-    found = rig.committed()
+    found = committed(rig)
     broken = [payload for payload in promised if found.get(payload) != 1]
     assert not broken, "what was acknowledged and committed is not there"
     assert not set(told.aborted) & found.keys()

@@ -1,6 +1,5 @@
 """A set of transactions ends in one durable step: one journal group, one moment for readers, whole after a crash."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from exacta.core.commands import (
     AddGroup,
     AddPartitions,
     CommitTransactionalOffsets,
-    CreateTopic,
     EndTransactions,
     InitProducerId,
     OffsetToCommit,
@@ -22,32 +20,31 @@ from exacta.core.replies import DONE, ProducerBound, TransactionsRefused
 from exacta.core.snapshot import restore
 from exacta.core.state import Limits, Phase, State
 from exacta.core.views import fetch_offsets
-from exacta.engine.engine import Engine
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
 from tests.adapters.simulated_disk import SimulatedDisk
 from tests.adapters.turns import Turns
-from tests.engine.rig import PlainRecords, Rig, batch
+from tests.engine.disk_rig import DiskRig
+from tests.engine.rig import Rig, batch
 
 NAMES = ("x", "y", "z")
 PARTITIONS = (0, 1)
-Ask = Callable[..., object]
 
 
-def write(ask: Ask) -> EndTransactions:
+def write(rig: Rig) -> EndTransactions:
     """Let each of the producers write to both partitions and commit an offset; return the command that ends all."""
     entries = []
     for name in NAMES:
-        bound = ask(InitProducerId(transactional_id=name, transaction_timeout_ms=60_000))
+        bound = rig.ask(InitProducerId(transactional_id=name, transaction_timeout_ms=60_000))
         assert isinstance(bound, ProducerBound)
         producer = (bound.producer_id, bound.producer_epoch)
         who: dict[str, Any] = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
-        ask(AddPartitions(**who, partitions=tuple(("t", partition) for partition in PARTITIONS)))
+        rig.ask(AddPartitions(**who, partitions=tuple(("t", partition) for partition in PARTITIONS)))
         for partition in PARTITIONS:
-            ask(batch(b"%s " % name.encode(), partition, producer, 0, transactional_id=name), payloads=[b"x "])
-        ask(AddGroup(**who, group_id=name))
+            rig.ask(batch(b"%s " % name.encode(), partition, producer, 0, transactional_id=name), payloads=[b"x "])
+        rig.ask(AddGroup(**who, group_id=name))
         offsets = (OffsetToCommit(topic="t", partition=0, offset=7),)
-        ask(CommitTransactionalOffsets(**who, group_id=name, offsets=offsets))
+        rig.ask(CommitTransactionalOffsets(**who, group_id=name, offsets=offsets))
         entries.append(TransactionToEnd(**who, partitions=tuple(("t", partition) for partition in PARTITIONS)))
     return EndTransactions(transactions=tuple(entries), commit=True)
 
@@ -70,7 +67,7 @@ def committed(state: State) -> list[int | None]:
 
 
 def test_one_group_of_the_journal_and_one_moment_for_every_reader(rig: Rig) -> None:
-    command = write(rig.ask)
+    command = write(rig)
     results: list[FetchResult] = []
     wanted = [FetchPartition("t", partition, 0, 1 << 20) for partition in PARTITIONS]
     rig.engine.fetch(FetchRequest(wanted, 10_000, 1, 1 << 20, read_committed=True), results.extend)
@@ -89,7 +86,7 @@ def test_one_group_of_the_journal_and_one_moment_for_every_reader(rig: Rig) -> N
 
 
 def test_its_group_takes_along_what_else_has_arrived(rig: Rig) -> None:
-    command = write(rig.ask)
+    command = write(rig)
     groups_before = len(rig.storage.groups)
     before, ended, after = rig.append(b"b"), rig.submit(command), rig.append(b"a")
     rig.loop.settle()
@@ -100,7 +97,7 @@ def test_its_group_takes_along_what_else_has_arrived(rig: Rig) -> None:
 
 @pytest.mark.parametrize("keep_in_flight", [False, True])
 def test_a_crash_leaves_all_or_none_and_the_repeat_ends_them(rig: Rig, keep_in_flight: bool) -> None:
-    command = write(rig.ask)
+    command = write(rig)
     answers = rig.submit(command)
     rig.loop.turn()
     rig.crash(keep_in_flight=keep_in_flight)
@@ -113,7 +110,7 @@ def test_a_crash_leaves_all_or_none_and_the_repeat_ends_them(rig: Rig, keep_in_f
 
 def test_a_refusal_waits_for_what_it_rests_on(rig: Rig) -> None:
     """The fence that it tells of must not be forgotten by a crash."""
-    command = write(rig.ask)
+    command = write(rig)
     fence = rig.submit(InitProducerId(transactional_id="y", transaction_timeout_ms=60_000))
     refused = rig.submit(command)
     assert (fence, refused) == ([], [])
@@ -125,46 +122,19 @@ def test_a_refusal_waits_for_what_it_rests_on(rig: Rig) -> None:
 # --- on a disk --------------------------------------------------------------------------------------------------------
 
 
-class TurnsScheduler:
-    """The engine's loop over `Turns`; no deadline comes."""
-
-    def __init__(self, turns: Turns) -> None:
-        self.call_soon = turns.call_soon
-
-    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> Any:
-        return self
-
-    def cancel(self) -> None:
-        pass
-
-
 def ended_on_disk() -> SimulatedDisk:
     """Play the same on the simulated disk; return the disk as of the set's own write, not synced yet."""
-    disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, unsynced_writes=False)
-    engine = Engine(
-        journal,
-        PlainRecords(),
-        scheduler=TurnsScheduler(turns),
-        clock=lambda: 1_000_000,
-        limits=Limits(),
-        on_failure=lambda failure: pytest.fail(str(failure)),
-    )
-
-    def ask(*commands: Any, payloads: list[bytes | None] | None = None) -> object:
-        answers: list[object] = []
-        engine.submit(commands, answers.extend, payloads)
-        turns.run_until(lambda: bool(answers))
-        return answers[0]
-
-    ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=2))
-    command = write(ask)
-    begun = len(disk.log)
-    assert ask(command) == DONE
-    turns.wait(lambda done: engine.close(lambda: done(None)))
-    journal.close()
-    writes = [number for number, operation in enumerate(disk.log) if operation[0] == "write" and number >= begun]
-    return SimulatedDisk.after(disk.log[: writes[0] + 1])
+    rig = DiskRig(SimulatedDisk(), unsynced_writes=False)
+    rig.topic()
+    command = write(rig)
+    log = rig.disk.log
+    begun = len(log)
+    assert rig.ask(command) == DONE
+    rig.close()
+    rig.journal.close()
+    assert not rig.failures
+    writes = [number for number, operation in enumerate(log) if operation[0] == "write" and number >= begun]
+    return SimulatedDisk.after(log[: writes[0] + 1])
 
 
 def phases(disk: SimulatedDisk) -> list[Phase]:
