@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import exacta
@@ -97,10 +97,11 @@ def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[
         found, ended = [], set()
         while len(ended) < len(partitions):
             for message in consumer.consume(10_000, 1):
-                if message.error():
-                    ended.add(message.partition())
-                else:
+                if message.error() is None:
                     found.append((message.partition(), message.key(), message.value()))
+                else:
+                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                    ended.add(message.partition())
         return found
     finally:
         consumer.close()
