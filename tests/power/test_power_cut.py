@@ -11,11 +11,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.conformance.brokers import HOST, BrokerProcess, free_port
 from tests.power.cut import cut
+from tests.spark.clusters import read_committed
 
 CUTS = int(os.environ.get("EXACTA_TEST_POWER_CUTS", "4"))
 PRODUCERS = 3
@@ -119,24 +120,6 @@ class Worker:
         self._producer = None
 
 
-def read_committed(bootstrap: str) -> Counter[bytes]:
-    """Read all partitions up to their ends."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True})
-    consumer.assign([TopicPartition("t", partition, 0) for partition in range(PARTITIONS)])
-    found: Counter[bytes] = Counter()
-    ended: set[int] = set()
-    while len(ended) < PARTITIONS:
-        message = consumer.poll(CALL_S)
-        assert message is not None
-        if message.error() is None:
-            found[message.value()] += 1
-        else:
-            assert message.error().code() == KafkaError._PARTITION_EOF
-            ended.add(message.partition())
-    consumer.close()
-    return found
-
-
 @pytest.mark.timeout(120 + 30 * CUTS)
 def test_what_was_committed_survives_power_cuts_and_nothing_else_does(machine: Machine) -> None:
     admin = AdminClient({"bootstrap.servers": machine.bootstrap})
@@ -161,7 +144,7 @@ def test_what_was_committed_survives_power_cuts_and_nothing_else_does(machine: M
         successor = Producer({"bootstrap.servers": machine.bootstrap, "transactional.id": f"worker-{number}"})
         successor.init_transactions(CALL_S)
 
-    found = read_committed(machine.bootstrap)
+    found = Counter(value for _, _, value in read_committed(machine.bootstrap, "t", settled=False))
     assert max(found.values()) == 1, "nothing twice"
     for worker in workers:
         for records in worker.committed:
