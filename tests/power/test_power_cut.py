@@ -61,7 +61,6 @@ class Worker:
         self.committed: list[set[bytes]] = []
         self.unknown: list[set[bytes]] = []
         """It asked for a commit, and has no answer that says what became of it."""
-        self.given_up = 0
         self._settings = {
             "bootstrap.servers": bootstrap,
             "transactional.id": f"worker-{number}",
@@ -85,10 +84,8 @@ class Worker:
             try:
                 self._transact(records)
             except KafkaException as error:
-                self.given_up += 1
                 self._give_up(error.args[0])
             except SystemError:  # a fatal error, raised within the callback of a delivery
-                self.given_up += 1
                 self._producer = None
 
     def _transact(self, records: set[bytes]) -> None:
