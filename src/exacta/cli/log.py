@@ -63,7 +63,7 @@ def dump(data: DataDirectory = _DEFAULT_DATA) -> None:
 
     with _inspected(data) as found:
         for each in found:
-            for line in _events(each) if isinstance(each, Place) else ({"file": each.name, **_unread(each)},):
+            for line in _events(each) if isinstance(each, Place) else (_unread(each),):
                 typer.echo(_json(line))
 
 
@@ -97,7 +97,7 @@ def _line(found: "Finding") -> str:
 
 
 def _unread(found: "Finding") -> dict[str, Any]:
-    return {"byte": found.offset, "unreadable": found.reason, "verdict": found.verdict.value}
+    return {"file": found.name, "byte": found.offset, "unreadable": found.reason, "verdict": found.verdict.value}
 
 
 def _events(place: "Place") -> Iterator[dict[str, Any]]:
