@@ -40,7 +40,6 @@ logger = logging.getLogger("exacta.server")
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
-DEFAULT_DATA = Path("exacta-data")
 
 _BACKLOG = 1024
 _DRAIN_SECONDS = 5.0

@@ -6,6 +6,10 @@ imported; every other command is in `app.py`.
 
 import gc
 import sys
+from pathlib import Path
+
+DEFAULT_DATA = Path("exacta-data")
+"""Of `exacta serve` and `exacta log`: the one does without typer, the other without the server."""
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from exacta.cli import DEFAULT_DATA
 from exacta.cli.cluster import EXIT_NO, fail
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ log = typer.Typer(help="Look at the files of a server that does not run.", no_ar
 DataDirectory = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="The data directory, as for `exacta serve`.")
 ]
-_DEFAULT_DATA = Path("exacta-data")
 
 
 @log.callback()
@@ -27,7 +27,7 @@ def root() -> None:
 
 
 @log.command()
-def verify(data: DataDirectory = _DEFAULT_DATA) -> None:
+def verify(data: DataDirectory = DEFAULT_DATA) -> None:
     """Check every byte, and say exactly what is not as it was written. Nothing is changed.
 
     Exit code 0 if nothing that was durable is damaged, 1 if something is, or if it cannot be read, 2 if called wrongly.
@@ -51,7 +51,7 @@ def verify(data: DataDirectory = _DEFAULT_DATA) -> None:
 
 
 @log.command()
-def dump(data: DataDirectory = _DEFAULT_DATA) -> None:
+def dump(data: DataDirectory = DEFAULT_DATA) -> None:
     """Print all events that can be read, one JSON object a line, in order. Nothing is changed.
 
     A line has the event's position, its file and byte, the event, and the batches that came with it (partition id,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from exacta.cli import DEFAULT_DATA
 from exacta.config import ConfigurationError, configure, options, parse_setting, read_properties
-from exacta.server import DEFAULT_DATA, DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
+from exacta.server import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
 
 EXIT_USAGE = 2
 
