@@ -1,4 +1,7 @@
-"""The journal port's contract, run on every adapter: whatever passes here may stand under the engine."""
+"""The journal port's contract, run on every adapter: whatever passes here may stand under the engine.
+
+What is written ahead of its sync has a file of its own: `test_journal_writing_ahead.py`.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -6,96 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
-from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, Failed, IndexEntry, Journal, TimeEntry
 
-from .simulated_disk import SimulatedDisk
+from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
 from .turns import Turns, append, batch, read
-
-SEGMENT_BYTES = 2000
-EVERYTHING = 1 << 40
-
-
-class Bench:
-    """One adapter under test: opens it again and again over the same storage, one at a time."""
-
-    def __init__(self, name: str, directory: Path) -> None:
-        self.turns = Turns()
-        self._open: Journal | None = None
-        self._make: Callable[[], Journal]
-        self.files: SimulatedDisk | Path | None = None
-        self.unsynced_writes = True
-        call_soon = self.turns.call_soon
-        if name == "memory":
-            self.storage = MemoryStorage()
-            self._make = lambda: MemoryJournal(
-                self.storage, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
-            )
-        else:
-            self.files = SimulatedDisk() if name == "simulated disk" else directory
-            self._make = lambda: LocalJournal.open(
-                self.files, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
-            )
-
-    def open(self) -> Journal:
-        self.close()
-        self._open = self._make()
-        return self._open
-
-    def abandon(self) -> None:
-        """Leave the open journal to the machine that stopped."""
-        self._open = None
-
-    def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-            self.turns.drain()
-
-
-@pytest.fixture(params=["memory", "local", "simulated disk"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(request.param, tmp_path)
-    yield bench
-    bench.close()
-
-
-@pytest.fixture
-def turns(bench: Bench) -> Turns:
-    return bench.turns
-
-
-@pytest.fixture
-def journal(bench: Bench) -> Journal:
-    return bench.open()
-
-
-def events(journal: Journal) -> list[bytes]:
-    return list(journal.replay()[1])
-
-
-class Stopping:
-    """An adapter whose machine can stop."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-
-    def stop_machine(self) -> None:
-        """Lose what was only written; to be opened again."""
-        if isinstance(self.bench.files, SimulatedDisk):
-            self.bench.files = self.bench.files.crashed()
-        else:
-            self.bench.storage.stop_machine()
-        self.bench.abandon()
-
-
-@pytest.fixture(params=["memory", "simulated disk"])
-def stopping(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stopping]:
-    bench = Bench(request.param, tmp_path)
-    yield Stopping(bench)
-    bench.close()
-
 
 # --- appending and replaying ------------------------------------------------------------------------------------------
 
@@ -165,125 +82,6 @@ def test_append_at_another_position_conflicts_and_writes_nothing(bench: Bench, t
     assert journal.position == end
     append(turns, journal, Entry(b"c"))
     assert events(bench.open()) == [b"a", b"c"]
-
-
-# --- writing ahead ----------------------------------------------------------------------------------------------------
-
-
-def write(journal: Journal, *entries: Entry) -> int:
-    """Write one group and return the position after it."""
-    before = journal.position
-    result = journal.write(before, entries)
-    assert isinstance(result, Appended)
-    assert before < journal.position == result.position
-    return result.position
-
-
-def test_what_is_written_is_found_at_once_and_outlives_the_journal(bench: Bench, turns: Turns):
-    journal = bench.open()
-    append(turns, journal, batch(1, 0, b"durable"))
-    ends = [write(journal, batch(1, 1, b"written")), write(journal, batch(1, 2, b"as well"), Entry(b"event"))]
-    assert read(turns, journal, journal.find(1, 0, 3, EVERYTHING)) == b"durablewrittenas well"
-    assert journal.position == ends[1]
-    journal = bench.open()
-    assert not journal.may_have_lost
-    assert journal.position == ends[1]
-    assert len(events(journal)) == 4
-
-
-def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Bench, turns: Turns):
-    journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    end = write(journal, Entry(b"b"))
-    with pytest.raises(ValueError, match="not that of a durable journal, nor"):
-        journal.save_snapshot(b"state", end)
-    assert turns.wait(lambda done: journal.append(end, [], done)) == Appended(end)
-    assert turns.wait(lambda done: journal.save_snapshot(b"state", end, done)) is None
-    with pytest.raises(ValueError, match="all is durable"):
-        journal.append(end, [], lambda _: None)
-    write(journal, Entry(b"c"))
-    append(turns, journal, Entry(b"d"))
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"state", [b"c", b"d"])
-
-
-def test_nothing_is_written_ahead_before_the_first_append(bench: Bench, turns: Turns):
-    journal = bench.open()
-    assert journal.write(0, [Entry(b"a")]) is None
-    append(turns, journal, Entry(b"a"))
-    write(journal, Entry(b"b"))
-    journal = bench.open()
-    assert journal.write(journal.position, [Entry(b"c")]) is None
-    assert events(journal) == [b"a", b"b"]
-
-
-def test_what_is_large_or_begins_a_segment_is_left_to_append(turns: Turns, journal: Journal):
-    append(turns, journal, Entry(b"a"))
-    end = journal.position
-    assert journal.write(end, [Entry(b"large", (bytes(64 << 10),))]) is None
-    while journal.position < SEGMENT_BYTES:
-        write(journal, Entry(b"e" * 100))
-    assert journal.write(journal.position, [Entry(b"next segment")]) is None
-    assert not journal.wants_snapshot
-    append(turns, journal, Entry(b"next segment"))
-    assert journal.wants_snapshot
-    write(journal, Entry(b"goes on"))
-
-
-def test_whether_a_write_may_be_missing(stopping: Stopping):
-    bench, turns = stopping.bench, stopping.bench.turns
-    assert not bench.open().may_have_lost
-    journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    write(journal, Entry(b"b"))
-    stopping.stop_machine()
-    for _ in range(2):  # until a group was appended
-        journal = bench.open()
-        assert journal.may_have_lost
-        assert events(journal) == [b"a"]
-    append(turns, journal, Entry(b"c"))
-    write(journal, Entry(b"d"))
-    bench.close()
-    stopping.stop_machine()
-    journal = bench.open()
-    assert not journal.may_have_lost, "it was closed"
-    assert events(journal) == [b"a", b"c", b"d"]
-
-
-def test_who_opens_it_not_for_unsynced_writes_is_never_told_that_one_is_missing(stopping: Stopping):
-    bench, turns = stopping.bench, stopping.bench.turns
-    append(turns, bench.open(), Entry(b"a"))
-    stopping.stop_machine()
-    bench.unsynced_writes = False
-    journal = bench.open()
-    assert journal.may_have_lost, "of the time before"
-    append(turns, journal, Entry(b"b"))
-    assert journal.write(journal.position, [Entry(b"c")]) is None
-    stopping.stop_machine()
-    journal = bench.open()
-    assert not journal.may_have_lost
-    assert events(journal) == [b"a", b"b"]
-
-
-def test_a_write_at_another_position_conflicts(turns: Turns, journal: Journal):
-    end = append(turns, journal, Entry(b"a"))
-    for position in (0, end - 1, end + 1):
-        assert journal.write(position, [Entry(b"b")]) == Conflict(end)
-    with pytest.raises(ValueError, match="needs entries"):
-        journal.write(end, [])
-    with pytest.raises(ValueError, match="outside its payload"):
-        journal.write(end, [Entry(b"b", (b"abc",), (IndexEntry(1, 0, 0, 0, 0, 4),))])
-    assert journal.position == end
-    assert events(journal) == [b"a"]
-
-
-def test_a_write_while_an_append_is_in_flight_is_a_bug(turns: Turns, journal: Journal):
-    append(turns, journal, Entry(b"a"))
-    results: list[AppendResult] = []
-    journal.append(journal.position, [Entry(b"b")], results.append)
-    with pytest.raises(AssertionError):
-        journal.write(journal.position, [Entry(b"c")])
-    turns.run_until(lambda: bool(results))
 
 
 def test_second_append_in_flight_is_a_bug(turns: Turns, journal: Journal):

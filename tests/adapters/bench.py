@@ -1,0 +1,55 @@
+"""What the tests of the journal port's contract share: any adapter by its name, opened again and again."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from exacta.adapters.local import LocalJournal
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.ports.journal import Journal
+
+from .simulated_disk import SimulatedDisk
+from .turns import Turns
+
+SEGMENT_BYTES = 2000
+EVERYTHING = 1 << 40
+
+
+class Bench:
+    """One adapter under test: opens it again and again over the same storage, one at a time."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.turns = Turns()
+        self._open: Journal | None = None
+        self._make: Callable[[], Journal]
+        self.files: SimulatedDisk | Path | None = None
+        self.unsynced_writes = True
+        call_soon = self.turns.call_soon
+        if name == "memory":
+            self.storage = MemoryStorage()
+            self._make = lambda: MemoryJournal(
+                self.storage, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+            )
+        else:
+            self.files = SimulatedDisk() if name == "simulated disk" else directory
+            self._make = lambda: LocalJournal.open(
+                self.files, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+            )
+
+    def open(self) -> Journal:
+        self.close()
+        self._open = self._make()
+        return self._open
+
+    def abandon(self) -> None:
+        """Leave the open journal to the machine that stopped."""
+        self._open = None
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+            self.turns.drain()
+
+
+def events(journal: Journal) -> list[bytes]:
+    return list(journal.replay()[1])
