@@ -271,6 +271,20 @@ def test_many_small_batches_make_one_buffer_for_each_extent(turns: Turns, journa
     assert read(turns, journal, extents) == b"".join(b"%04d" % number for number in range(100, 2900))
 
 
+def test_records_are_counted_over_segments_markers_not(bench: Bench, turns: Turns):
+    journal = bench.open()
+    for first_offset in (0, 5, 10):
+        append(turns, journal, batch(1, first_offset, b"x" * SEGMENT_BYTES, count=4))
+        append(turns, journal, Entry(b"e", (b"m",), (IndexEntry(1, first_offset + 4, first_offset + 4, 0, 0, 1),)))
+    for again in (False, True):
+        journal = bench.open() if again else journal
+        ends = (0, 4, 5, 15)
+        assert [journal.count_records(1, 0, end) for end in ends] == [0, 4, 4, 12]
+        assert [journal.count_records(1, offset, 15) for offset in (1, 4, 6, 9, 13, 14, 15)] == [11, 8, 7, 4, 1, 0, 0]
+        assert journal.count_records(1, 0, 3) == 0, "a batch counts whole or not at all"
+        assert journal.count_records(2, 0, 15) == 0
+
+
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 
@@ -365,17 +379,3 @@ def test_first_failure_is_final(failing: tuple[Bench, Callable[[], None]]):
     for position in (end, failed_end):
         assert isinstance(turns.wait(lambda done, at=position: journal.append(at, [Entry(b"c")], done)), Failed)
     assert read(turns, journal, journal.find(1, 0, 10, EVERYTHING)) == b"a"
-
-
-def test_records_are_counted_over_segments_markers_not(bench: Bench, turns: Turns):
-    journal = bench.open()
-    for first_offset in (0, 5, 10):
-        append(turns, journal, batch(1, first_offset, b"x" * SEGMENT_BYTES, count=4))
-        append(turns, journal, Entry(b"e", (b"m",), (IndexEntry(1, first_offset + 4, first_offset + 4, 0, 0, 1),)))
-    for again in (False, True):
-        journal = bench.open() if again else journal
-        ends = (0, 4, 5, 15)
-        assert [journal.count_records(1, 0, end) for end in ends] == [0, 4, 4, 12]
-        assert [journal.count_records(1, offset, 15) for offset in (1, 4, 6, 9, 13, 14, 15)] == [11, 8, 7, 4, 1, 0, 0]
-        assert journal.count_records(1, 0, 3) == 0, "a batch counts whole or not at all"
-        assert journal.count_records(2, 0, 15) == 0
