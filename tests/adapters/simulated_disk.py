@@ -25,7 +25,7 @@ from exacta.ports.journal import Buffer
 SECTOR_BYTES = 512
 
 Operation = tuple[object, ...]  # name of the call, then its arguments
-KeepSectors = Callable[[int], bool]  # whether a sector, numbered from 0 through all that is unsynced, reached the disk
+KeepSectors = Callable[[int], bool]  # whether a sector or a cut, numbered from 0 through all unsynced, reached the disk
 
 
 class SimulatedFile:

@@ -1,7 +1,8 @@
-"""Power cuts at every point of the local journal's life: what was acknowledged is there, and no group in part.
+"""Power cuts at every point of the local journal's life: what was durable is there, and no group in part.
 
-One history is played on the simulated disk: groups of several entries, rolls, sidecars, snapshots. Then the machine
-loses power after every single call to the disk, and in many ways each time; the journal is opened on what is left.
+A history is played on the simulated disk: groups of several entries, appended or only written, rolls, sidecars,
+snapshots. Then the machine loses power after every single call to the disk, and in many ways each time; the journal is
+opened on what is left.
 """
 
 import errno

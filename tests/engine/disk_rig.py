@@ -28,7 +28,7 @@ class DiskLoop(ManualLoop):
 
 
 class DiskRig(Rig):
-    """A rig over a simulated disk."""
+    """A rig over a simulated disk; a crash is another rig, over what `disk.crashed()` or `disk.restarted()` leaves."""
 
     def __init__(self, disk: SimulatedDisk, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:
         self.unsynced_writes = unsynced_writes

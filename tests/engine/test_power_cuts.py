@@ -1,8 +1,8 @@
 """The engine over the local journal over a disk that loses power: what a client was told of transactions stays true.
 
-One history of several producers is played on the simulated disk, with notes of what they were told. Then the process is
-killed, or the machine stops, after any call to the disk; the engine recovers from what is left, and every producer
-whose transaction was open tries to commit it.
+A history of several producers is played on the simulated disk, with notes of what they were told. Then the process is
+killed, or the machine stops, after every other call to the disk; the engine recovers from what is left, and every
+producer whose transaction was open tries to commit it, unless it had written nothing or asked for an abort.
 """
 
 import random

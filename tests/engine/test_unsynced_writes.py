@@ -26,7 +26,7 @@ from tests.engine.rig import Rig, batch
 
 
 class Producer:
-    """A transactional producer of version 1 on a rig."""
+    """A transactional producer on a rig; a write is of version 1 unless it says otherwise."""
 
     def __init__(self, rig: Rig, transactional_id: str = "x", *, two_phase: bool = False) -> None:
         self.rig = rig
