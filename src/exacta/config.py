@@ -94,6 +94,29 @@ class Configuration(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1 << 20, le=_INT_MAX, description="Size at which one file of the journal ends and the next begins."),
     ] = 128 << 20
+    log_retention_ms: Annotated[
+        int,
+        Meta(
+            ge=-1,
+            le=_LONG_MAX,
+            description="How long records are kept where a topic's retention.ms is not set; -1: for ever.",
+        ),
+    ] = 604_800_000
+    log_retention_bytes: Annotated[
+        int,
+        Meta(
+            ge=-1,
+            le=_LONG_MAX,
+            description="Bytes of a partition that are kept at least where its topic's retention.bytes is not set; "
+            "-1: all.",
+        ),
+    ] = -1
+    log_retention_check_interval_ms: Annotated[
+        int, Meta(ge=1, le=_LONG_MAX, description="How often records are looked for that are kept no longer.")
+    ] = 300_000
+    log_cleaner_backoff_ms: Annotated[
+        int, Meta(ge=1, le=_LONG_MAX, description="How long the cleaner waits before it looks again for space to free.")
+    ] = 15_000
     transaction_version: Annotated[
         int,
         Meta(

@@ -30,10 +30,12 @@ from msgspec import Struct
 from exacta.adapters.local import LocalJournal
 from exacta.config import Configuration
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.upkeep import Schedule
 from exacta.kafka.admission import Admission
 from exacta.kafka.broker import WILDCARDS, BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.kafka.retention import retention_rules
 from exacta.ports.journal import JournalError
 
 logger = logging.getLogger("exacta.server")
@@ -148,6 +150,11 @@ class Server:
                 clock=_now_ms,
                 limits=self._configuration.limits(),
                 on_failure=self._failed,
+                schedule=Schedule(
+                    rules=retention_rules(self._configuration),
+                    check_interval_ms=self._configuration.log_retention_check_interval_ms,
+                    clean_interval_ms=self._configuration.log_cleaner_backoff_ms,
+                ),
             )
         except JournalError as error:
             raise ServerError(str(error)) from error

@@ -17,6 +17,8 @@ from .simulated_disk import SimulatedDisk
 from .turns import Turns, append, read
 
 STREAMS = st.integers(0, 3)
+GONE = 1 << 60
+"""The floor of a stream that is gone: nothing is above it."""
 SEGMENT_BYTES = 700
 
 
@@ -27,6 +29,7 @@ class SideBySide(RuleBasedStateMachine):
         super().__init__()
         self.turns = Turns()
         self.next_offsets: dict[int, int] = {}
+        self.floors: dict[int, int] = {}
         self.storage = MemoryStorage()
         self.files = self.make_files()
 
@@ -47,6 +50,8 @@ class SideBySide(RuleBasedStateMachine):
         for _ in range(entry_count):
             payload, index, start = [], [], 0
             for stream in data.draw(st.lists(STREAMS, max_size=3)):
+                if self.is_gone(stream):
+                    continue
                 first_offset = self.next_offsets.get(stream, 0) + data.draw(st.sampled_from([0, 0, 0, 2]))
                 last_offset = first_offset + data.draw(st.integers(0, 3))
                 self.next_offsets[stream] = last_offset + 1
@@ -64,9 +69,31 @@ class SideBySide(RuleBasedStateMachine):
         for journal in self.both():
             append(self.turns, journal, *entries)
 
+    def is_gone(self, stream: int) -> bool:
+        return self.floors.get(stream) == GONE
+
+    def asked(self, stream: int, offset: int) -> int:
+        """Return an offset for which one may ask: not below the floor."""
+        return max(offset, self.floors.get(stream, 0))
+
+    @rule(data=st.data())
+    def clean(self, data: st.DataObject) -> None:
+        """Raise some floors, of what is durable by then; free space until nothing is left to free."""
+        for journal in self.both():
+            append(self.turns, journal, Entry(b"makes durable what is written"))
+        for stream, next_offset in self.next_offsets.items():
+            if not self.is_gone(stream):
+                floors = st.sampled_from([0, next_offset // 2, next_offset, next_offset, GONE])
+                self.floors[stream] = self.asked(stream, data.draw(floors))
+        floors = {stream: self.asked(stream, 0) for stream in range(4) if not self.is_gone(stream)}
+        for journal in self.both():
+            while self.turns.wait(lambda done, journal=journal: journal.clean(floors, done)).freed_bytes:
+                pass
+
     @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60), max_bytes=st.integers(0, 2000))
     def find_and_read(self, stream: int, offset: int, length: int, max_bytes: int) -> None:
         found = []
+        offset = self.asked(stream, offset)
         for journal in self.both():
             extents = journal.find(stream, offset, offset + length, max_bytes)
             ends = (extents[0].first_offset, extents[-1].last_offset) if extents else None
@@ -75,18 +102,24 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(stream=STREAMS, timestamp_ms=st.integers(0, 60), offset=st.integers(0, 60), length=st.integers(0, 60))
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, length: int) -> None:
+        offset = self.asked(stream, offset)
         arguments = stream, timestamp_ms, offset, offset + length
         assert self.memory.find_by_time(*arguments) == self.local.find_by_time(*arguments)
 
     @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60))
     def find_latest(self, stream: int, offset: int, length: int) -> None:
-        arguments = stream, offset, offset + length
+        arguments = stream, self.asked(stream, offset), self.asked(stream, offset) + length
         assert self.memory.find_latest(*arguments) == self.local.find_latest(*arguments)
         assert self.memory.size_bytes(*arguments) == self.local.size_bytes(*arguments)
 
+    @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60), size_bytes=st.integers(0, 600))
+    def offset_after(self, stream: int, offset: int, length: int, size_bytes: int) -> None:
+        arguments = stream, self.asked(stream, offset), self.asked(stream, offset) + length, size_bytes
+        assert self.memory.offset_after(*arguments) == self.local.offset_after(*arguments)
+
     @rule(stream=STREAMS, offset=st.integers(0, 60), end_offset=st.integers(0, 80))
     def count_records(self, stream: int, offset: int, end_offset: int) -> None:
-        arguments = stream, offset, end_offset
+        arguments = stream, self.asked(stream, offset), end_offset
         assert self.memory.count_records(*arguments) == self.local.count_records(*arguments)
 
     @rule(blob=st.binary(max_size=30))
@@ -121,14 +154,18 @@ class SideBySide(RuleBasedStateMachine):
             self.next_offsets = {stream: self.next_offset(stream) for stream in self.next_offsets}
 
     def next_offset(self, stream: int) -> int:
-        extents = self.local.find(stream, 0, 1 << 60, 1 << 60)
-        return extents[-1].last_offset + 1 if extents else 0
+        if self.is_gone(stream):
+            return GONE
+        extents = self.local.find(stream, self.asked(stream, 0), 1 << 60, 1 << 60)
+        return extents[-1].last_offset + 1 if extents else self.asked(stream, 0)
 
     @invariant()
     def same_last_batches(self) -> None:
         if hasattr(self, "local"):
             for stream in self.next_offsets:
                 last = self.next_offsets[stream] - 1
+                if last < self.floors.get(stream, 0):
+                    continue
                 memory, local = (journal.find(stream, last, last + 1, 0) for journal in self.both())
                 assert [extent[:3] for extent in memory] == [extent[:3] for extent in local]
 

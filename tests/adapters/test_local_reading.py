@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
-from exacta.adapters.local.index import Index, Segment
+from exacta.adapters.local.index import Index
+from exacta.adapters.local.rows import Segment
 from exacta.ports.journal import Buffer, Failed, IndexEntry
 
 from .simulated_disk import SimulatedDisk

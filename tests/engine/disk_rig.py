@@ -31,6 +31,7 @@ class DiskRig(Rig):
     """A rig over a simulated disk; a crash is another rig, over what `disk.crashed()` or `disk.restarted()` leaves."""
 
     def __init__(self, disk: SimulatedDisk, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:
+        self.schedule = None
         self.unsynced_writes = unsynced_writes
         self.disk = disk
         self.loop = DiskLoop()

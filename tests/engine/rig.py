@@ -10,6 +10,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.state import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
 
 
@@ -75,7 +76,10 @@ class PlainRecords:
 class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
 
-    def __init__(self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:
+    def __init__(
+        self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True, schedule: Schedule | None = None
+    ) -> None:
+        self.schedule = schedule
         self.unsynced_writes = unsynced_writes
         self.storage = MemoryStorage()
         self.loop = ManualLoop()
@@ -94,6 +98,7 @@ class Rig:
             clock=lambda: self.loop.now_ms,
             limits=Limits(),
             on_failure=self.failures.append,
+            schedule=self.schedule,
         )
 
     def open_journal(self) -> Journal:
@@ -178,13 +183,14 @@ def batch(
     transactional_id: str | None = None,
     count: int = 1,
     topic: str = "t",
+    timestamp_ms: int = 0,
 ) -> AppendBatch:
     return AppendBatch(
         topic=topic,
         partition=partition,
         record_count=count,
         size=len(payload),
-        max_timestamp_ms=0,
+        max_timestamp_ms=timestamp_ms,
         producer_id=ProducerId(producer[0]),
         producer_epoch=ProducerEpoch(producer[1]),
         base_sequence=sequence,

@@ -65,7 +65,7 @@ class TestDescribeConfigs:
         configs = {config.name: config for config in result.configs}
         assert set(configs) == set(TOPIC_CONFIGS)
         assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)
-        assert [synonym.value for synonym in configs["retention.ms"].synonyms] == ["1000", "-1"]
+        assert [synonym.value for synonym in configs["retention.ms"].synonyms] == ["1000", "604800000"]
         assert (configs["max.message.bytes"].value, configs["max.message.bytes"].config_source) == ("1048588", 5)
 
     def test_what_the_broker_was_started_with_counts_for_its_topics(self) -> None:
@@ -130,7 +130,7 @@ class TestIncrementalAlterConfigs:
         assert changes(wire, ("retention.ms", SET, " +1000 "), version=version).error_code == ErrorCode.NONE
         assert value(wire, "retention.ms") == ("1000", 1)
         assert changes(wire, ("retention.ms", DELETE, None), version=version).error_code == ErrorCode.NONE
-        assert value(wire, "retention.ms") == ("-1", 5)
+        assert value(wire, "retention.ms") == ("604800000", 5)
 
     def test_lists_grow_and_shrink_from_what_is_in_force(self, wire: Wire) -> None:
         create(wire)
@@ -189,7 +189,7 @@ class TestIncrementalAlterConfigs:
     def test_validate_only_changes_nothing(self, wire: Wire) -> None:
         create(wire)
         assert changes(wire, ("retention.ms", SET, "5"), validate_only=True).error_code == ErrorCode.NONE
-        assert value(wire, "retention.ms") == ("-1", 5)
+        assert value(wire, "retention.ms") == ("604800000", 5)
 
     def test_resources_for_themselves_but_none_twice(self, wire: Wire) -> None:
         create(wire)
@@ -236,7 +236,7 @@ class TestAlterConfigs:
         assert replaced(wire, {"retention.ms": "5"}, version=version).error_code == ErrorCode.NONE
         assert (value(wire, "retention.ms"), value(wire, "segment.ms")) == (("5", 1), ("604800000", 5))
         assert replaced(wire, {}, version=version).error_code == ErrorCode.NONE
-        assert value(wire, "retention.ms") == ("-1", 5)
+        assert value(wire, "retention.ms") == ("604800000", 5)
 
     def test_what_cannot_be(self, wire: Wire) -> None:
         create(wire)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import exacta
@@ -93,7 +93,7 @@ def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[
     )
     try:
         partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
+        consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in partitions])
         found, ended = [], set()
         while len(ended) < len(partitions):
             for message in consumer.consume(10_000, 1):

@@ -40,7 +40,7 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
         for each in found:
             if isinstance(each, Place):
                 groups += 1
-                entries += len(each.group.entries)
+                entries += sum(1 for entry in each.group.entries if entry.event)
                 end = each.group.end
             else:
                 damaged = damaged or each.verdict is Verdict.DAMAGED
@@ -55,7 +55,8 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
     """Print all events that can be read, one JSON object a line, in order. Nothing is changed.
 
     A line has the event's position, its file and byte, the event, and the batches that came with it (partition id,
-    offsets, largest timestamp, bytes, records). What cannot be read is a line, too, and `exacta log verify` judges it.
+    offsets, largest timestamp, bytes, records). Of what was cleaned only batches are left, and no event. What cannot
+    be read is a line, too, and `exacta log verify` judges it.
 
     Exit code 0, 1 if the files cannot be read, 2 if called wrongly.
     """
@@ -108,6 +109,9 @@ def _events(place: "Place") -> Iterator[dict[str, Any]]:
     for entry in place.group.entries:
         line: dict[str, Any] = {"position": place.group.position, "file": place.name, "byte": place.offset}
         try:
+            if not entry.event:  # a cleaned segment has only batches
+                yield line | {"event": None, "batches": [row._asdict() for row in entry.rows]}
+                continue
             event = decode_event(entry.event)
         except (msgspec.DecodeError, ValueError) as error:
             line |= {"unreadable": f"this version knows no such event: {error}", "bytes": entry.event.hex()}

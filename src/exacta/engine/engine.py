@@ -41,6 +41,7 @@ from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.group import CommitGroup
+from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
@@ -72,8 +73,9 @@ class Engine:
         clock: Callable[[], int],
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
+        schedule: Schedule | None = None,
     ) -> None:
-        """Recover from the journal. Blocks. `clock` gives milliseconds since 1970.
+        """Recover from the journal. Blocks. `clock` gives milliseconds since 1970. No `schedule`: all is kept for ever.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -107,8 +109,9 @@ class Engine:
             if held.phase is Phase.ONGOING:
                 self._begun[held.transactional_id] = self._durable_number
         self._visible: dict[PartitionId, Visible] = {}
-        self._show(visible_changes(self._state, self._state.partitions))
         self._deadlines = Deadlines(scheduler, clock)
+        self._upkeep = None if schedule is None else self._make_upkeep(schedule)
+        self._show(visible_changes(self._state, self._state.partitions))
         self._fetcher = Fetcher(self._state, journal, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
@@ -117,6 +120,21 @@ class Engine:
                 "the machine stopped, and may have lost writes: %d open transactions are aborted", len(aborts)
             )
             self.submit(aborts, _nobody)
+
+    def _make_upkeep(self, schedule: Schedule) -> Upkeep:
+        upkeep = Upkeep(
+            schedule,
+            self._state,
+            self._visible,
+            self._journal,
+            scheduler=self._scheduler,
+            deadlines=self._deadlines,
+            clock=self._clock,
+            delete=lambda commands: self.submit(commands, _nobody),
+            save_snapshot=self._save_snapshot_if_wanted,
+        )
+        upkeep.start()
+        return upkeep
 
     # --- what the fronts ask ------------------------------------------------------------------------------------------
 
@@ -391,10 +409,20 @@ class Engine:
             end_position = self._journal.append(self._journal.position, group.entries, self._appended)
             if self._journal.wants_snapshot:
                 # Nothing has gathered since: the state is exactly the one at the end of this group.
-                self._journal.save_snapshot(snapshot(self._state), end_position)
+                self._journal.save_snapshot(snapshot(self._state), end_position, self._snapshot_saved)
         except Exception as defect:
             self._fail(f"append: {defect!r}")
             raise
+
+    def _save_snapshot_if_wanted(self) -> None:
+        """Save one now where the state is that of the journal; else the next group brings one."""
+        is_durable = self._in_flight is None and self._unsynced is None and not self._gathering.entries
+        if self._journal.wants_snapshot and is_durable and self.failed is None:
+            self._journal.save_snapshot(snapshot(self._state), self._journal.position, self._snapshot_saved)
+
+    def _snapshot_saved(self, failed: Failed | None) -> None:
+        if failed is None and self._upkeep is not None:
+            self._upkeep.has_snapshot()
 
     def _write_unsynced(self, group: CommitGroup) -> bool:
         """Write the group ahead of its sync, and answer who waits for no more; False: the journal wants an append."""
@@ -448,6 +476,8 @@ class Engine:
 
     def _show(self, changes: Changes) -> None:
         for partition_id, seen in changes:
+            if self._upkeep is not None:
+                self._upkeep.shown(partition_id, seen)
             if seen is None:
                 self._visible.pop(partition_id, None)
             else:

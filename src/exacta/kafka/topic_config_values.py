@@ -4,9 +4,13 @@ from collections.abc import Mapping
 
 from exacta.config import Configuration, options
 from exacta.kafka.config_source import ConfigSource
-from exacta.kafka.topic_configs import MAX_MESSAGE_BYTES, TOPIC_CONFIGS
+from exacta.kafka.topic_configs import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
 
-_OF_THE_BROKER = {MAX_MESSAGE_BYTES: "message.max.bytes"}
+_OF_THE_BROKER = {
+    MAX_MESSAGE_BYTES: "message.max.bytes",
+    RETENTION_BYTES: "log.retention.bytes",
+    RETENTION_MS: "log.retention.ms",
+}
 """Topic configuration -> the broker's option that counts where a topic does not set it."""
 
 Value = tuple[str, str, ConfigSource]

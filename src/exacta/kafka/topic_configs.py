@@ -2,9 +2,9 @@
 
 Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
 where a value would promise what is not done here (more replicas, a second storage), it is refused. Settings of
-retention and cleaning are kept for when there is a cleaner; until then nothing is ever deleted by itself, which the
-defaults shown here say. What those of them mean that Produce goes by, and how timestamps are judged, stands in
-`batch_rules.py`; how requests change values in `topic_config_changes.py`.
+compaction are kept for when there is one: until then a compacted topic keeps everything. What those of them mean that
+Produce goes by, and how timestamps are judged, stands in `batch_rules.py`; what is kept, in `retention.py`; how
+requests change values in `topic_config_changes.py`.
 """
 
 import re
@@ -32,6 +32,8 @@ TIMESTAMP_TYPE: Final = "message.timestamp.type"
 TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"
 TIMESTAMP_AFTER_MAX_MS: Final = "message.timestamp.after.max.ms"
 LOG_APPEND_TIME: Final = "LogAppendTime"
+RETENTION_BYTES: Final = "retention.bytes"
+RETENTION_MS: Final = "retention.ms"
 DELETE: Final = "delete"
 COMPACT: Final = "compact"
 _MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
@@ -135,8 +137,12 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "remote.log.copy.disable": _choice("false", _ONE_STORAGE, "true", type=ConfigType.BOOLEAN),
     "remote.log.delete.on.disable": _choice("false", _ONE_STORAGE, "true", type=ConfigType.BOOLEAN),
     "remote.storage.enable": _off("There is one storage."),
-    "retention.bytes": _long(-1, "Most bytes of a partition to keep; below 0: all.", lowest=_LONG_MIN),
-    "retention.ms": _long(-1, "How long to keep records; -1: for ever.", lowest=-1),
+    RETENTION_BYTES: _long(
+        -1,
+        "Bytes of a partition that are kept at least; what is more goes, oldest first. Below 0: all.",
+        lowest=_LONG_MIN,
+    ),
+    RETENTION_MS: _long(604_800_000, "How long records are kept; -1: for ever.", lowest=-1),
     "segment.bytes": _int(1 << 30, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=1 << 20),
     "segment.index.bytes": _int(10 << 20, "Indexes are as large as they must be, whatever is set here.", lowest=4),
     "segment.jitter.ms": _long(0, "Files hold many topics: log.segment.bytes of the broker decides."),

@@ -19,7 +19,7 @@ Threads. Every method is called on the event-loop thread, and every callback run
 Opening, `replay` and `close` may block; nothing else may.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 class Extent(NamedTuple):
     """A run of whole batches of one stream that `find` found; `size` is the sum of their sizes in bytes.
 
-    Valid until the journal is closed. `place` belongs to the adapter.
+    To be read in the turn of the loop in which it was found. `place` belongs to the adapter.
     """
 
     first_offset: int
@@ -100,6 +100,16 @@ class Failed(NamedTuple):
     reason: str
 
 
+class Cleaned(NamedTuple):
+    """Space was freed: so many bytes of the disk, or 0 where there is nothing to free now.
+
+    `may_free_more`: with a later snapshot, or a little later, there may be.
+    """
+
+    freed_bytes: int
+    may_free_more: bool = False
+
+
 AppendResult = Appended | Conflict | Failed
 Buffer = bytes | bytearray | memoryview
 
@@ -122,7 +132,10 @@ class Journal(Protocol):
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether a replay would be long by now: a snapshot should be saved. False again once one is offered."""
+        """Whether a snapshot should be saved: a replay would be long by now, or `clean` could free more after one.
+
+        False again once one is offered.
+        """
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """Write the entries as one group and make it durable; return the position at which the group will end.
@@ -158,6 +171,14 @@ class Journal(Protocol):
         one before stays in force, and `done` gets `Failed`.
         """
 
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """Free space, a bounded amount of it: forget batches that nobody will ask for again, and replayed events.
+
+        `floors` says for each stream from which offset on it is still asked for; a stream that is not in it is gone.
+        It must be of a durable state. Events are forgotten only where two sound snapshots are later. Call again until
+        nothing is freed. A failure loses nothing. At most one may be under way; appends and reads go on meanwhile.
+        """
+
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """Find written batches of `stream`, beginning with the first whose last offset is `offset` or later.
 
@@ -186,6 +207,12 @@ class Journal(Protocol):
 
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """Return how many bytes the written batches of `stream` have, of those that count for `find_by_time`."""
+
+    def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
+        """Return the offset behind the first batches of `stream` that have at most `size_bytes` together.
+
+        The same batches count as for `find_by_time`. `offset` itself if already the first one has more.
+        """
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked."""

@@ -122,6 +122,15 @@ def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: in
             pending[0] = memoryview(pending[0])[taken:]
 
 
+def read_file(files: Files, name: str) -> bytes:
+    """Return what the file holds."""
+    handle = files.open(name)
+    try:
+        return files.read(handle, files.size(handle), 0)
+    finally:
+        files.close(handle)
+
+
 class PosixFiles:
     """Implement `Files` by the operating system's calls."""
 

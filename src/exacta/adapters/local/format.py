@@ -7,6 +7,7 @@ All integers are little-endian, all checksums CRC-32C. A group carries its segme
 looks for later groups by it, and no client can have put it into a record batch, since it never leaves the file.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
@@ -15,9 +16,10 @@ from crc32c import crc32c
 
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
-VERSION = 3
+VERSION = 4
 FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
+START_NAME = "start"
 
 SEGMENT_SUFFIX = ".log"
 SIDECAR_SUFFIX = ".index"
@@ -26,7 +28,9 @@ TEMPORARY_SUFFIX = ".tmp"
 
 MARK_BYTES = 8
 
-_SEGMENT = Struct("<8sIIQ8sI28x")  # magic, version, checksum, base position, mark, previous group's checksum
+# magic, version, checksum, base position, mark, previous group's checksum; if it was cleaned: how often, end position,
+# last group's checksum, bytes of the file
+_SEGMENT = Struct("<8sIIQ8sIIQIQ4x")
 _SEGMENT_MAGIC = b"EXACTA-L"
 SEGMENT_HEADER_BYTES = _SEGMENT.size
 
@@ -41,10 +45,16 @@ _UNSYNCED = 1
 _ENTRY = Struct("<III")  # bytes of the event, bytes of the payload, index rows
 _ROW = Struct("<IqqqIII")  # as IndexEntry
 
+ROW_BYTES = _ROW.size
+
 _SNAPSHOT = Struct("<8sIIQQ")  # magic, version, checksum of what follows it, position, bytes of the blob
 _SNAPSHOT_MAGIC = b"EXACTA-S"
 SNAPSHOT_HEADER_BYTES = _SNAPSHOT.size
 _SNAPSHOT_CHECKED_FROM = 16
+
+
+_POSITION = re.compile(r"(\d{20})", re.ASCII)
+_POSITION_AND_GENERATION = re.compile(r"(\d{20})(?:\.([1-9]\d{0,8}))?", re.ASCII)
 
 
 def file_name(position: int, suffix: str) -> str:
@@ -54,16 +64,36 @@ def file_name(position: int, suffix: str) -> str:
 
 def positions_of(names: Sequence[str], suffix: str) -> list[int]:
     """Return the positions in the names of this suffix, ascending."""
-    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
-    return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
+    found = (_POSITION.fullmatch(name.removesuffix(suffix)) for name in names if name.endswith(suffix))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def segment_name(base: int, generation: int, suffix: str) -> str:
+    """Name a file of the segment that begins at `base`; one that was cleaned says in its name how often."""
+    return file_name(base, f".{generation}{suffix}" if generation else suffix)
+
+
+def segments_of(names: Sequence[str], suffix: str) -> list[tuple[int, int]]:
+    """Return base and generation of the segments that have a file of this suffix: by base, the latest one first."""
+    found = (_POSITION_AND_GENERATION.fullmatch(name.removesuffix(suffix)) for name in names if name.endswith(suffix))
+    segments = [(int(match[1]), int(match[2] or 0)) for match in found if match]
+    return sorted(segments, key=lambda segment: (segment[0], -segment[1]))
 
 
 class SegmentHeader(NamedTuple):
-    """The first bytes of a segment; `previous_checksum` is that of the last group before it."""
+    """The first bytes of a segment; `previous_checksum` is that of the last group before it.
+
+    What was cleaned (`generation` above 0) holds what is left of the journal up to `end`; the last group there had
+    `last_checksum`. The file has `size` bytes.
+    """
 
     base: int
     mark: bytes
     previous_checksum: int
+    generation: int = 0
+    end: int = 0
+    last_checksum: int = 0
+    size: int = 0
 
 
 def pack_segment_header(header: SegmentHeader) -> bytes:
@@ -76,8 +106,7 @@ def unpack_segment_header(data: bytes) -> SegmentHeader | None:
     """Return the header, or None if these are not the bytes of one."""
     if len(data) < SEGMENT_HEADER_BYTES:
         return None
-    _, _, _, base, mark, previous_checksum = _SEGMENT.unpack_from(data)
-    header = SegmentHeader(base, mark, previous_checksum)
+    header = SegmentHeader(*_SEGMENT.unpack_from(data)[3:])
     return header if pack_segment_header(header) == data[:SEGMENT_HEADER_BYTES] else None
 
 

@@ -6,9 +6,10 @@ taken. `docs/reference/journal-format.md` has the table; a verdict says which of
 
 from collections.abc import Iterator
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
-from exacta.adapters.local.files import Files
+from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
     FORMAT_NAME,
@@ -17,11 +18,14 @@ from exacta.adapters.local.format import (
     SNAPSHOT_SUFFIX,
     file_name,
     positions_of,
+    segments_of,
     unpack_snapshot,
 )
-from exacta.adapters.local.index import Index, Segment, pack_sidecar
-from exacta.adapters.local.recovery import evidence_of_damage
+from exacta.adapters.local.layout import lay_out
+from exacta.adapters.local.recovery import evidence_of_damage, misplaced, sealed_at
+from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.scan import Fault, Group, SegmentScan
+from exacta.adapters.local.sidecar import pack_sidecar
 
 
 class Verdict(Enum):
@@ -59,20 +63,22 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
     """
     names = files.names()
     yield from _format(files, names)
-    bases = positions_of(names, SEGMENT_SUFFIX)
+    segments, _, faults = lay_out(files, names)
+    for fault in faults:
+        yield Finding(fault.name, 0, fault.reason, Verdict.DAMAGED)
     snapshots = positions_of(names, SNAPSHOT_SUFFIX)
-    if not bases and snapshots:
+    if not segments and snapshots:
         yield Finding(file_name(snapshots[-1], SNAPSHOT_SUFFIX), 0, "there is no segment", Verdict.DAMAGED)
     previous: int | None = None
-    for number, base in enumerate(bases):
-        walk = _Walk(files, Segment(base), previous)
-        end = bases[number + 1] if number + 1 < len(bases) else None
-        yield from walk.groups(end)
-        if end is not None:
+    for segment, following in pairwise([*segments, None]):
+        assert segment is not None
+        walk = _Walk(files, segment, previous)
+        yield from walk.groups(None if following is None else following.base)
+        if following is not None:
             yield from walk.sidecar(names)
         elif snapshots and snapshots[-1] > walk.end:
             reason = f"the journal ends before its snapshot of {snapshots[-1]}"
-            yield Finding(walk.segment.name, walk.size, reason, Verdict.DAMAGED)
+            yield Finding(segment.name, walk.size, reason, Verdict.DAMAGED)
         previous = walk.last_checksum
     for position in snapshots:
         yield from _snapshot(files, position)
@@ -80,25 +86,17 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
 
 def _format(files: Files, names: list[str]) -> Iterator[Finding]:
     if FORMAT_NAME not in names:
-        if positions_of(names, SEGMENT_SUFFIX):
+        if segments_of(names, SEGMENT_SUFFIX):
             yield Finding(FORMAT_NAME, 0, "it is missing", Verdict.DAMAGED)
-    elif (content := _content(files, FORMAT_NAME)) != FORMAT_CONTENT:
+    elif (content := read_file(files, FORMAT_NAME)) != FORMAT_CONTENT:
         found = content[:40].decode("ascii", "backslashreplace").strip()
         yield Finding(FORMAT_NAME, 0, f"it says '{found}', not '{FORMAT_CONTENT.decode().strip()}'", Verdict.DAMAGED)
 
 
 def _snapshot(files: Files, position: int) -> Iterator[Finding]:
     name = file_name(position, SNAPSHOT_SUFFIX)
-    if unpack_snapshot(_content(files, name), position) is None:
+    if unpack_snapshot(read_file(files, name), position) is None:
         yield Finding(name, 0, "it is not what was written", Verdict.MADE_AGAIN)
-
-
-def _content(files: Files, name: str) -> bytes:
-    handle = files.open(name)
-    try:
-        return files.read(handle, files.size(handle), 0)
-    finally:
-        files.close(handle)
 
 
 class _Walk:
@@ -112,14 +110,11 @@ class _Walk:
         self._files = files
         self._previous_checksum = previous_checksum
         self._mark = b""
-        self._index = Index()
-        self._index.add_segment(segment)
         self._is_whole = True
 
     def groups(self, end: int | None) -> Iterator[Place | Finding]:
         """Yield what lies in it, up to `end`, where the next segment begins (None: it is the last one)."""
-        name, base = self.segment.name, self.segment.base
-        handle = self._files.open(name)
+        handle = self._files.open(self.segment.name)
         try:
             scan = SegmentScan(self._files, handle)
             self.size = scan.size
@@ -130,17 +125,19 @@ class _Walk:
                 verdict = Verdict.CUT_SHORT if was_begun else Verdict.DAMAGED
                 yield self._fault(0, "the segment's header is unreadable", verdict)
                 return
-            if header.base != base:
-                yield self._fault(0, f"the segment belongs to position {header.base}", Verdict.DAMAGED)
+            reason = misplaced(header, self.segment, self._previous_checksum)
+            if reason is not None:
+                yield self._fault(0, reason, Verdict.DAMAGED)
+            if header.base != self.segment.base:
                 return
-            if self._previous_checksum is not None and header.previous_checksum != self._previous_checksum:
-                yield self._fault(0, "the segment does not follow the one before it", Verdict.DAMAGED)
             self._mark = header.mark
             yield from self._scan(scan, is_last=end is None)
-            self.end = scan.end
-            self.last_checksum = scan.last_checksum if scan.fault is None else None
-            if end is not None and self._is_whole and scan.end != end:  # case 11
-                yield self._fault(scan.offset, f"it ends at position {scan.end}, not {end}", Verdict.DAMAGED)
+            self.end, last_checksum = sealed_at(header, scan)
+            self.last_checksum = last_checksum if scan.fault is None else None
+            if end is not None and self._is_whole and self.end != end:  # case 11
+                yield self._fault(scan.offset, f"it ends at position {self.end}, not {end}", Verdict.DAMAGED)
+            if header.generation and self._is_whole and scan.size != header.size:
+                yield self._fault(scan.size, f"it has {scan.size} bytes, not {header.size}", Verdict.DAMAGED)
         finally:
             self._files.close(handle)
 
@@ -150,7 +147,8 @@ class _Walk:
             for group in scan.groups():
                 if self._is_whole:
                     for entry in group.entries:
-                        self._index.add(group.payload_position + entry.payload_start, entry.rows)
+                        for row in entry.rows:
+                            self.segment.add(group.payload_position + entry.payload_start, row)
                 yield Place(self.segment.name, at, group)
                 at = scan.offset
             if scan.fault is None:
@@ -181,6 +179,6 @@ class _Walk:
             yield Finding(name, 0, "it is missing", Verdict.MADE_AGAIN)
         elif self._is_whole:
             assert self.last_checksum is not None
-            wanted = b"".join(pack_sidecar(self.segment.streams, self._mark, self.end, self.last_checksum))
-            if _content(self._files, name) != wanted:
+            wanted = b"".join(pack_sidecar(self.segment.growing, self._mark, self.end, self.last_checksum))
+            if read_file(self._files, name) != wanted:
                 yield Finding(name, 0, "it does not fit its segment", Verdict.MADE_AGAIN)

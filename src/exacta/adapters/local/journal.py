@@ -17,16 +17,19 @@ repeated one proves nothing).
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from exacta.adapters.local import recovery, snapshots
+from exacta.adapters.local.cleaner import Cleaner
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, pack_entry
-from exacta.adapters.local.index import Index, Segment, Sidecar
+from exacta.adapters.local.index import Index
 from exacta.adapters.local.reading import Reader
+from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import SegmentScan
 from exacta.adapters.local.tail import Tail
 from exacta.adapters.local.worker import Worker
@@ -34,6 +37,7 @@ from exacta.ports.journal import (
     Appended,
     AppendResult,
     Buffer,
+    Cleaned,
     Conflict,
     Entry,
     Extent,
@@ -120,6 +124,14 @@ class LocalJournal:
         self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
         self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
         self._waiting_snapshot: tuple[bytes, int, SnapshotDone | None] | None = None
+        self._cleaner = Cleaner(
+            files,
+            self._keeping_thread,
+            self._post,
+            segment_bytes=segment_bytes,
+            change_over=self._change_over,
+            want_snapshot=self._want_snapshot,
+        )
 
     @classmethod
     def open(
@@ -290,6 +302,7 @@ class LocalJournal:
     def _begin_segment(self, sealed: _Sealed) -> None:
         """Follow the journal thread, which rolled: seal the segment that was active and take in the new one."""
         old_segment = self._segments[-1]
+        old_segment.size = old_segment.file_offset(self.position)
         segment = Segment(self.position)
         segment.handle = self._writer.handle  # stays as it is until the next append, which only we can ask for
         self._segments.append(segment)
@@ -312,8 +325,7 @@ class LocalJournal:
     def _use_sidecars(self) -> None:
         while self._new_sidecars:
             segment, sidecar = self._new_sidecars.popleft()
-            for stream, columns in sidecar.streams.items():
-                segment.streams[stream].replace_columns(columns)
+            segment.seal(sidecar)
 
     def _post(self, callback: Callable[..., None], *args: object) -> None:
         with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
@@ -363,8 +375,9 @@ class LocalJournal:
         except OSError as error:
             raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
         first = max((k for k, segment in enumerate(self._segments) if segment.base <= position), default=None)
-        if first is None:
-            raise recovery.damaged(self._files, self._segments[0].name, 0, "what comes before it is missing")
+        if first is None or self._segments[first].generation:
+            name = self._segments[first or 0].name
+            raise recovery.damaged(self._files, name, 0, "events are gone that no sound snapshot holds")  # case 9
         return blob, self._events(position, self._segments[first:])
 
     def _events(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
@@ -393,6 +406,24 @@ class LocalJournal:
         self._events_since_snapshot = count
         self.wants_snapshot = count >= self._snapshot_events or len(segments) > 1
 
+    # --- cleaning ----------------------------------------------------------------------------------------------------
+
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """See `Journal.clean`."""
+        sealed = list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
+        waits_for_sidecar = len(sealed) + 1 < len(self._segments)
+        self._cleaner.clean(sealed, floors, self.position, waits_for_sidecar, done)
+
+    def _change_over(self, old: Sequence[Segment], new: Segment | None, then: Callable[[], None]) -> None:
+        """Find batches in the new segment from now on; call back once nobody reads in the old ones any more."""
+        at = self._segments.index(old[0])
+        self._segments[at : at + len(old)] = [] if new is None else [new]
+        self._index.replace(old, new)
+        self._reader.retire(old, then)
+
+    def _want_snapshot(self) -> None:
+        self.wants_snapshot = True
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
@@ -414,6 +445,10 @@ class LocalJournal:
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.size_bytes`."""
         return self._index.size_bytes(stream, offset, end_offset)
+
+    def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
+        """See `Journal.offset_after`."""
+        return self._index.offset_after(stream, offset, end_offset, size_bytes)
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`."""
@@ -439,6 +474,7 @@ class LocalJournal:
 
     def close(self) -> None:
         """See `Journal.close`."""
+        self._cleaner.stop()
         self._journal_thread.close()
         self._settle()
         self._close_tail()
@@ -450,7 +486,6 @@ class LocalJournal:
                 self._files.close(handle)
         # The mapped sidecars go with their last reference.
         self._new_sidecars.clear()
-        for segment in self._segments:
-            segment.streams.clear()
+        self._segments.clear()
         self._index = Index()
         self._files.unlock()

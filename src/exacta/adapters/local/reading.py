@@ -21,7 +21,7 @@ from operator import add, sub
 from typing import NamedTuple
 
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.index import Place, Segment
+from exacta.adapters.local.rows import Place, Segment
 from exacta.adapters.local.worker import Worker
 from exacta.ports.journal import Buffer, Extent, Failed
 
@@ -98,11 +98,32 @@ class Reader:
         # Handles opened by the threads and not yet taken over; a deque, since appending to it is atomic.
         self._opened: deque[tuple[Segment, int]] = deque()
         self._sealed_open: dict[Segment, None] = {}  # in order of last use
+        self._retiring: list[tuple[Sequence[Segment], Callable[[], None]]] = []
 
     def seal(self, segment: Segment) -> None:
         """Take over the handle of a segment that was active."""
         self._sealed_open[segment] = None
         self._evict()
+
+    def retire(self, segments: Sequence[Segment], done: Callable[[], None]) -> None:
+        """Call back once nobody reads these any more, in which nothing will be found from now on."""
+        self._retiring.append((segments, done))
+        self._finish_retiring()
+
+    def _finish_retiring(self) -> None:
+        for each in [each for each in self._retiring if not any(segment.readers for segment in each[0])]:
+            self._retiring.remove(each)
+            segments, done = each
+            for segment in segments:
+                if segment in self._sealed_open:
+                    self._close(segment)
+            done()
+
+    def _close(self, segment: Segment) -> None:
+        del self._sealed_open[segment]
+        assert segment.handle is not None
+        self._files.close(segment.handle)
+        segment.handle = None
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
         """See `Journal.read_cached`."""
@@ -176,6 +197,7 @@ class Reader:
         if not self._closed:
             self._take_over()
             self._evict()
+            self._finish_retiring()
         done(result)
 
     def _take_over(self) -> None:
@@ -197,18 +219,12 @@ class Reader:
         if excess <= 0:
             return
         for segment in [segment for segment in self._sealed_open if not segment.readers][:excess]:
-            del self._sealed_open[segment]
-            assert segment.handle is not None
-            self._files.close(segment.handle)
-            segment.handle = None
+            self._close(segment)
 
     def close(self) -> None:
         """Finish the reads that wait and close all handles of sealed segments."""
         self._worker.close()
         self._take_over()
         self._closed = True
-        for segment in self._sealed_open:
-            assert segment.handle is not None
-            self._files.close(segment.handle)
-            segment.handle = None
-        self._sealed_open.clear()
+        for segment in list(self._sealed_open):
+            self._close(segment)

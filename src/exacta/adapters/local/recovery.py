@@ -17,7 +17,7 @@ import logging
 from dataclasses import dataclass
 from itertools import pairwise
 
-from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
     FORMAT_NAME,
@@ -28,9 +28,13 @@ from exacta.adapters.local.format import (
     SegmentHeader,
     file_name,
     positions_of,
+    segments_of,
 )
-from exacta.adapters.local.index import Index, Segment, Sidecar, StreamRows, pack_sidecar, unpack_sidecar
+from exacta.adapters.local.index import Index
+from exacta.adapters.local.layout import lay_out
+from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import WINDOW_BYTES, Fault, SegmentScan
+from exacta.adapters.local.sidecar import is_sound, pack_sidecar, unpack_sidecar
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
 from exacta.ports.journal import JournalDamaged, JournalError
 
@@ -68,40 +72,40 @@ def recover(files: Files) -> Recovered:
     _check_format(files, names)
     # What a crash left in the directory may so far be in memory only: names included.
     files.sync_directory()
-    bases = positions_of(names, SEGMENT_SUFFIX)
+    chosen, left_over, faults = lay_out(files, names)
+    for fault in faults:
+        raise damaged(files, fault.name, 0, fault.reason)  # cases 4 and 11
     witnesses = positions_of(names, SNAPSHOT_SUFFIX)
     witness = witnesses[-1] if witnesses else 0
     index = Index()
     segments: list[Segment] = []
-    previous_checksum = 0
-    for base, end in pairwise(bases):
-        segment, previous_checksum = _open_sealed(files, base, end, previous_checksum if segments else None)
+    previous_checksum: int | None = None
+    for segment, following in pairwise(chosen):
+        previous_checksum = _open_sealed(files, segment, following.base, previous_checksum)
         segments.append(segment)
         index.add_segment(segment)
-    if bases:
-        writer, segment, position = _open_last(
-            files, bases[-1], previous_checksum if segments else None, witness, index
-        )
+    if chosen:
+        last = chosen[-1]
+        writer, position = _open_last(files, last, previous_checksum, witness, index)
     else:
         if witness:
             raise damaged(files, file_name(witness, SNAPSHOT_SUFFIX), 0, "there is a snapshot, but no segment")
-        writer, segment, position = _create_first(files, index)  # case 1
-    segments.append(segment)
+        last = Segment(0)
+        writer, position = _create_first(files, last, index)  # case 1
+    segments.append(last)
+    for name in left_over:
+        files.remove(name)  # case 14: a crash while cleaning
     return Recovered(segments, index, writer, position)
 
 
 def _check_format(files: Files, names: list[str]) -> None:
     """Refuse what another version wrote (case 12)."""
     if FORMAT_NAME not in names:
-        if positions_of(names, SEGMENT_SUFFIX):
+        if segments_of(names, SEGMENT_SUFFIX):
             raise damaged(files, FORMAT_NAME, 0, "there are segments, but no format file")
         write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
         return
-    handle = files.open(FORMAT_NAME)
-    try:
-        content = files.read(handle, 256, 0)
-    finally:
-        files.close(handle)
+    content = read_file(files, FORMAT_NAME)[:256]
     if content != FORMAT_CONTENT:
         found, wanted = (text.decode("ascii", "backslashreplace").strip() for text in (content, FORMAT_CONTENT))
         raise UnsupportedFormat(
@@ -109,64 +113,73 @@ def _check_format(files: Files, names: list[str]) -> None:
         )
 
 
-def _create_first(files: Files, index: Index) -> tuple[Writer, Segment, int]:
-    handle, header = create_segment(files, 0, 0)
-    segment = Segment(0)
-    segment.handle = handle
+def _create_first(files: Files, segment: Segment, index: Index) -> tuple[Writer, int]:
+    segment.handle, header = create_segment(files, 0, 0)
     index.add_segment(segment)
-    return Writer(files, handle, header, 0, 0), segment, 0
+    return Writer(files, segment.handle, header, 0, 0), 0
 
 
 # --- sealed segments -------------------------------------------------------------------------------------------------
 
 
-def _open_sealed(files: Files, base: int, end: int, previous_checksum: int | None) -> tuple[Segment, int]:
-    """Load or rebuild the index of a sealed segment; return it with the checksum of its last group."""
-    segment = Segment(base)
+def _open_sealed(files: Files, segment: Segment, following: int, previous_checksum: int | None) -> int:
+    """Load or rebuild the index of a sealed segment; return the checksum of the last group before the next one."""
     handle = files.open(segment.name)
     try:
         scan = SegmentScan(files, handle)
         header = _check_header(files, segment, scan, previous_checksum)
         if header is None:
             raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # case 4
-        wanted_size = end - base + SEGMENT_HEADER_BYTES
+        end = header.end if header.generation else following
+        if end != following:  # case 11
+            raise damaged(files, segment.name, 0, f"it ends at position {end}, and the next segment begins elsewhere")
+        wanted_size = header.size if header.generation else end - segment.base + SEGMENT_HEADER_BYTES
         if scan.size != wanted_size:  # case 11
             raise damaged(files, segment.name, min(scan.size, wanted_size), f"{scan.size} bytes, not {wanted_size}")
+        segment.size = scan.size
         sidecar = _load_sidecar(files, segment, header.mark, end)
         if sidecar is None:
-            return segment, _rebuild_sidecar(files, segment, scan)
+            sidecar = _rebuild_sidecar(files, segment, scan)
     finally:
         files.close(handle)
-    segment.streams = {stream: StreamRows(segment, columns) for stream, columns in sidecar.streams.items()}
-    return segment, sidecar.last_checksum
+    segment.seal(sidecar)
+    return sidecar.last_checksum
 
 
 def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
+    name = segment.sidecar_name
     try:
-        sidecar = unpack_sidecar(files.map(segment.sidecar_name), mark)
+        sidecar = unpack_sidecar(files.map(name), mark)
     except FileNotFoundError:
         return None  # case 8: the crash came between the roll and the sidecar
-    if sidecar is not None and sidecar.end == end:
+    if sidecar is not None and sidecar.end == end and is_sound(files, name):
         return sidecar
-    logger.warning("%s does not fit its segment, and is made anew from it", files.directory / segment.sidecar_name)
+    logger.warning("%s does not fit its segment, and is made anew from it", files.directory / name)
     return None
 
 
-def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> int:
-    index = Index()
-    index.add_segment(segment)
-    _scan_into(index, scan)
+def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidecar:
+    for group in scan.groups():
+        for entry in group.entries:
+            for row in entry.rows:
+                segment.add(group.payload_position + entry.payload_start, row)
     if scan.fault is not None:
         raise damaged(files, segment.name, scan.fault.offset, scan.fault.reason)  # case 7
-    assert scan.header is not None
-    write_sidecar(files, segment, scan.header.mark, scan.end, scan.last_checksum)
-    return scan.last_checksum
+    header = scan.header
+    assert header is not None
+    end, last_checksum = sealed_at(header, scan)
+    return write_sidecar(files, segment, header.mark, end, last_checksum)
+
+
+def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
+    """Return where the journal is at the end of a sealed segment, and the checksum of its last group there."""
+    return (header.end, header.last_checksum) if header.generation else (scan.end, scan.last_checksum)
 
 
 def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:
-    """Write the sidecar of a sealed segment; return it mapped."""
+    """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
     name = segment.sidecar_name
-    write_file(files, name, name + TEMPORARY_SUFFIX, pack_sidecar(segment.streams, mark, end, last_checksum))
+    write_file(files, name, name + TEMPORARY_SUFFIX, pack_sidecar(segment.growing, mark, end, last_checksum))
     sidecar = unpack_sidecar(files.map(name), mark)
     if sidecar is None:
         raise damaged(files, name, 0, "what was just written reads differently")
@@ -177,10 +190,10 @@ def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_ch
 
 
 def _open_last(
-    files: Files, base: int, previous_checksum: int | None, witness: int, index: Index
-) -> tuple[Writer, Segment, int]:
+    files: Files, segment: Segment, previous_checksum: int | None, witness: int, index: Index
+) -> tuple[Writer, int]:
     """Find the journal's end, which is at `witness` or later, and make certain of it; nothing is written before."""
-    segment = Segment(base)
+    base = segment.base
     handle = segment.handle = files.open(segment.name, writable=True)
     try:
         scan = SegmentScan(files, handle)
@@ -192,14 +205,14 @@ def _open_last(
                 raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # cases 4, 10
             logger.warning("%s: a crash interrupted its creation; it is created again", files.directory / segment.name)
             header = write_segment_header(files, handle, base, previous_checksum or 0)
-            return Writer(files, handle, header, header.previous_checksum, base), segment, base
+            return Writer(files, handle, header, header.previous_checksum, base), base
         _scan_into(index, scan)
         if witness > scan.end:  # case 10
             raise damaged(files, segment.name, scan.offset, f"the journal ends before its snapshot of {witness}")
         if scan.fault is not None:
             _cut_torn_tail(files, segment, handle, scan, scan.fault)  # case 5
         _rewrite_tail(files, handle, scan)  # case 3
-        return Writer(files, handle, header, scan.last_checksum, scan.end), segment, scan.end
+        return Writer(files, handle, header, scan.last_checksum, scan.end), scan.end
     except BaseException:
         files.close(handle)
         raise
@@ -211,11 +224,21 @@ def _check_header(
     header = scan.header
     if header is None:
         return None
-    if header.base != segment.base:
-        raise damaged(files, segment.name, 0, f"the segment belongs to position {header.base}")
-    if previous_checksum is not None and header.previous_checksum != previous_checksum:
-        raise damaged(files, segment.name, 0, "the segment does not follow the one before it")
+    reason = misplaced(header, segment, previous_checksum)
+    if reason is not None:
+        raise damaged(files, segment.name, 0, reason)
     return header
+
+
+def misplaced(header: SegmentHeader, segment: Segment, previous_checksum: int | None) -> str | None:
+    """Return what shows that this is not the segment that belongs here (case 4); None: it is."""
+    if header.base != segment.base:
+        return f"the segment belongs to position {header.base}"
+    if header.generation != segment.generation:
+        return f"the segment belongs to generation {header.generation}"
+    if previous_checksum is not None and header.previous_checksum != previous_checksum:
+        return "the segment does not follow the one before it"
+    return None
 
 
 def _scan_into(index: Index, scan: SegmentScan) -> None:

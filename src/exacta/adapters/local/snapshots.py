@@ -5,7 +5,7 @@ Owns the snapshot files: writing them whole, keeping the last two, passing over 
 
 import logging
 
-from exacta.adapters.local.files import Files
+from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
     SNAPSHOT_SUFFIX,
     TEMPORARY_SUFFIX,
@@ -25,17 +25,24 @@ def load_latest(files: Files) -> tuple[int, bytes | None]:
     """Return position and blob of the latest sound snapshot; position 0 and None if there is none."""
     for position in reversed(positions_of(files.names(), SNAPSHOT_SUFFIX)):
         name = file_name(position, SNAPSHOT_SUFFIX)
-        handle = files.open(name)
-        try:
-            data = files.read(handle, files.size(handle), 0)
-        finally:
-            files.close(handle)
-        blob = unpack_snapshot(data, position)
+        blob = unpack_snapshot(read_file(files, name), position)
         if blob is not None:
             return position, blob
         # Case 9 of the table in docs/reference/journal-format.md.
         logger.warning("%s is damaged; the replay begins at the snapshot before it", files.directory / name)
     return 0, None
+
+
+def replays_begin_at(files: Files) -> tuple[int, int]:
+    """Return the position before which no event will be replayed, whichever of the kept snapshots turns out damaged.
+
+    And that of the newest snapshot.
+    """
+    positions = positions_of(files.names(), SNAPSHOT_SUFFIX)[-KEPT:]
+    names = [file_name(position, SNAPSHOT_SUFFIX) for position in positions]
+    sound = [unpack_snapshot(read_file(files, name), at) for name, at in zip(names, positions, strict=True)]
+    newest = positions[-1] if positions else 0
+    return (positions[0] if len(positions) == KEPT and None not in sound else 0), newest
 
 
 def save(files: Files, blob: bytes, position: int) -> None:

@@ -21,7 +21,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import TEMPORARY_SUFFIX
 from exacta.adapters.local.writer import write_file
 
@@ -78,13 +78,9 @@ def _pack(boot_id: bytes, position: int, *, synced: bool) -> bytes:
 
 def _read(files: Files) -> bytes | None:
     try:
-        handle = files.open(NAME)
+        return read_file(files, NAME)
     except FileNotFoundError:
         return None
-    try:
-        return files.read(handle, _SIZE + 1, 0)
-    finally:
-        files.close(handle)
 
 
 def _may_have_lost(data: bytes | None, end: int, boot_id: bytes) -> bool:

@@ -6,6 +6,7 @@ being. Owns no index, and decides neither when to roll nor what to do after a fa
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from crc32c import crc32c
 
@@ -116,9 +117,14 @@ def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[B
     """Put a whole file in place: it exists under `name` with all of its content, durable, or not at all."""
     handle = files.create(temporary_name)
     try:
-        write_fully(files, handle, buffers, 0)
-        files.sync(handle)
-    finally:
-        files.close(handle)
+        try:
+            write_fully(files, handle, buffers, 0)
+            files.sync(handle)
+        finally:
+            files.close(handle)
+    except BaseException:
+        with suppress(OSError):  # on a full disk its bytes are somebody else's need
+            files.remove(temporary_name)
+        raise
     files.rename(temporary_name, name)
     files.sync_directory()

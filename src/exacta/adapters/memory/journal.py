@@ -12,13 +12,14 @@ outdated, so that its appends conflict. What was only written stays unless the t
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from exacta.ports.journal import (
     Appended,
     AppendResult,
     Buffer,
+    Cleaned,
     Conflict,
     Entry,
     Extent,
@@ -27,6 +28,8 @@ from exacta.ports.journal import (
     TimeEntry,
 )
 
+EVERYTHING = 1 << 63
+"""The floor of a stream that is gone."""
 GROUP_OVERHEAD_BYTES = 44  # any positive number would do: a group must move the position, however empty it is
 
 
@@ -40,7 +43,7 @@ class _Group:
 
 @dataclass(slots=True)
 class MemoryStorage:
-    """What a disk would keep, and the faults to come: a reason in `append_fault` or `read_fault` makes `Failed`."""
+    """What a disk would keep, and the faults to come: a reason in one of them makes `Failed`."""
 
     groups: list[_Group] = field(default_factory=list)
     in_flight: _Group | None = None
@@ -53,6 +56,7 @@ class MemoryStorage:
     """The journal that appended last was opened for unsynced writes, and not closed."""
     snapshots: dict[int, bytes] = field(default_factory=dict)
     append_fault: str | None = None
+    clean_fault: str | None = None
     read_fault: str | None = None
 
     @property
@@ -239,6 +243,36 @@ class MemoryJournal:
         if done is not None:
             self._call_soon(done, None)
 
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """See `Journal.clean`."""
+        storage = self._storage
+        if storage.clean_fault is not None:
+            self._call_soon(done, Failed(storage.clean_fault))
+            return
+        last_two = sorted(storage.snapshots)[-2:]
+        unneeded_to = last_two[0] if len(last_two) == 2 else 0
+        freed_bytes = 0
+        for number, group in enumerate(storage.groups):
+            if group.end <= unneeded_to:
+                kept = tuple(
+                    each for each in group.batches if each[0].last_offset >= floors.get(each[0].stream, EVERYTHING)
+                )
+                freed_bytes += sum(row.size for row, _ in group.batches) - sum(row.size for row, _ in kept)
+                freed_bytes += sum(map(len, group.events))
+                storage.groups[number] = replace(group, events=(), batches=kept)
+        self._batches = {}
+        for group in storage.groups:
+            self._publish(group)
+        may_free_more = any(
+            row.last_offset < floors.get(row.stream, EVERYTHING)
+            for group in storage.groups
+            if group.end <= self._segment_base
+            for row, _ in group.batches
+        )
+        if may_free_more and max(storage.snapshots, default=0) < self._position:
+            self.wants_snapshot = True
+        self._call_soon(done, Cleaned(freed_bytes, may_free_more))
+
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`."""
         batches = self._batches.get(stream, [])
@@ -263,6 +297,16 @@ class MemoryJournal:
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.size_bytes`."""
         return sum(row.size for row, _ in self._batches.get(stream, []) if offset <= row.last_offset < end_offset)
+
+    def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
+        """See `Journal.offset_after`."""
+        for row, _ in self._batches.get(stream, []):
+            if offset <= row.last_offset:
+                size_bytes -= row.size
+                if size_bytes < 0 or row.last_offset >= end_offset:
+                    break
+                offset = row.last_offset + 1
+        return offset
 
     def _times(self, stream: int, offset: int, end_offset: int) -> list[TimeEntry]:
         return [

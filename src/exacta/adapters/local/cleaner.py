@@ -1,0 +1,153 @@
+"""One cleaning after another: the choice, the writing, the change-over of readers, the removal of what was replaced.
+
+Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`).
+
+Theory of operation. The keeping thread chooses and writes; the event loop changes readers over; the keeping thread
+removes the old files once nobody reads them. What is left of them after a crash is removed at the next opening.
+
+Once the step has begun that puts a new segment in place of old ones, or that moves the journal's beginning, a failure
+leaves it unknown which of them the next opening will find. Then nothing more is cleaned in this opening, lest it
+contradict what that finds.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from exacta.adapters.local import cleaning, snapshots, start
+from exacta.adapters.local.files import Files
+from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.worker import Worker
+from exacta.ports.journal import Cleaned, Failed, JournalDamaged
+
+logger = logging.getLogger(__name__)
+
+Done = Callable[[Cleaned | Failed], None]
+
+
+class _Outcome(NamedTuple):
+    """What the keeping thread has come to; `new` (None: nothing is left) takes the place of `old`, if there are any."""
+
+    result: Cleaned | Failed
+    old: Sequence[Segment] = ()
+    new: Segment | None = None
+    wants_snapshot: bool = False
+
+
+class Cleaner:
+    """Of one opened journal; called on the event loop."""
+
+    def __init__(
+        self,
+        files: Files,
+        thread: Worker,
+        post: Callable[..., None],
+        *,
+        segment_bytes: int,
+        change_over: Callable[[Sequence[Segment], Segment | None, Callable[[], None]], None],
+        want_snapshot: Callable[[], None],
+    ) -> None:
+        """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
+        self._files = files
+        self._thread = thread
+        self._post = post
+        self._segment_bytes = segment_bytes
+        self._change_over = change_over
+        self._want_snapshot = want_snapshot
+        self._is_cleaning = False
+        self._is_stopped = False
+        self._is_certain = True
+        """Of the keeping thread: it is known what the next opening will find."""
+
+    def stop(self) -> None:
+        """Give up what is being written: the journal is being closed."""
+        self._is_stopped = True
+
+    def clean(
+        self,
+        sealed: Sequence[Segment],
+        floors: Mapping[int, int],
+        position: int,
+        waits_for_sidecar: bool,
+        done: Done,
+    ) -> None:
+        """See `Journal.clean`. `sealed` are the oldest segments, of a journal that has come to `position`."""
+        assert not self._is_cleaning, "one cleaning at a time"
+        self._is_cleaning = True
+        kept = dict(floors)
+
+        def job() -> None:
+            outcome = _Outcome(Failed("the cleaning did not finish"))
+            try:
+                outcome = self._make_room(sealed, kept, position)
+                if waits_for_sidecar and isinstance(outcome.result, Cleaned):
+                    outcome = outcome._replace(result=outcome.result._replace(may_free_more=True))
+            except (OSError, JournalDamaged) as error:
+                logger.warning("no space could be freed in %s: %s", self._files.directory, error)
+                outcome = _Outcome(Failed(str(error)))
+            except cleaning.NotWanted:
+                outcome = _Outcome(Failed("the journal is being closed"))
+            finally:
+                self._post(self._finish, outcome, done)
+
+        self._thread.submit(job)
+
+    def _make_room(self, sealed: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
+        """Choose and write; on the keeping thread."""
+        if not self._is_certain:
+            return _Outcome(Cleaned(0))
+        replays_begin_at, newest = snapshots.replays_begin_at(self._files)
+        unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
+        choice = cleaning.choose(unneeded, floors, self._segment_bytes)
+        if choice is None:
+            more = cleaning.choose(sealed, floors, self._segment_bytes) is not None
+            return _Outcome(Cleaned(0, may_free_more=more), wants_snapshot=more and newest < position)
+        freed_bytes = sum(segment.size for segment in choice.segments)
+        if choice.drops:
+            last = choice.segments[-1].sidecar
+            assert last is not None
+            with self._uncertain_till_done():
+                start.save(self._files, last.end)
+            return _Outcome(Cleaned(freed_bytes), choice.segments)
+        new, sidecar = cleaning.write(self._files, choice.segments, floors, lambda: not self._is_stopped)
+        with self._uncertain_till_done():
+            cleaning.put_in_place(self._files, new)
+        new.seal(sidecar)
+        return _Outcome(Cleaned(freed_bytes - new.size), choice.segments, new)
+
+    @contextmanager
+    def _uncertain_till_done(self) -> Iterator[None]:
+        self._is_certain = False
+        yield
+        self._is_certain = True
+
+    def _finish(self, outcome: _Outcome, done: Done) -> None:
+        """Change over; on the event loop."""
+        if self._is_stopped:
+            return
+        if outcome.wants_snapshot:
+            self._want_snapshot()
+        if outcome.old:
+
+            def remove() -> None:
+                self._thread.submit(lambda: self._remove(outcome, done))
+
+            self._change_over(outcome.old, outcome.new, remove)
+        else:
+            self._end(outcome.result, done)
+
+    def _remove(self, outcome: _Outcome, done: Done) -> None:
+        """Remove the old files; on the keeping thread."""
+        try:
+            for segment in outcome.old:
+                self._files.remove(segment.sidecar_name)
+                self._files.remove(segment.name)
+        except OSError as error:
+            logger.warning("a file that is not needed any more stays until the next start: %s", error)
+        finally:
+            self._post(self._end, outcome.result, done)
+
+    def _end(self, result: Cleaned | Failed, done: Done) -> None:
+        self._is_cleaning = False
+        done(result)

@@ -1,0 +1,85 @@
+"""Which files a journal consists of, by their names and first bytes.
+
+Owns the choice among segments of which some may have been cleaned or dropped, and not removed yet: a cleaned one takes
+the place of all that it covers, and what lies before the position in `start` is no part of the journal any more.
+"""
+
+from typing import NamedTuple
+
+from exacta.adapters.local import start
+from exacta.adapters.local.files import Files
+from exacta.adapters.local.format import (
+    SEGMENT_HEADER_BYTES,
+    SEGMENT_SUFFIX,
+    SIDECAR_SUFFIX,
+    START_NAME,
+    SegmentHeader,
+    file_name,
+    segment_name,
+    segments_of,
+    unpack_segment_header,
+)
+from exacta.adapters.local.rows import Segment
+
+
+class Fault(NamedTuple):
+    """What cannot be, and in which file."""
+
+    name: str
+    reason: str
+
+
+class Layout(NamedTuple):
+    """The segments, oldest first; the names of files that are left over from a cleaning; what is missing."""
+
+    segments: list[Segment]
+    left_over: list[str]
+    faults: list[Fault]
+
+
+def lay_out(files: Files, names: list[str]) -> Layout:
+    """Choose the files of the journal; raise OSError."""
+    faults: list[Fault] = []
+    segments: list[Segment] = []
+    begin = start.load(files, names)
+    if begin is None:
+        faults.append(Fault(START_NAME, "it is unreadable"))
+    taken_to = begin or 0
+    for base, generation in segments_of(names, SEGMENT_SUFFIX):
+        if base < taken_to:
+            continue
+        segment = Segment(base, generation)
+        if not segments and begin is not None and base > begin:
+            faults.append(_missing(begin))
+        segments.append(segment)
+        taken_to = base + 1
+        if generation:
+            header = _header(files, segment)
+            if header is None:
+                faults.append(Fault(segment.name, "the segment's header is unreadable"))
+            else:
+                taken_to = header.end
+    if segments and segments[-1].generation:
+        faults.append(_missing(taken_to))  # what is written to was never cleaned
+    if begin and not segments:
+        faults.append(_missing(begin))
+    kept = {(segment.base, segment.generation) for segment in segments}
+    left_over = [
+        segment_name(base, generation, suffix)
+        for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX)
+        for base, generation in segments_of(names, suffix)
+        if (base, generation) not in kept
+    ]
+    return Layout(segments, left_over, faults)
+
+
+def _missing(position: int) -> Fault:
+    return Fault(file_name(position, SEGMENT_SUFFIX), "the segment is missing")
+
+
+def _header(files: Files, segment: Segment) -> SegmentHeader | None:
+    handle = files.open(segment.name)
+    try:
+        return unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
+    finally:
+        files.close(handle)

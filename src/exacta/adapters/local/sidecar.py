@@ -1,0 +1,78 @@
+"""The bytes of a sidecar: the index of a sealed segment, as it is mapped into memory.
+
+Owns packing, unpacking and checking. A sidecar can always be made again from its segment.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from struct import Struct
+
+from crc32c import crc32c
+
+from exacta.adapters.local.files import Files
+from exacta.adapters.local.format import VERSION
+from exacta.adapters.local.rows import COLUMN_COUNT, Rows, Sidecar
+from exacta.ports.journal import Buffer
+
+# magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, how many
+# streams and rows
+_HEADER = Struct("=8sII8sQIIQ")
+# In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
+_MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
+_CHECKED_FROM = 16
+_ITEM_BYTES = 8
+_WINDOW_BYTES = 1 << 20
+
+
+def pack_sidecar(growing: Mapping[int, Rows], mark: bytes, end: int, last_checksum: int) -> list[Buffer]:
+    """Return the buffers of the sidecar of the segment with this mark and rows, which holds the journal up to `end`."""
+    streams = array("q", sorted(growing))
+    row_ends = array("q", accumulate(growing[stream].high for stream in streams))
+    row_count = row_ends[-1] if row_ends else 0
+    by_stream = [growing[stream].columns() for stream in streams]
+    columns: Iterable[Buffer] = (
+        memoryview(columns[number]).cast("B") for number in range(COLUMN_COUNT) for columns in by_stream
+    )
+    buffers: list[Buffer] = [memoryview(streams).cast("B"), memoryview(row_ends).cast("B"), *columns]
+
+    def header(checksum: int) -> bytes:
+        return _HEADER.pack(_MAGIC, VERSION, checksum, mark, end, last_checksum, len(streams), row_count)
+
+    checksum = crc32c(header(0)[_CHECKED_FROM:])
+    for buffer in buffers:
+        checksum = crc32c(buffer, checksum)
+    return [header(checksum), *buffers]
+
+
+def unpack_sidecar(data: memoryview, mark: bytes) -> Sidecar | None:
+    """Return what the sidecar says, its columns as views of `data`, unchecked; None if it is of another segment."""
+    if len(data) < _HEADER.size:
+        return None
+    magic, version, _, found_mark, end, last_checksum, stream_count, row_count = _HEADER.unpack_from(data)
+    if (magic, version, found_mark) != (_MAGIC, VERSION, mark):
+        return None
+    if len(data) != _HEADER.size + _ITEM_BYTES * (2 * stream_count + COLUMN_COUNT * row_count):
+        return None
+    numbers = data[_HEADER.size :].cast("q")
+    streams, row_ends = numbers[:stream_count], numbers[stream_count : 2 * stream_count]
+    rows = numbers[2 * stream_count :]
+    columns = [rows[at * row_count : (at + 1) * row_count] for at in range(COLUMN_COUNT)]
+    return Sidecar(mark, end, last_checksum, streams, row_ends, columns)
+
+
+def is_sound(files: Files, name: str) -> bool:
+    """Check every byte of a sidecar, by reading: what is mapped and touched would count as ours."""
+    handle = files.open(name)
+    try:
+        data = files.read(handle, _WINDOW_BYTES, 0)
+        if len(data) < _HEADER.size:
+            return False
+        wanted = _HEADER.unpack_from(data)[2]
+        checksum, at = crc32c(data[_CHECKED_FROM:]), len(data)
+        while len(data) == _WINDOW_BYTES:
+            data = files.read(handle, _WINDOW_BYTES, at)
+            checksum, at = crc32c(data, checksum), at + len(data)
+        return bool(checksum == wanted)
+    finally:
+        files.close(handle)

@@ -1,0 +1,41 @@
+"""Where the journal begins, once its oldest segments are dropped.
+
+Owns the file `start`. It is written before the files go: so it tells a crash that interrupted their removal, which the
+next opening finishes, from segments that are missing.
+"""
+
+from struct import Struct
+
+from crc32c import crc32c
+
+from exacta.adapters.local.files import Files, read_file
+from exacta.adapters.local.format import START_NAME, TEMPORARY_SUFFIX
+from exacta.adapters.local.writer import write_file
+
+_START = Struct("<8sIQ")  # magic, checksum of the rest, position
+_MAGIC = b"EXACTA-B"
+_CHECKED_FROM = 12
+
+
+def pack_start(position: int) -> bytes:
+    """Return the file's content."""
+    checked = _START.pack(_MAGIC, 0, position)[_CHECKED_FROM:]
+    return _START.pack(_MAGIC, crc32c(checked), position)
+
+
+def unpack_start(data: bytes) -> int | None:
+    """Return the position; None: these are not the bytes of one."""
+    if len(data) != _START.size:
+        return None
+    position: int = _START.unpack(data)[2]
+    return position if pack_start(position) == data else None
+
+
+def load(files: Files, names: list[str]) -> int | None:
+    """Return where the journal begins: at 0 if nothing was ever dropped; None: the file is unreadable."""
+    return unpack_start(read_file(files, START_NAME)) if START_NAME in names else 0
+
+
+def save(files: Files, position: int) -> None:
+    """Let the journal begin there, durably."""
+    write_file(files, START_NAME, START_NAME + TEMPORARY_SUFFIX, [pack_start(position)])

@@ -1,0 +1,167 @@
+"""Retention and the freeing of space: what happens by itself, from time to time, and keeps a log usable for years.
+
+Owns when partitions are looked at, and from where on their records are kept by time and size (Kafka's retention.ms and
+retention.bytes). Owns neither what a topic's configurations mean (`Rules`) nor how space is freed (`Journal.clean`).
+
+Theory of operation. At intervals all partitions are gone through, some in each turn of the loop. What is too old or too
+much is deleted like a client would do it (DeleteRecords), but never beyond the last stable offset: an open transaction
+keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
+follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
+nothing more to free; `save_snapshot` saves one where the journal wants it for that.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from msgspec import Struct
+
+from exacta.core.commands import Command, DeleteRecords
+from exacta.core.ids import PartitionId
+from exacta.core.state import Partition, State
+from exacta.engine.deadlines import Deadlines
+from exacta.engine.visible import Visible
+from exacta.ports.journal import Cleaned, Failed, Journal
+from exacta.ports.scheduler import Scheduler
+
+PARTITIONS_AT_ONCE = 100
+"""Looked at in one turn of the loop: a millisecond or two."""
+
+
+class Keep(Struct, frozen=True):
+    """For how long, and how much of a partition is kept; None: no bound."""
+
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+
+
+Rules = Callable[[Mapping[str, str]], Keep]
+"""What a topic's own configurations say."""
+
+
+class Schedule(Struct, frozen=True, kw_only=True):
+    """How often what is done."""
+
+    rules: Rules
+    check_interval_ms: int = 300_000
+    clean_interval_ms: int = 15_000
+
+
+class Upkeep:
+    """The engine's; `start` begins."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        state: State,
+        visible: Mapping[PartitionId, Visible],
+        journal: Journal,
+        *,
+        scheduler: Scheduler,
+        deadlines: Deadlines,
+        clock: Callable[[], int],
+        delete: Callable[[list[Command]], None],
+        save_snapshot: Callable[[], None],
+    ) -> None:
+        self._schedule = schedule
+        self._state = state
+        self._visible = visible
+        self._journal = journal
+        self._scheduler = scheduler
+        self._deadlines = deadlines
+        self._clock = clock
+        self._delete = delete
+        self._save_snapshot = save_snapshot
+        self._floors: dict[int, int] = {}
+        self._may_free = False
+
+    def start(self) -> None:
+        """Look for the first time when an interval is over."""
+        self._in(self._schedule.check_interval_ms, self._check)
+        self._in(self._schedule.clean_interval_ms, self._clean)
+
+    def shown(self, partition_id: PartitionId, seen: Visible | None) -> None:
+        """Note where a partition begins now, durably; None: it is gone."""
+        if seen is None:
+            self._may_free = self._floors.pop(partition_id, None) is not None or self._may_free
+        elif self._floors.get(partition_id) != seen.log_start_offset:
+            self._floors[partition_id] = seen.log_start_offset
+            self._may_free = True
+
+    def has_snapshot(self) -> None:
+        """Note that a later snapshot is saved: events before it need not be kept."""
+        self._may_free = True
+
+    def _in(self, interval_ms: int, callback: Callable[[], None]) -> None:
+        self._deadlines.add(self._clock() + interval_ms, callback)
+
+    # --- retention ----------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        self._step(iter(list(self._state.partitions)))
+
+    def _step(self, partition_ids: Iterator[PartitionId]) -> None:
+        some = list(islice(partition_ids, PARTITIONS_AT_ONCE))
+        if not some:
+            self._in(self._schedule.check_interval_ms, self._check)
+            return
+        now_ms = self._clock()
+        commands: list[Command] = []
+        for partition_id in some:
+            partition = self._state.partitions.get(partition_id)
+            seen = self._visible.get(partition_id)
+            if partition is None or seen is None:
+                continue
+            before_offset = self._kept_from(partition, seen, now_ms)
+            if before_offset > seen.log_start_offset:
+                commands.append(
+                    DeleteRecords(topic=partition.topic, partition=partition.index, before_offset=before_offset)
+                )
+        if commands:
+            self._delete(commands)
+        self._scheduler.call_soon(self._step, partition_ids)
+
+    def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
+        """Return the offset from which on the partition's records are kept; what it deletes is durable."""
+        keep = self._schedule.rules(self._state.topics[partition.topic].configs)
+        stream, journal = partition.partition_id, self._journal
+        offset, end_offset = seen.log_start_offset, seen.last_stable_offset
+        if offset == end_offset:
+            return offset
+        kept_from = int(offset)
+        if keep.retention_ms is not None:
+            young = journal.find_by_time(stream, now_ms - keep.retention_ms, offset, end_offset)
+            if young is not None:
+                kept_from = max(kept_from, young.first_offset)
+            elif _has_time(journal, stream, offset, end_offset):
+                kept_from = int(end_offset)
+        if keep.retention_bytes is not None:
+            # As much as is asked for is kept: a batch goes if the others come to that without it.
+            excess = journal.size_bytes(stream, offset, seen.high_watermark) - keep.retention_bytes
+            if excess > 0:
+                kept_from = max(kept_from, journal.offset_after(stream, offset, end_offset, excess))
+        return kept_from
+
+    # --- space --------------------------------------------------------------------------------------------------------
+
+    def _clean(self) -> None:
+        if self._may_free:
+            self._may_free = False
+            self._journal.clean(self._floors, self._cleaned)
+        else:
+            self._in(self._schedule.clean_interval_ms, self._clean)
+
+    def _cleaned(self, result: Cleaned | Failed) -> None:
+        if isinstance(result, Cleaned) and result.freed_bytes:
+            self._may_free = True
+            self._clean()
+            return
+        if isinstance(result, Failed) or result.may_free_more:  # also for a full disk, which needs it most
+            self._may_free = True
+        self._save_snapshot()
+        self._in(self._schedule.clean_interval_ms, self._clean)
+
+
+def _has_time(journal: Journal, stream: int, offset: int, end_offset: int) -> bool:
+    """Tell whether any of the batches has a timestamp: where none has, none is too old."""
+    latest = journal.find_latest(stream, offset, end_offset)
+    return latest is not None and latest.max_timestamp_ms >= 0

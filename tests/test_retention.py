@@ -1,0 +1,128 @@
+"""Retention under a real client: the disk gets its space back, and what is kept is served, also after a restart."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import exacta
+from exacta.adapters.local.files import PosixFiles
+from exacta.adapters.local.inspection import Finding, inspect
+from tests.spark.clusters import read_committed
+from tests.test_cli import run_log
+
+PATIENCE_S = 60
+KEPT_BYTES = 300_000
+RECORD_BYTES = 10_000
+COUNT = 1_000
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[exacta.Broker]:
+    intervals = {"log.retention.check.interval.ms": 50, "log.cleaner.backoff.ms": 50}
+    with exacta.Broker(tmp_path, config={"log.segment.bytes": 1 << 20, **intervals}) as broker:
+        yield broker
+
+
+def settings(broker: exacta.Broker) -> dict[str, object]:
+    return {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
+
+
+def create(broker: exacta.Broker, topic: str, **configs: str) -> None:
+    admin = AdminClient(settings(broker))
+    (created,) = admin.create_topics([NewTopic(topic, 1, 1, config=configs)]).values()
+    created.result(PATIENCE_S)
+
+
+def produce(broker: exacta.Broker, topic: str, count: int, **more: object) -> Producer:
+    producer = Producer(settings(broker) | {"linger.ms": 0, "batch.size": 3 * RECORD_BYTES} | more)
+    if "transactional.id" in more:
+        producer.init_transactions(PATIENCE_S)
+        producer.begin_transaction()
+    for number in range(count):
+        producer.produce(topic, key=b"%06d" % number, value=bytes(RECORD_BYTES))
+        if number % 30 == 29:  # what comes at once is one group of the journal, and no group is cut in two
+            assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(PATIENCE_S) == 0
+    return producer
+
+
+def size_bytes(data: Path) -> int:
+    total = 0
+    for path in (data / "journal").iterdir():
+        with suppress(FileNotFoundError):  # it has just been cleaned away
+            total += path.stat().st_size
+    return total
+
+
+def offsets(broker: exacta.Broker, topic: str) -> tuple[int, int]:
+    consumer = Consumer(settings(broker) | {"group.id": "g", "isolation.level": "read_uncommitted"})
+    try:
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE_S)
+        return low, high
+    finally:
+        consumer.close()
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Look until it holds: nothing tells clients that the disk has been tidied."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def keys(broker: exacta.Broker, topic: str) -> list[bytes | None]:
+    return [key for _, key, _ in read_committed(broker.bootstrap_servers, topic)]
+
+
+def test_the_disk_holds_little_more_than_what_is_kept(broker: exacta.Broker, tmp_path: Path) -> None:
+    create(broker, "kept")
+    produce(broker, "kept", 20)
+    create(broker, "short", **{"retention.bytes": str(KEPT_BYTES)})
+    produce(broker, "short", COUNT)
+    written = COUNT * RECORD_BYTES
+    wait_until(lambda: size_bytes(tmp_path) < written // 2, "nothing was freed")
+    assert keys(broker, "kept") == [b"%06d" % number for number in range(20)]
+    wait_until(lambda: offsets(broker, "short")[0] > 0, "nothing was deleted")
+    low, high = offsets(broker, "short")
+    assert high == COUNT
+    assert (high - low) * RECORD_BYTES >= KEPT_BYTES
+    assert keys(broker, "short") == [b"%06d" % number for number in range(low, COUNT)]
+    broker.stop()
+    assert [found for found in inspect(PosixFiles(tmp_path / "journal")) if isinstance(found, Finding)] == []
+    dumped = run_log("dump", tmp_path).stdout.splitlines()
+    cleaned = [line for line in map(json.loads, dumped) if line["event"] is None]
+    assert sum(row["record_count"] for row in cleaned[0]["batches"]) == 20
+    broker.start()
+    assert keys(broker, "kept") == [b"%06d" % number for number in range(20)]
+    assert keys(broker, "short")[-30:] == [b"%06d" % number for number in range(COUNT - 30, COUNT)]
+
+
+def test_what_is_deleted_with_its_topic_is_freed(broker: exacta.Broker, tmp_path: Path) -> None:
+    create(broker, "gone")
+    create(broker, "other")
+    produce(broker, "gone", COUNT // 2)
+    admin = AdminClient(settings(broker))
+    (deleted,) = admin.delete_topics(["gone"]).values()
+    deleted.result(PATIENCE_S)
+    produce(broker, "other", 250)  # two segments later, two snapshots are
+    wait_until(lambda: size_bytes(tmp_path) < 450 * RECORD_BYTES, "nothing was freed")
+    assert len(keys(broker, "other")) == 250
+
+
+def test_an_open_transaction_keeps_its_records(broker: exacta.Broker, tmp_path: Path) -> None:
+    create(broker, "t", **{"retention.ms": "1"})
+    producer = produce(broker, "t", 10, **{"transactional.id": "x"})
+    create(broker, "other", **{"retention.ms": "1"})
+    produce(broker, "other", 300)
+    wait_until(lambda: offsets(broker, "other") == (300, 300), "nothing was deleted")
+    wait_until(lambda: size_bytes(tmp_path) < 200 * RECORD_BYTES, "nothing was freed")
+    assert offsets(broker, "t") == (0, 10)
+    producer.commit_transaction(PATIENCE_S)
+    wait_until(lambda: offsets(broker, "t") == (11, 11), "what is committed is as old as the rest")
