@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from simulation.disk.simulated import SimulatedDisk
+
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Journal
 
-from .simulated_disk import SimulatedDisk
 from .turns import Turns
 
 SEGMENT_BYTES = 2000

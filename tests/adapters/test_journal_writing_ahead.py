@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from simulation.disk.simulated import SimulatedDisk
 
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 
 from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
-from .simulated_disk import SimulatedDisk
 from .turns import Turns, append, batch, read
 
 

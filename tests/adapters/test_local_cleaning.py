@@ -4,12 +4,12 @@ import errno
 import logging
 
 import pytest
+from simulation.disk.simulated import Operation, SimulatedDisk
 
 from exacta.adapters.local import LocalJournal, cleaning
 from exacta.adapters.local.inspection import Finding, Verdict, inspect
 from exacta.ports.journal import Buffer, Cleaned, Entry, Failed, JournalDamaged
 
-from .simulated_disk import Operation, SimulatedDisk
 from .turns import Turns, append, batch, read
 
 SEGMENT_BYTES = 1500

@@ -6,12 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import DirectoryInUse, LocalJournal, UnsupportedFormat
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.ports.journal import Entry, JournalDamaged, JournalError
 
-from .simulated_disk import SimulatedDisk
 from .turns import Turns, append, batch, read
 
 SEGMENT_BYTES = 1000

@@ -4,12 +4,12 @@ import logging
 import random
 
 import pytest
+from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.inspection import Finding, Place, Verdict, inspect
 from exacta.ports.journal import JournalError
 
-from .simulated_disk import SimulatedDisk
 from .test_local_crashes import GROUPS, SOME_UNSYNCED, every_crash, play
 from .test_local_crashes import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
 from .test_local_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
@@ -10,7 +11,6 @@ from exacta.adapters.local.index import Index
 from exacta.adapters.local.rows import Segment
 from exacta.ports.journal import Buffer, Failed, IndexEntry
 
-from .simulated_disk import SimulatedDisk
 from .turns import Turns, append, batch, read
 
 EVERYTHING = 1 << 40

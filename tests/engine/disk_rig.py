@@ -4,8 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from simulation.disk.simulated import SimulatedDisk
+
 from exacta.adapters.local import LocalJournal
-from tests.adapters.simulated_disk import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
 
 

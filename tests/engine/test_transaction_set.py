@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.core.apply import apply
@@ -22,7 +23,6 @@ from exacta.core.state import Limits, Phase, State
 from exacta.core.views import fetch_offsets
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
-from tests.adapters.simulated_disk import SimulatedDisk
 from tests.adapters.turns import Turns
 from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import Rig, batch

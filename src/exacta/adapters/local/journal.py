@@ -32,7 +32,7 @@ from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import SegmentScan
 from exacta.adapters.local.tail import Tail
-from exacta.adapters.local.worker import Worker
+from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.journal import (
     Appended,
     AppendResult,
@@ -100,6 +100,7 @@ class LocalJournal:
         segment_bytes: int,
         snapshot_events: int,
         unsynced_writes: bool,
+        new_worker: NewWorker,
     ) -> None:
         self.position = recovered.position
         self.wants_snapshot = False
@@ -114,9 +115,9 @@ class LocalJournal:
         self._tail = Tail(files, recovered.position)
         self._unsynced_writes = unsynced_writes
         self.may_have_lost = self._tail.may_have_lost
-        self._reader = Reader(files, call_soon)
-        self._journal_thread = Worker("exacta-journal")
-        self._keeping_thread = Worker("exacta-journal-keep")
+        self._reader = Reader(files, call_soon, new_worker)
+        self._journal_thread = new_worker("exacta-journal", 1)
+        self._keeping_thread = new_worker("exacta-journal-keep", 1)
         self._failure: Failed | None = None
         # The append in flight: the position at its end, and the index rows with the position of their payload.
         self._in_flight_end: int | None = None
@@ -142,18 +143,21 @@ class LocalJournal:
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
+        new_worker: NewWorker = Worker,
     ) -> "LocalJournal":
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
-        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. Raises JournalError:
+        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. `new_worker` makes what runs
+        the journal's jobs: threads, but in simulations. Raises JournalError:
         DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         try:
             files.lock()
             try:
-                return cls(files, recovery.recover(files), call_soon, segment_bytes, snapshot_events, unsynced_writes)
+                recovered = recovery.recover(files)
+                return cls(files, recovered, call_soon, segment_bytes, snapshot_events, unsynced_writes, new_worker)
             except BaseException:
                 files.unlock()
                 raise

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.rows import Place, Segment
-from exacta.adapters.local.worker import Worker
+from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.journal import Buffer, Extent, Failed
 
 # Copying a page from the page cache takes no longer than another system call.
@@ -89,10 +89,10 @@ def assemble(runs: list[Run], buffers: list[Buffer]) -> Buffer:
 class Reader:
     """Read extents; every method is called on the event-loop thread."""
 
-    def __init__(self, files: Files, call_soon: Callable[..., object]) -> None:
+    def __init__(self, files: Files, call_soon: Callable[..., object], new_worker: NewWorker = Worker) -> None:
         self._files = files
         self._call_soon = call_soon
-        self._worker = Worker("exacta-journal-read", READER_THREADS)
+        self._worker = new_worker("exacta-journal-read", READER_THREADS)
         self._can_read_nowait = True
         self._closed = False
         # Handles opened by the threads and not yet taken over; a deque, since appending to it is atomic.

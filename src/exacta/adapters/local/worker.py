@@ -8,8 +8,23 @@ import logging
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Protocol
 
 logger = logging.getLogger(__name__)
+
+
+class Jobs(Protocol):
+    """What runs jobs in the order of asking, or several at a time; `Worker` does so on threads."""
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run the job soon."""
+
+    def close(self) -> None:
+        """Finish the jobs that wait; nothing is submitted any more."""
+
+
+NewWorker = Callable[[str, int], Jobs]
+"""Make what runs jobs: a name for it, and how many jobs it may run at a time."""
 
 
 class Worker:

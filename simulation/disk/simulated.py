@@ -7,6 +7,7 @@ The fault model, which is also what the local journal claims to survive:
   harmed;
 - a name that was created, renamed or removed may be forgotten until the next sync of the directory; such changes reach
   the disk in order;
+- what no sync covered may also have been kept, in part, in any of these ways at once;
 - a write may take fewer bytes than asked; any call may fail;
 - after a failed sync the pages count as clean: they can still be read, but no later sync writes them.
 
@@ -37,14 +38,17 @@ class SimulatedFile:
         self.pending: list[tuple[int, bytes] | int] = []  # writes, and sizes to which the file was cut
 
     def write(self, offset: int, data: bytes) -> None:
+        """Change the content, and note what the disk lacks."""
         self.pending.append((offset, data))
         _write(self.content, offset, data)
 
     def truncate(self, size: int) -> None:
+        """Cut the content, and note what the disk lacks."""
         self.pending.append(size)
         del self.content[size:]
 
     def sync(self) -> None:
+        """Let the disk have all of it."""
         for change in self.pending:
             if isinstance(change, int):
                 del self.durable[change:]
@@ -53,6 +57,7 @@ class SimulatedFile:
         self.pending.clear()
 
     def fail_to_sync(self) -> None:
+        """Forget what the disk lacks: the pages count as clean."""
         self.pending.clear()
 
 
@@ -70,6 +75,7 @@ class SimulatedDisk:
         self.log: list[Operation] = []
         self.files: dict[str, SimulatedFile] = {}
         self.durable_files: dict[str, SimulatedFile] = {}
+        self._directories: list[dict[str, SimulatedFile]] = []  # as of each change of a name since the last sync
         self.write_limit = 1 << 62  # bytes that one call takes
         self.free_bytes = 1 << 62
         self.failing: dict[str, int] = {}  # call -> errno
@@ -97,23 +103,30 @@ class SimulatedDisk:
         disk._boot_number = self._boot_number
         return disk
 
+    def release(self) -> None:
+        """Close what a process left open that was killed; the machine lives on."""
+        self._handles.clear()
+        self.lock_count = 0
+
     def crashed(
         self,
         *,
         keep_sector: KeepSectors = lambda _: False,
         keep_bytes: int = 0,
         grow: bool = False,
-        keep_names: bool = False,
+        keep_names: bool | int = False,
     ) -> "SimulatedDisk":
         """Return the disk as the machine finds it that lost power now.
 
         Of what was not synced, it has the first `keep_bytes` bytes, or else the changes that `keep_sector` says. Files
-        have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`.
+        have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`:
+        the first so many changes of them, or all.
         """
         disk = SimulatedDisk()
+        disk._random = self._random
         disk._boot_number = self._boot_number + 1
         change_number = 0
-        for name, file in sorted((self.files if keep_names else self.durable_files).items()):
+        for name, file in sorted(self._files_kept(keep_names).items()):
             content = bytearray(file.durable)
             for change in file.pending:
                 if isinstance(change, int):
@@ -133,6 +146,18 @@ class SimulatedDisk:
             disk.put(name, bytes(content))
         return disk
 
+    def _files_kept(self, keep_names: bool | int) -> dict[str, SimulatedFile]:
+        if keep_names is True:
+            return self.files
+        if not keep_names or not self._directories:
+            return self.durable_files
+        return self._directories[min(keep_names, len(self._directories)) - 1]
+
+    @property
+    def unsynced_names(self) -> int:
+        """How many changes of names no sync has covered."""
+        return len(self._directories)
+
     def unsynced_bytes(self) -> int:
         """Count the bytes that were written since the last sync of their file."""
         changes = (change for file in self.files.values() for change in file.pending)
@@ -147,6 +172,8 @@ class SimulatedDisk:
         with self._mutex:
             self.log.append(operation)
             self._apply(operation)
+            if operation[0] in ("create", "rename", "remove"):
+                self._directories.append(dict(self.files))
 
     def _apply(self, operation: Operation) -> None:
         match operation:
@@ -167,6 +194,7 @@ class SimulatedDisk:
                 self.files[name].fail_to_sync()
             case ("sync directory",):
                 self.durable_files = dict(self.files)
+                self._directories.clear()
             case ("rename", str(name), str(new_name)):
                 self.files[new_name] = self.files.pop(name)
             case ("remove", str(name)):
@@ -195,15 +223,18 @@ class SimulatedDisk:
     # --- Files --------------------------------------------------------------------------------------------------------
 
     def lock(self) -> None:
+        """See `Files.lock`."""
         if self.lock_count:
             raise DirectoryInUse("simulated is in use by another journal")
         self.lock_count = 1
 
     def unlock(self) -> None:
+        """See `Files.unlock`."""
         self.lock_count = 0
 
     @property
     def open_handles(self) -> list[str]:
+        """Name the files that are open, one for each handle."""
         return [name for name, _ in self._handles.values()]
 
     def _handle(self, name: str) -> int:
@@ -213,10 +244,12 @@ class SimulatedDisk:
             return self._next_handle
 
     def names(self) -> list[str]:
+        """See `Files.names`."""
         with self._mutex:
             return list(self.files)
 
     def create(self, name: str, *, exclusive: bool = False) -> int:
+        """See `Files.create`."""
         self._check("create")
         if exclusive and name in self.files:
             raise FileExistsError(errno.EEXIST, name)
@@ -224,19 +257,23 @@ class SimulatedDisk:
         return self._handle(name)
 
     def open(self, name: str, *, writable: bool = False) -> int:
+        """See `Files.open`."""
         self._check("open")
         if name not in self.files:
             raise FileNotFoundError(errno.ENOENT, name)
         return self._handle(name)
 
     def close(self, handle: int) -> None:
+        """See `Files.close`."""
         with self._mutex:
             del self._handles[handle]
 
     def size(self, handle: int) -> int:
+        """See `Files.size`."""
         return len(self._handles[handle][1].content)
 
     def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """See `Files.write`."""
         self._check("write")
         data = b"".join(buffers)[: self.write_limit]
         with self._mutex:
@@ -252,13 +289,16 @@ class SimulatedDisk:
         return len(data)
 
     def truncate(self, handle: int, size: int) -> None:
+        """See `Files.truncate`."""
         self._check("truncate")
         self._do("truncate", self._handles[handle][0], size)
 
     def sync_data(self, handle: int) -> None:
+        """See `Files.sync_data`."""
         self._sync("sync_data", handle)
 
     def sync(self, handle: int) -> None:
+        """See `Files.sync`."""
         self._sync("sync", handle)
 
     def _sync(self, call: str, handle: int) -> None:
@@ -271,15 +311,18 @@ class SimulatedDisk:
         self._do("sync", name)
 
     def sync_directory(self) -> None:
+        """See `Files.sync_directory`."""
         self._check("sync_directory")
         self._do("sync directory")
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
+        """See `Files.read`."""
         self._check("read")
         with self._mutex:
             return bytes(self._handles[handle][1].content[offset : offset + size])
 
     def read_nowait(self, handle: int, buffer: bytearray, offset: int) -> bool | None:
+        """See `Files.read_nowait`."""
         if self.nowait:
             self._check("read_nowait")
             data = self.read(handle, len(buffer), offset)
@@ -288,23 +331,28 @@ class SimulatedDisk:
         return self.nowait
 
     def map(self, name: str) -> memoryview:
+        """See `Files.map`."""
         if name not in self.files:
             raise FileNotFoundError(errno.ENOENT, name)
         return memoryview(self.content(name))
 
     def rename(self, name: str, new_name: str) -> None:
+        """See `Files.rename`."""
         self._check("rename")
         self._do("rename", name, new_name)
 
     def remove(self, name: str) -> None:
+        """See `Files.remove`."""
         self._check("remove")
         self._do("remove", name)
 
     def random_bytes(self, size: int) -> bytes:
+        """See `Files.random_bytes`."""
         self._random += 1
         return self._random.to_bytes(size, "big")
 
     def boot_id(self) -> str:
+        """See `Files.boot_id`."""
         return f"boot {self._boot_number}"
 
 

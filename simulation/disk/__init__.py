@@ -1,0 +1,1 @@
+"""The simulated disk, and a process's view of it."""
