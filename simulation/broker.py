@@ -1,0 +1,244 @@
+"""The broker in a world: its lives, one after another, on one disk.
+
+Owns what `exacta.server` owns of a real one: recovery, connections, the end. A life ends by a kill (the machine lives
+on), by the machine's stop (what no sync covered is lost, in part, or kept), by a failure of its disk, or cleanly.
+"""
+
+import random
+import uuid
+from collections.abc import Callable
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from exacta.config import Configuration
+from exacta.core.ids import PartitionId
+from exacta.core.state import Limits
+from exacta.engine.engine import EngineFailed
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.connection import Connection
+from exacta.kafka.fetch_sessions import FetchSessions
+from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.ports.journal import JournalDamaged, JournalError
+from simulation.disk.process_files import Plan, ProcessFiles
+from simulation.disk.simulated import SimulatedDisk
+from simulation.ledger import Ledger
+from simulation.loop import SimulatedLoop
+from simulation.process import Process, ProcessKilled
+from simulation.steps import Steps
+from simulation.trace import Trace
+from simulation.watched import Watch, WatchedEngine, WatchedJournal
+
+RESTART_SECONDS = (0.05, 3.0)
+HOST, PORT = "broker", 9092
+
+
+class SimulatedContext(BrokerContext):
+    """A broker's context whose entropy is the seed's."""
+
+    def __init__(self, chance: random.Random, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._chance = chance
+        self.fetch_sessions = FetchSessions(
+            self.configuration.max_incremental_fetch_session_cache_slots, lambda: chance.randrange(1, 2**31 - 1)
+        )
+
+    def new_uuid(self) -> uuid.UUID:
+        """Return what is fresh in this world."""
+        return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+
+
+class _Life:
+    """What one process has in memory."""
+
+    def __init__(self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext) -> None:
+        self.process = process
+        self.journal = journal
+        self.engine = engine
+        self.context = context
+        self.connections: list[Connection] = []
+
+
+class Broker:
+    """All lives of the broker of one world."""
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        trace: Trace,
+        chance: random.Random,
+        plan: Plan,
+        *,
+        configuration: Configuration,
+        limits: dict[str, int],
+        segment_bytes: int,
+        snapshot_events: int,
+        now_ms: Callable[[], int],
+        job_seconds: Callable[[], float],
+        complain: Callable[[str], None],
+    ) -> None:
+        self.disk = SimulatedDisk()
+        self.life: _Life | None = None
+        self.lives = 0
+        self.stays_down = False
+        self.on_death: Callable[[], None] = lambda: None
+        self.ledger = Ledger(complain)
+        self._shown: dict[PartitionId, tuple[int, int, int]] = {}
+        self._loop = loop
+        self._trace = trace
+        self._chance = chance
+        self._plan = plan
+        self._configuration = configuration
+        self.limits: Limits = replace(configuration.limits(), **limits)
+        self._sizes = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
+        self._now_ms = now_ms
+        self._job_seconds = job_seconds
+        self._complain = complain
+        self._process: Process | None = None
+        self._machine_stopped = False
+
+    # --- lives --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover, and be there; or die of it, and try again later."""
+        if self._process is not None and self._process.alive:
+            return
+        self.lives += 1
+        self._trace.note("start", self.lives)
+        process = self._process = Process(self._loop, self._complain)
+        files = ProcessFiles(self.disk, process, self._plan, self._trace)
+        try:
+            journal = WatchedJournal.open(
+                cast("Any", files), process.call_soon, new_worker=process.worker(self._job_seconds), **self._sizes
+            )
+            assert isinstance(journal, WatchedJournal)
+            self._recover(process, journal)
+        except ProcessKilled:
+            process.kill()
+            self._ended("it died while it recovered")
+        except JournalDamaged as damage:
+            self._complain(f"8: {damage}")
+            self.stays_down = True
+            self._ended("damage")
+        except (JournalError, OSError) as error:
+            self._ended(str(error))
+
+    def _recover(self, process: Process, journal: WatchedJournal) -> None:
+        journal.ledger = self.ledger
+        steps = Steps(self.limits, self._complain)
+        try:
+            engine = WatchedEngine(
+                Watch(self.ledger, steps, self._complain, self._shown, self._machine_stopped),
+                journal,
+                KafkaRecordFormat(),
+                scheduler=process,
+                clock=self._now_ms,
+                limits=self.limits,
+                on_failure=lambda failure: self._failed(process, failure),
+            )
+        except (JournalError, OSError):
+            raise
+        except Exception as defect:
+            self._complain(f"8: recovery fails: {type(defect).__name__}: {defect}")
+            self.stays_down = True
+            raise ProcessKilled from defect
+        self._machine_stopped = False
+        context = SimulatedContext(
+            self._chance, engine, self._configuration, cluster_id="simulated", advertised_host=HOST, advertised_port=PORT
+        )
+        self.life = _Life(process, journal, engine, context)
+
+    def _failed(self, process: Process, failure: EngineFailed) -> None:
+        if "did not take a group" not in str(failure):
+            self._complain(f"the engine failed: {failure}")
+        self._trace.note("failed", failure)
+        process.kill()
+        self._loop.call_soon(self._ended, "the engine failed")
+
+    def _ended(self, why: str) -> None:
+        """Clear away what the process left behind, and let it be started again."""
+        self._trace.note("ended", why)
+        if self._process is not None:
+            self._process.kill()
+        life, self.life = self.life, None
+        self.disk.release()
+        if life is not None:
+            for connection in life.connections:
+                transport = connection._transport
+                if transport is not None:
+                    transport.abort()
+        self.on_death()
+        if not self.stays_down:
+            self._loop.call_later(self._chance.uniform(*RESTART_SECONDS), self.start)
+
+    def died(self) -> None:
+        """Tell that the process was killed from within; whoever stands on its stack comes here later."""
+        self._loop.call_soon(self._ended, "killed")
+
+    def kill(self) -> None:
+        """Kill it now, with signal 9."""
+        if self._process is not None and self._process.alive and self.life is not None:
+            self._process.kill()
+            self._ended("killed")
+
+    def stop_machine(self) -> None:
+        """Cut the power now: the disk keeps what it keeps."""
+        if self._process is not None:
+            self._process.kill()
+        self._cut_power()
+        if self.life is not None:
+            self._ended("the machine stopped")
+
+    def _cut_power(self) -> None:
+        chance, disk = self._chance, self.disk
+        style = chance.choice(["lost", "kept", "prefix", "torn", "reordered"])
+        share = {"lost": 0.0, "kept": 1.0, "torn": 0.9, "reordered": 0.5}.get(style, 0.0)
+        keep_bytes = chance.randint(1, max(1, disk.unsynced_bytes())) if style == "prefix" else 0
+        names = chance.randint(0, disk.unsynced_names)
+        self._trace.note("power", style, disk.unsynced_changes(), names)
+        self._machine_stopped = True
+        self.disk = disk.crashed(
+            keep_sector=lambda _: chance.random() < share,
+            keep_bytes=keep_bytes,
+            grow=chance.random() < 0.5,
+            keep_names=names,
+        )
+
+    def machine_stops_within(self) -> None:
+        """The power goes while the process is at work on the disk: whoever asks then kills it."""
+        self._cut_power()
+        self.died()
+
+    def stop_cleanly(self) -> None:
+        """Let it end as `exacta serve` does on SIGTERM."""
+        life = self.life
+        if life is None:
+            return
+
+        def closed() -> None:
+            life.journal.close()
+            self.ledger.durable(life.journal.position)
+            life.process.kill()
+            self._loop.call_soon(self._ended, "stopped")
+
+        for connection in life.connections:
+            connection.stop_taking_requests()
+        life.process.run(life.engine.close, closed)
+
+    # --- connections --------------------------------------------------------------------------------------------------
+
+    def accept(self) -> tuple[Process, Connection] | None:
+        """Make the server's side of a connection; None: nobody listens."""
+        life = self.life
+        if life is None or not life.process.alive:
+            return None
+
+        def register(connection: Connection) -> bool:
+            life.connections.append(connection)
+            return True
+
+        def forget(connection: Connection) -> None:
+            if connection in life.connections:
+                life.connections.remove(connection)
+
+        return life.process, Connection(life.context, cast("Any", life.process), register, forget)

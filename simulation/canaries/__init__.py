@@ -1,0 +1,66 @@
+"""Planted bugs, each of a kind that brokers have had: a simulation that does not find one is blind there.
+
+Owns the registry. A canary is a context manager that patches the product while it is entered, and names what it stands
+for. The bugs are those of the table that the project keeps of Kafka's and others', and of storage engines.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+Patch = Callable[[], "Iterator[None]"]
+
+
+class Canary(NamedTuple):
+    """One planted bug."""
+
+    name: str
+    stands_for: str
+    plant: Callable[[], Any]
+    """A context manager: the bug is there while it is entered."""
+
+
+_CANARIES: dict[str, Canary] = {}
+
+
+def canary(stands_for: str) -> Callable[[Callable[[], list[tuple[object, str, object]]]], Canary]:
+    """Register a function that returns what is to be replaced: owner, name of the attribute, replacement."""
+
+    def register(replacements: Callable[[], list[tuple[object, str, object]]]) -> Canary:
+        @contextmanager
+        def plant() -> Iterator[None]:
+            undo: list[tuple[object, str, object]] = []
+            try:
+                for owner, name, replacement in replacements():
+                    undo.append((owner, name, _get(owner, name)))
+                    _set(owner, name, replacement)
+                yield
+            finally:
+                for owner, name, original in reversed(undo):
+                    _set(owner, name, original)
+
+        name = replacements.__name__.replace("_", "-")
+        found = _CANARIES[name] = Canary(name, stands_for, plant)
+        return found
+
+    return register
+
+
+def _get(owner: object, name: Any) -> object:
+    if isinstance(owner, dict):
+        return owner[name]
+    return owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+
+
+def _set(owner: object, name: Any, value: object) -> None:
+    if isinstance(owner, dict):
+        owner[name] = value
+    else:
+        setattr(owner, name, value)
+
+
+def canaries() -> dict[str, Canary]:
+    """Return all, by name."""
+    from simulation.canaries import answers, readers, storage, transactions  # noqa: F401  # each registers its own
+
+    return dict(_CANARIES)

@@ -1,0 +1,61 @@
+"""Planted bugs of the engine: who is answered when."""
+
+from collections.abc import Callable
+from typing import Any
+
+from exacta.core.state import State
+from exacta.engine import engine
+from exacta.engine.engine import Engine
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary("an answer goes out before what it promises is durable (Kafka with acks and without flushes)")
+def answer_before_durable() -> Replacements:
+    def release(self: Engine, done: Callable[[], None]) -> None:
+        done()
+
+    return [(Engine, "_release", release)]
+
+
+@canary("a write is answered ahead of its sync although its transaction's begin is not durable (decision 0016)")
+def begin_not_awaited() -> Replacements:
+    def has_durably_begun(self: Engine, transactional_id: str) -> bool:
+        return transactional_id in self._begun
+
+    return [(Engine, "_has_durably_begun", has_durably_begun)]
+
+
+@canary("transactions that lost writes with the machine go on (decision 0016)")
+def loss_not_aborted() -> Replacements:
+    return [(engine, "open_to_loss", lambda state: [])]
+
+
+@canary("a restart forgets what partitions know of their producers (KAFKA-9144; seen in another broker)")
+def producers_forgotten() -> Replacements:
+    recovered = engine.after_recovery
+
+    def after_recovery(state: State) -> None:
+        recovered(state)
+        for partition in state.partitions.values():
+            partition.producers.clear()
+
+    return [(engine, "after_recovery", after_recovery)]
+
+
+@canary("a restart forgets the deadlines of open transactions: readers wait for ever (KIP-890's hanging transactions)")
+def deadlines_forgotten() -> Replacements:
+    return [(engine, "timers_after_recovery", lambda state, now_ms: [])]
+
+
+@canary("readers are shown what is not durable yet")
+def shown_before_durable() -> Replacements:
+    flush = Engine._flush
+
+    def shows(self: Engine) -> None:
+        changes = engine.visible_changes(self._state, self._gathering.touched)
+        flush(self)
+        self._show(changes)
+
+    return [(Engine, "_flush", shows)]

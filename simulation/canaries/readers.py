@@ -1,0 +1,47 @@
+"""Planted bugs of what readers get."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from exacta.core import views
+from exacta.core.state import AbortedTransaction, Partition
+from exacta.engine import fetch
+from exacta.kafka.handlers import k09_offset_fetch
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary("the last stable offset is that of the newest open transaction, not of the oldest")
+def stable_offset_of_the_newest() -> Replacements:
+    def last_stable_offset(self: Partition) -> int:
+        return max([*self.open_transactions.values(), self.log_start_offset]) if self.open_transactions else int(
+            self.next_offset
+        )
+
+    return [(Partition, "last_stable_offset", property(last_stable_offset))]
+
+
+@canary("the list of aborted transactions lacks those that began before the reader's position (KAFKA-17801)")
+def aborted_list_incomplete() -> Replacements:
+    between = views.aborted_between
+
+    def incomplete(partition: Partition, from_offset: Any, end_offset: Any) -> Sequence[AbortedTransaction]:
+        return [each for each in between(partition, from_offset, end_offset) if each.first_offset >= from_offset]
+
+    return [(fetch, "aborted_between", incomplete)]
+
+
+@canary("the list of aborted transactions is empty (seen in another broker)")
+def aborted_list_empty() -> Replacements:
+    return [(fetch, "aborted_between", lambda partition, from_offset, end_offset: [])]
+
+
+@canary("OffsetFetch does not wait for the end of a transaction that has offsets pending (KIP-447)")
+def pending_offsets_ignored() -> Replacements:
+    fetch_offsets = views.fetch_offsets
+
+    def unstable(state: Any, group_id: str, topics: Any, *, require_stable: bool) -> Any:
+        return fetch_offsets(state, group_id, topics, require_stable=False)
+
+    return [(k09_offset_fetch, "fetch_offsets", unstable)]

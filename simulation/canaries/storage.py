@@ -1,0 +1,80 @@
+"""Planted bugs of the journal and its files."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from exacta.adapters.local import recovery, scan, tail, writer
+from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.format import MARK_BYTES, SegmentHeader, pack_segment_header
+from exacta.ports.journal import Buffer
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary("a failed fsync is tried again, and the second try believed (PostgreSQL 2018; Rebello et al., ATC 2020)")
+def retry_after_failed_sync() -> Replacements:
+    def sync(self: writer.Writer, position: int) -> None:
+        with suppress(OSError):
+            self._files.sync_data(self.handle)
+        self._files.sync_data(self.handle)
+        self.durable_end = position
+
+    return [(writer.Writer, "sync", sync)]
+
+
+@canary("recovery believes what the page cache shows of a tail whose sync failed (B6)")
+def tail_not_written_again() -> Replacements:
+    return [(recovery, "_rewrite_tail", lambda files, handle, scan: None)]
+
+
+@canary("a torn write at the journal's end is taken for whole (etcd 16596)")
+def torn_tail_accepted() -> Replacements:
+    check = scan.SegmentScan._check
+
+    def without_checksum(self: scan.SegmentScan, header: Any) -> str | None:
+        reason = check(self, header)
+        return None if reason == "the group's checksum is wrong" else reason
+
+    return [(scan.SegmentScan, "_check", without_checksum)]
+
+
+@canary("a new file's name is not made durable (RocksDB 10185)")
+def directory_not_synced() -> Replacements:
+    def write_segment_header(files: Files, handle: int, base: int, previous_checksum: int) -> SegmentHeader:
+        header = SegmentHeader(base, files.random_bytes(MARK_BYTES), previous_checksum)
+        write_fully(files, handle, [pack_segment_header(header)], 0)
+        files.sync(handle)
+        return header
+
+    return [
+        (writer, "write_segment_header", write_segment_header),
+        (recovery, "write_segment_header", write_segment_header),
+        (tail, "write_file", _write_file_without_names),
+        (recovery, "write_file", _write_file_without_names),
+    ]
+
+
+def _write_file_without_names(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
+    handle = files.create(temporary_name)
+    try:
+        write_fully(files, handle, buffers, 0)
+        files.sync(handle)
+    finally:
+        files.close(handle)
+    files.rename(temporary_name, name)
+
+
+@canary("a group is acknowledged when it is written, and not when it is synced")
+def append_without_sync() -> Replacements:
+    def sync(self: writer.Writer, position: int) -> None:
+        self.durable_end = position
+
+    return [(writer.Writer, "sync", sync)]
+
+
+@canary("what was written ahead of its sync is not known to be lost (decision 0016)")
+def loss_not_noticed() -> Replacements:
+    never: Callable[..., bool] = lambda data, end, boot_id: False  # noqa: E731
+    return [(tail, "_may_have_lost", never)]

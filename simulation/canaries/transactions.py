@@ -1,0 +1,128 @@
+"""Planted bugs of producers, transactions and groups."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from exacta.core import append, binding, committing, decide, offsets, transaction
+from exacta.core.apply import _APPLY
+from exacta.core.commands import AppendBatch, CommitTransactionalOffsets, EndTransaction, InitProducerId
+from exacta.core.events import TransactionEnded
+from exacta.core.outcome import Outcome
+from exacta.core.state import State
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary("a batch that is sent again is stored again (Redpanda 3039)")
+def repeat_appended_twice() -> Replacements:
+    check = append.check_sequence
+
+    def accepts_repeats(known: Any, epoch: int, first_sequence: int, limits: Any, *, version: Any) -> Any:
+        if known is not None and known.batches and first_sequence <= known.batches[-1].last_sequence:
+            return None
+        return check(known, epoch, first_sequence, limits, version=version)
+
+    def never(*args: object, **options: object) -> None:
+        return None
+
+    return [(append, "find_repeat", never), (append, "check_sequence", accepts_repeats)]
+
+
+@canary("a repeat is answered as out of order, so that its client sends it under a new epoch (Redpanda 3039)")
+def repeat_refused() -> Replacements:
+    def never(*args: object, **options: object) -> None:
+        return None
+
+    return [(append, "find_repeat", never)]
+
+
+@canary("InitProducerId of a new instance does not abort what the old one left open (kfake)")
+def takeover_does_not_abort() -> Replacements:
+    original = decide._DECIDE[InitProducerId]
+
+    def init(state: State, command: InitProducerId, now_ms: int) -> Outcome:
+        outcome: Outcome = original(state, command, now_ms)
+        kept = tuple(event for event in outcome.events if not isinstance(event, TransactionEnded))
+        return replace(outcome, events=kept)
+
+    return [(decide._DECIDE, InitProducerId, init)]
+
+
+@canary("InitProducerId does not bump the epoch, so that zombies go on")
+def epoch_not_bumped() -> Replacements:
+    return [(binding, "next_pair", lambda state, producer_id, producer_epoch: (producer_id, producer_epoch))]
+
+
+@canary("a late EndTxn ends the next transaction (KAFKA-17754)")
+def late_end_ends_the_next() -> Replacements:
+    original = decide._DECIDE[EndTransaction]
+
+    def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
+        held = state.transactionals.get(command.transactional_id)
+        if held is not None and held.producer_id == command.producer_id:
+            command = replace(command, producer_epoch=held.producer_epoch)
+        outcome: Outcome = original(state, command, now_ms)
+        return outcome
+
+    return [(decide._DECIDE, EndTransaction, end)]
+
+
+@canary("a late Produce opens a transaction that nobody ends (KAFKA-14402)")
+def late_produce_begins() -> Replacements:
+    original = decide._DECIDE[AppendBatch]
+
+    def produce(state: State, command: AppendBatch, now_ms: int) -> Outcome:
+        held = state.volatile.transactional_by_producer.get(command.producer_id)
+        if held is not None:
+            command = replace(command, producer_epoch=held.producer_epoch)
+        outcome: Outcome = original(state, command, now_ms)
+        return outcome
+
+    return [(decide._DECIDE, AppendBatch, produce)]
+
+
+@canary("TxnOffsetCommit is taken from a member of an earlier generation (KIP-447)")
+def offsets_not_fenced() -> Replacements:
+    check = committing.check_committer
+
+    def unfenced(state: State, commit: Any) -> Any:
+        return None if isinstance(commit, CommitTransactionalOffsets) else check(state, commit)
+
+    return [(offsets, "check_committer", unfenced)]
+
+
+@canary("offsets of an aborted transaction take effect (KAFKA-17507)")
+def offsets_apart_from_data() -> Replacements:
+    ended = _APPLY[TransactionEnded]
+
+    def apply(state: State, event: TransactionEnded) -> None:
+        if not event.committed:
+            held = state.transactionals[event.transactional_id]
+            for group_id in held.groups:
+                group = state.groups.get(group_id)
+                for topic, by_partition in (group.pending.get(event.producer_id, {}) if group else {}).items():
+                    group.offsets.setdefault(topic, {}).update(by_partition)  # type: ignore[union-attr]
+        ended(state, event)
+
+    return [(_APPLY, TransactionEnded, apply)]
+
+
+@canary("the pair before is forgotten where the epochs are used up: a repeat of EndTxn is fenced (KAFKA-20310)")
+def epoch_passes_the_limit() -> Replacements:
+    def next_pair(state: State, producer_id: int, producer_epoch: int) -> tuple[int, int]:
+        return producer_id, producer_epoch + 1
+
+    return [(transaction, "next_pair", next_pair), (binding, "next_pair", next_pair)]
+
+
+@canary("one partition of a transaction gets no marker (markers lost between brokers; KAFKA-16352)")
+def marker_left_out() -> Replacements:
+    ending = transaction.ending
+
+    def without_the_last(state: State, held: Any, **options: Any) -> TransactionEnded:
+        event: TransactionEnded = ending(state, held, **options)
+        return replace(event, markers=event.markers[:-1]) if len(event.markers) > 1 else event
+
+    return [(transaction, "ending", without_the_last), (binding, "ending", without_the_last)]

@@ -1,0 +1,1 @@
+"""The clients of a world: state machines over frames, which retry as real ones do."""

@@ -1,0 +1,45 @@
+"""An administrator: makes the topics, deletes records, and deletes a topic to make it anew."""
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages import k19_create_topics, k20_delete_topics, k21_delete_records
+from simulation.clients.connection import Disconnected
+from simulation.clients.surroundings import Surroundings
+
+TOPICS = {"in": 2, "out": 2, "plain": 2, "short": 1}
+TO_THE_END = -1
+
+
+async def create(here: Surroundings, topics: dict[str, int]) -> None:
+    """Make topics that are not there."""
+    request = k19_create_topics.CreateTopicsRequest(
+        topics=[
+            k19_create_topics.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+            for name, partitions in topics.items()
+        ]
+    )
+    while True:
+        answer = await here.connection.until_answered(request, 5)
+        if all(each.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS) for each in answer.topics):
+            return
+        await here.connection.back_off()
+
+
+async def administrate(here: Surroundings) -> bool:
+    """Delete a little, now and then."""
+    while not here.is_over():
+        await here.think(15.0)
+        try:
+            if here.chance.random() < 0.6:
+                place = ("plain", here.chance.randrange(TOPICS["plain"]))
+                offset = here.chance.choice([TO_THE_END, here.chance.randint(0, 40)])
+                entry = k21_delete_records.DeleteRecordsPartition(partition_index=place[1], offset=offset)
+                topic = k21_delete_records.DeleteRecordsTopic(name=place[0], partitions=[entry])
+                await here.connection.ask(k21_delete_records.DeleteRecordsRequest(topics=[topic]), 2)
+            else:
+                await here.connection.ask(k20_delete_topics.DeleteTopicsRequest(topic_names=["short"]), 5)
+                await here.think(0.5)
+                await create(here, {"short": TOPICS["short"]})
+        except Disconnected:
+            await here.connection.back_off()
+    await create(here, {"short": TOPICS["short"]})
+    return False

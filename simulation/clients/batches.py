@@ -1,0 +1,77 @@
+"""Record batches as producers make them, and their values as consumers read them."""
+
+from collections.abc import Iterator
+
+from crc32c import crc32c
+
+from exacta.protocol.records import HEADER_SIZE, BatchHeader, CorruptBatch, data_batch, iter_batches
+
+CHECKED_FROM = 21
+"""What a batch's checksum covers begins with its attributes."""
+
+
+def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transactional: bool, now_ms: int) -> bytes:
+    """Build one batch, uncompressed."""
+    return data_batch(
+        [_record(number, value) for number, value in enumerate(values)],
+        len(values),
+        compression=0,
+        transactional=transactional,
+        first_timestamp_ms=now_ms,
+        last_timestamp_ms=now_ms,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        base_sequence=sequence,
+    )
+
+
+def read_batches(records: object) -> Iterator[tuple[BatchHeader, list[bytes], bool]]:
+    """Yield header, values and, of a control batch, whether it commits."""
+    data = b"" if records is None else bytes(records)  # type: ignore[call-overload]
+    for header, view in iter_batches(data):
+        if crc32c(view[CHECKED_FROM:]) != header.crc:
+            raise CorruptBatch(f"the batch at {header.base_offset} fails its checksum")
+        if header.control:
+            # length, attributes, timestamp delta, offset delta, key length: one byte each in a marker
+            yield header, [], view[HEADER_SIZE + 8] == 1
+        else:
+            yield header, list(_values(view, header.record_count)), False
+
+
+def _record(offset_delta: int, value: bytes) -> bytes:
+    body = b"\0" + _varint(0) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+    return _varint(len(body)) + body
+
+
+def _varint(number: int) -> bytes:
+    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
+    encoded = bytearray()
+    while zigzag > 0x7F:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    encoded.append(zigzag)
+    return bytes(encoded)
+
+
+def _values(view: memoryview, count: int) -> Iterator[bytes]:
+    position = HEADER_SIZE
+    for _ in range(count):
+        length, position = _read_varint(view, position)
+        end = position + length
+        position += 1  # attributes
+        for _ in range(3):  # timestamp delta, offset delta, length of the key
+            _, position = _read_varint(view, position)
+        size, position = _read_varint(view, position)
+        yield bytes(view[position : position + size])
+        position = end
+
+
+def _read_varint(view: memoryview, position: int) -> tuple[int, int]:
+    shift = result = 0
+    while True:
+        byte = view[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return (result >> 1) ^ -(result & 1), position

@@ -1,0 +1,210 @@
+"""A program that consumes, transforms and produces: one group, outputs and offsets in one transaction (KIP-447)."""
+
+import asyncio
+from typing import Any
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages import (
+    k09_offset_fetch,
+    k11_join_group,
+    k12_heartbeat,
+    k14_sync_group,
+)
+from simulation.clients.connection import Disconnected
+from simulation.clients.reading import fetch_request, shares
+from simulation.clients.surroundings import Surroundings
+from simulation.clients.transactional import REJOIN, Abort, Fenced, Producer
+from simulation.history import Outcome, Place, value_of
+
+GROUP = "pipelines"
+SESSION_MS = 8_000
+REBALANCE_MS = 6_000
+STALLS = 0.05
+STALL_SECONDS = (8.5, 13.0)
+INPUTS: list[Place] = [("in", 0), ("in", 1)]
+OUTPUTS: list[Place] = [("out", 0), ("out", 1)]
+
+
+class _Rejoin(Exception):
+    """The group has changed."""
+
+
+class _Member:
+    """One membership."""
+
+    def __init__(self, here: Surroundings) -> None:
+        self._here = here
+        self.member_id = ""
+        self.generation = -1
+
+    async def join(self) -> dict[Place, int]:
+        """Join, get a share of the inputs, and the positions there."""
+        while True:
+            request = k11_join_group.JoinGroupRequest(
+                group_id=GROUP,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=REBALANCE_MS,
+                member_id=self.member_id,
+                protocol_type="simulation",
+                protocols=[k11_join_group.JoinGroupRequestProtocol(name="any", metadata=b"")],
+            )
+            answer = await self._ask(request, 5, 30.0)
+            if answer is None:
+                continue
+            if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+                self.member_id = answer.member_id
+            elif answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+                self.member_id = ""
+            elif answer.error_code == ErrorCode.NONE:
+                self.member_id, self.generation = answer.member_id, answer.generation_id
+                assigned = await self._sync(answer)
+                if assigned is not None:
+                    return await self.positions(assigned)
+            else:
+                await self._here.connection.back_off()
+
+    async def _ask(self, request: Any, version: int, seconds: float) -> Any:
+        try:
+            return await self._here.connection.ask(request, version, seconds)
+        except Disconnected:
+            await self._here.connection.back_off()
+            return None
+
+    async def _sync(self, joined: Any) -> list[Place] | None:
+        assignments = []
+        if joined.leader == self.member_id:
+            members = [each.member_id for each in joined.members]
+            for number, member_id in enumerate(members):
+                mine = [str(k) for k in range(len(INPUTS)) if k % len(members) == number]
+                assignments.append(
+                    k14_sync_group.SyncGroupRequestAssignment(member_id=member_id, assignment=",".join(mine).encode())
+                )
+        request = k14_sync_group.SyncGroupRequest(
+            group_id=GROUP, generation_id=self.generation, member_id=self.member_id, assignments=assignments
+        )
+        answer = await self._ask(request, 3, 30.0)
+        if answer is None or answer.error_code != ErrorCode.NONE:
+            return None
+        return [INPUTS[int(number)] for number in answer.assignment.decode().split(",") if number]
+
+    async def positions(self, places: list[Place]) -> dict[Place, int]:
+        """Return where the group has come to, once no transaction holds an answer back."""
+        while places:
+            answer = await self._ask(offset_request(places), 7, 8.0)
+            if answer is None:
+                continue
+            found = offsets_in(answer)
+            if found is not None:
+                return found
+            await self._here.connection.back_off()
+        return {}
+
+    async def heartbeat(self) -> None:
+        """Stay in the group; raise _Rejoin."""
+        request = k12_heartbeat.HeartbeatRequest(
+            group_id=GROUP, generation_id=self.generation, member_id=self.member_id
+        )
+        answer = await self._ask(request, 3, 8.0)
+        if answer is not None and answer.error_code != ErrorCode.NONE:
+            if answer.error_code in REJOIN and answer.error_code != ErrorCode.REBALANCE_IN_PROGRESS:
+                self.member_id = ""
+            raise _Rejoin
+
+
+def offset_request(places: list[Place]) -> k09_offset_fetch.OffsetFetchRequest:
+    """Make an OffsetFetch of the pipelines' group, stable."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    return k09_offset_fetch.OffsetFetchRequest(
+        group_id=GROUP,
+        require_stable=True,
+        topics=[
+            k09_offset_fetch.OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
+            for topic, partitions in topics.items()
+        ],
+    )
+
+
+def offsets_in(answer: Any) -> dict[Place, int] | None:
+    """Return the offsets; None where they are not stable, or cannot be told."""
+    if answer.error_code != ErrorCode.NONE:
+        return None
+    found: dict[Place, int] = {}
+    for topic in answer.topics:
+        for entry in topic.partitions:
+            if entry.error_code != ErrorCode.NONE:
+                return None
+            found[topic.name, entry.partition_index] = max(0, entry.committed_offset)
+    return found
+
+
+async def pipeline(here: Surroundings) -> bool:
+    """Consume, transform, produce, until the world is over; return whether another instance should go on."""
+    producer = Producer(
+        here.connection,
+        here.history,
+        here.name,
+        here.version,
+        timeout_ms=here.timeout_ms,
+        forgetful=frozenset(),
+        now_ms=here.now_ms,
+    )
+    member = _Member(here)
+    number = 0
+    try:
+        await producer.initialise()
+        while not here.is_over():
+            positions = await member.join()
+            try:
+                while not here.is_over():
+                    await here.think(0.8)
+                    await member.heartbeat()
+                    number += 1
+                    await _turn(here, producer, member, positions, number)
+            except _Rejoin:
+                pass
+    except Fenced:
+        return not here.is_superseded()
+    return False
+
+
+async def _stall(here: Surroundings) -> None:
+    """Say nothing for so long that the group goes on without this member, which does not know."""
+    await asyncio.sleep(here.chance.uniform(*STALL_SECONDS))
+
+
+async def _turn(
+    here: Surroundings, producer: Producer, member: _Member, positions: dict[Place, int], number: int
+) -> None:
+    """Read a few records, and write for each one of their own: all of it, or nothing."""
+    if not positions:
+        return
+    try:
+        request = fetch_request(positions, committed=True, max_bytes=400, max_wait_ms=500)
+        answer = await here.connection.ask(request, 11)
+    except Disconnected:
+        return
+    found = [share for share in shares(answer, positions, committed=True) if share.error_code == ErrorCode.NONE]
+    taken = [(share.place, offset) for share in found for offset, _ in share.records]
+    ends = {share.place: share.next_offset for share in found if share.next_offset > positions[share.place]}
+    if not taken:
+        positions.update(ends)  # nothing but markers, and what was aborted
+        return
+    writing = here.history.begin(f"{here.writer}.{number}", Outcome.NO_COMMIT)
+    batches: dict[Place, list[bytes]] = {}
+    for k, ((topic, partition), offset) in enumerate(taken):
+        value = value_of(writing.name, k) + f"|{topic}/{partition}/{offset}".encode()
+        batches.setdefault(here.chance.choice(OUTPUTS), []).append(value)
+    try:
+        await producer.send(writing, list(batches.items()))
+        if here.chance.random() < STALLS:
+            await _stall(here)
+        await producer.send_offsets(GROUP, (member.member_id, member.generation), ends)
+        if here.chance.random() < STALLS:
+            await _stall(here)
+        await producer.commit(writing)
+        positions.update(ends)
+    except Abort:
+        await producer.abort(bump=True)
+        raise _Rejoin from None

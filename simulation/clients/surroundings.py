@@ -1,0 +1,36 @@
+"""What a client's program knows of its world."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simulation.clients.connection import Connection
+from simulation.history import History, Place
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """Made by the world for one instance of a client."""
+
+    name: str
+    instance: int
+    chance: random.Random
+    connection: Connection
+    history: History
+    now_ms: Callable[[], int]
+    is_over: Callable[[], bool]
+    is_superseded: Callable[[], bool]
+    """Whether a later instance of the same client has begun."""
+    places: list[Place]
+    version: int
+    timeout_ms: int
+
+    @property
+    def writer(self) -> str:
+        """Return what the writings of this instance begin with."""
+        return f"{self.name}/{self.instance}"
+
+    async def think(self, seconds: float) -> None:
+        """Take about so long for something else."""
+        await asyncio.sleep(self.chance.expovariate(1 / seconds))

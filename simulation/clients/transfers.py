@@ -1,0 +1,106 @@
+"""Programs that write: transactions over several partitions, and an idempotent producer without transactions."""
+
+from typing import Any
+
+from exacta.protocol.errors import ErrorCode
+from exacta.protocol.messages import k22_init_producer_id
+from simulation.clients.batches import batch
+from simulation.clients.connection import Disconnected
+from simulation.clients.surroundings import Surroundings
+from simulation.clients.transactional import RETRIABLE, Abort, Fenced, Producer, produce_request
+from simulation.history import Outcome, Place, Writing, value_of
+
+FORGETFUL = frozenset({"short"})
+"""Topics that are deleted and made anew."""
+SEQUENCES = 1 << 31
+
+
+async def transfers(here: Surroundings) -> bool:
+    """Write transactions until the world is over; return whether another instance should go on: this one was fenced."""
+    producer = Producer(
+        here.connection,
+        here.history,
+        here.name,
+        here.version,
+        timeout_ms=here.timeout_ms,
+        forgetful=FORGETFUL,
+        now_ms=here.now_ms,
+    )
+    number = 0
+    try:
+        await producer.initialise()
+        while not here.is_over():
+            await here.think(1.0)
+            number += 1
+            await _transfer(here, producer, here.history.begin(f"{here.writer}.{number}", Outcome.NO_COMMIT))
+    except Fenced:
+        return not here.is_superseded()
+    return False
+
+
+async def _transfer(here: Surroundings, producer: Producer, writing: Writing) -> None:
+    chance = here.chance
+    try:
+        written = 0
+        for _ in range(chance.choice([0, 1, 1, 1, 2, 2, 3])):
+            batches: list[tuple[Place, list[bytes]]] = []
+            for place in chance.sample(here.places, chance.randint(1, min(3, len(here.places)))):
+                for _ in range(chance.choice([1, 1, 1, 2])):
+                    count = chance.randint(1, 3)
+                    batches.append((place, [value_of(writing.name, written + k) for k in range(count)]))
+                    written += count
+            await producer.send(writing, batches)
+            if chance.random() < 0.3:
+                await here.think(0.3)
+        if chance.random() < 0.04:
+            await here.think(here.timeout_ms / 1000)  # it may be too late then
+        if written and chance.random() < 0.7:
+            await producer.commit(writing)
+        else:
+            await producer.abort()
+    except Abort:
+        await producer.abort(bump=True)
+
+
+async def idempotent(here: Surroundings) -> bool:
+    """Write batches without transactions, several in flight, each until it is acknowledged."""
+    answer = await here.connection.until_answered(k22_init_producer_id.InitProducerIdRequest(), 4)
+    pair = (answer.producer_id, answer.producer_epoch)
+    # A producer that is not known may begin anywhere: near the end, so that sequences wrap.
+    first = SEQUENCES - here.chance.randint(1, 12) if here.chance.random() < 0.5 else 0
+    sequences = dict.fromkeys(here.places, first)
+    writing = here.history.begin(f"{here.writer}.0", Outcome.PLAIN)
+    while not here.is_over():
+        await here.think(1.5)
+        waiting: list[tuple[Place, list[bytes], Any]] = []
+        for _ in range(here.chance.randint(1, 4)):
+            place = here.chance.choice(here.places)
+            known = len(writing.values)
+            values = [value_of(writing.name, known + k) for k in range(here.chance.randint(1, 3))]
+            writing.values.update(dict.fromkeys(values, place))
+            data = batch(values, pair, sequences[place], transactional=False, now_ms=here.now_ms())
+            sequences[place] = (sequences[place] + len(values)) % SEQUENCES
+            waiting.append((place, values, produce_request(place, data, None)))
+        while waiting:
+            answers = await here.connection.ask_all([(request, 11) for _, _, request in waiting])
+            told = zip(waiting, answers, strict=True)
+            waiting = [each for each, answer in told if not _acknowledged(here, writing, each[0], each[1], answer)]
+            if waiting:
+                await here.connection.back_off()
+    return False
+
+
+def _acknowledged(here: Surroundings, writing: Writing, place: Place, values: list[bytes], answer: Any) -> bool:
+    if isinstance(answer, Disconnected):
+        return False
+    told = answer.responses[0].partition_responses[0]
+    if told.error_code in RETRIABLE:
+        return False
+    if told.error_code != ErrorCode.NONE:
+        code = ErrorCode(told.error_code).name
+        here.history.refusals.append(f"refused: {writing.name} to {place}, idempotent: {code}")
+        return True
+    for number, value in enumerate(values):
+        if told.base_offset >= 0:  # a repeat of what has been deleted since may have no offset
+            writing.acknowledged[value] = told.base_offset + number
+    return True

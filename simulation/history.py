@@ -1,0 +1,92 @@
+"""What the clients of a world did and saw: all that the analysis knows.
+
+Owns data only. A *writing* is what its client takes for one unit: a transaction, or the life of an idempotent producer.
+Values name their writing, so that whoever reads one knows whose it is.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class Outcome(Enum):
+    """What the client knows of a writing's end."""
+
+    NO_COMMIT = "no commit was ever asked for"
+    UNKNOWN = "a commit was asked for, and nobody heard"
+    COMMITTED = "committed"
+    PLAIN = "not a transaction"
+
+
+@dataclass(slots=True)
+class Writing:
+    """One unit of writing; `order` is its values' place among all of one producer's."""
+
+    name: str
+    outcome: Outcome
+    values: dict[bytes, Place] = field(default_factory=dict)
+    """What was sent, in order, acknowledged or not."""
+    acknowledged: dict[bytes, int] = field(default_factory=dict)
+    """Values, and the offsets that the broker told."""
+
+
+@dataclass(slots=True)
+class Poll:
+    """One partition's share in one answer to a reader."""
+
+    reader: str
+    answer: str
+    """Shares of the same answer have the same name."""
+    committed: bool
+    place: Place
+    from_offset: int
+    next_offset: int
+    log_start: int
+    high_watermark: int
+    last_stable: int
+    records: list[tuple[int, bytes]]
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is in a partition when all is over."""
+
+    log_start: int = 0
+    records: list[tuple[int, bytes, int]] = field(default_factory=list)
+    """Offset, value and producer id, whether visible or not."""
+    markers: list[tuple[int, int]] = field(default_factory=list)
+    """Offset and producer id."""
+    committed: dict[int, bytes] = field(default_factory=dict)
+    """What a reader of committed records gets."""
+
+
+@dataclass(slots=True)
+class History:
+    """Everything. Places that are not in `final` (topics made anew) are not looked at."""
+
+    writings: dict[str, Writing] = field(default_factory=dict)
+    polls: list[Poll] = field(default_factory=list)
+    final: dict[Place, Partition] = field(default_factory=dict)
+    committed_offsets: dict[Place, int] = field(default_factory=dict)
+    """Of the pipelines' group, at the end."""
+    pipeline_inputs: set[Place] = field(default_factory=set)
+    refusals: list[str] = field(default_factory=list)
+    """What a client was answered that nobody may be answered."""
+
+    def begin(self, name: str, outcome: Outcome) -> Writing:
+        """Note a new writing."""
+        assert name not in self.writings, name
+        writing = self.writings[name] = Writing(name, outcome)
+        return writing
+
+
+def value_of(writing: str, number: int) -> bytes:
+    """Return the value of the record that has this number in a writing."""
+    return f"{writing}:{number:04d}".encode()
+
+
+def whose(value: bytes) -> str:
+    """Return the name of the writing that a value is of."""
+    return value.split(b"|")[0].rpartition(b":")[0].decode()

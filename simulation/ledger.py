@@ -1,0 +1,83 @@
+"""What the broker has decided, over all of its lives, and how much of that no crash may take away.
+
+Owns invariant 8: what is recovered is the state of a prefix of all that was decided, and of one that holds everything
+durable; where only the process died, everything written. Knows positions of the journal as marks between events.
+"""
+
+from collections.abc import Callable
+
+from exacta.core.apply import apply
+from exacta.core.events import Event
+from exacta.core.snapshot import snapshot
+from exacta.core.state import Limits, State
+
+Complain = Callable[[str], None]
+
+
+class Ledger:
+    """The events that led to the present state, durable ones only, and the journal's positions among them."""
+
+    def __init__(self, complain: Complain) -> None:
+        self.events: list[Event] = []
+        self._complain = complain
+        self._marks: dict[int, int] = {0: 0}
+        self.durable_position = 0
+        self._written_position = 0
+
+    def decided(self, event: Event) -> None:
+        """Note an event that was applied, and will be written."""
+        self.events.append(event)
+
+    def framed(self, position: int, entry_count: int, end: int) -> None:
+        """Note a group that is about to be written from one position to another."""
+        self._marks[end] = self._marks[position] + entry_count
+
+    def written(self, position: int) -> None:
+        """Note what outlives the process."""
+        self._written_position = max(self._written_position, position)
+
+    def durable(self, position: int) -> None:
+        """Note what outlives the machine's run."""
+        self.written(position)
+        self.durable_position = max(self.durable_position, position)
+
+    def count_at(self, position: int) -> int:
+        """Return how many events come before a position."""
+        return self._marks[position]
+
+    def recovered(self, position: int, state: State, *, machine_stopped: bool) -> None:
+        """Compare what was recovered with what was decided; go on from there."""
+        promised = self.durable_position if machine_stopped else self._written_position
+        if position < promised:
+            what = "durable" if machine_stopped else "written"
+            self._complain(f"8: recovered up to {position}, and {promised} was {what}")
+        count = self._marks.get(position)
+        if count is None:
+            self._complain(f"8: recovered up to {position}, where no group ended")
+            return
+        del self.events[count:]
+        self._marks = {mark: number for mark, number in self._marks.items() if mark <= position}
+        self._written_position = self.durable_position = position  # recovery has synced what it believes
+        again = self.folded(state.limits)
+        if snapshot(again) != snapshot(state) and not same(again, state):
+            self._complain(f"8: what was recovered at {position} is not the fold of what was decided")
+
+    def folded(self, limits: Limits) -> State:
+        """Return the state that all events lead to."""
+        state = State(limits=limits)
+        for event in self.events:
+            apply(state, event)
+        return state
+
+
+def same(one: State, other: State) -> bool:
+    """Compare what is durable, whatever the order in which sets are encoded."""
+    return (
+        list(one.topics.items()) == list(other.topics.items())
+        and list(one.partitions.items()) == list(other.partitions.items())
+        and list(one.transactionals.items()) == list(other.transactionals.items())
+        and one.groups == other.groups
+        and one.next_producer_id == other.next_producer_id
+        and one.next_commit_order == other.next_commit_order
+        and one.incidents == other.incidents
+    )

@@ -1,0 +1,121 @@
+"""A process that can be killed between any two callbacks, and at any call to the disk.
+
+Owns what makes killing it the same as kill -9: whatever it has scheduled is not run, whatever it is doing ends where it
+is, and no `finally` of it reaches the disk or the network. `scheduler` is all that it knows of the loop; what runs the
+journal's jobs (`worker`) takes the time that a disk takes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from simulation.loop import SimulatedLoop
+
+
+class ProcessKilled(BaseException):
+    """The process ends here; nothing in it may catch this."""
+
+
+class Timer:
+    """A call that the process has scheduled."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
+
+
+class Process:
+    """One life of a program; also its scheduler: the part of asyncio's loop that engine and connections use."""
+
+    def __init__(self, loop: SimulatedLoop, on_defect: Callable[[str], None]) -> None:
+        self.alive = True
+        self._loop = loop
+        self._on_defect = on_defect
+        self._answer_delay: float | None = None
+
+    def kill(self) -> None:
+        """Let nothing of it happen any more."""
+        self.alive = False
+
+    def die(self) -> None:
+        """Kill it, from within: for whoever stands on its stack."""
+        self.alive = False
+        raise ProcessKilled
+
+    def run(self, callback: Callable[..., object], *args: Any) -> None:
+        """Call back if it lives; it may die of it."""
+        if not self.alive:
+            return
+        try:
+            callback(*args)
+        except ProcessKilled:
+            assert not self.alive
+        except Exception as defect:  # noqa: BLE001  # asyncio would log it and go on
+            self._on_defect(f"{type(defect).__name__}: {defect}")
+
+    def time(self) -> float:
+        """Return the loop's time, which no clock's jump touches."""
+        return self._loop.time()
+
+    def is_closed(self) -> bool:
+        """A process that asks has a loop."""
+        return False
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> Timer:
+        """Run it in the loop's next turn; what a job says comes when the job is over."""
+        if self._answer_delay is not None:
+            return self.call_later(self._answer_delay, callback, *args)
+        handle = self._loop.call_soon(self.run, callback, *args)
+        return Timer(handle.cancel)
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Run it after `delay` seconds."""
+        handle = self._loop.call_later(delay, self.run, callback, *args)
+        return Timer(handle.cancel)
+
+    def run_job(self, job: Callable[[], None], answer_delay: float) -> None:
+        """Run a job of another thread: what it tells the loop arrives so much later."""
+        self._answer_delay = answer_delay
+        try:
+            self.run(job)
+        finally:
+            self._answer_delay = None
+
+    def worker(self, seconds: Callable[[], float]) -> Callable[[str, int], "SimulatedWorker"]:
+        """Return what makes the journal's workers; a job takes `seconds()` to begin, and as long again to be heard."""
+        return lambda name, threads: SimulatedWorker(self, seconds, threads)
+
+
+class SimulatedWorker:
+    """Implement `exacta.adapters.local.worker.Jobs` in virtual time.
+
+    A job is one step: it happens between two turns of the loop. What can happen between two of its calls to the disk is
+    the end of the process, or of the machine.
+    """
+
+    def __init__(self, process: Process, seconds: Callable[[], float], threads: int) -> None:
+        self._process = process
+        self._seconds = seconds
+        self._free = threads
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """See `Jobs.submit`."""
+        self._waiting.append(job)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._free and self._waiting:
+            self._free -= 1
+            self._process.call_later(self._seconds(), self._run)
+
+    def _run(self) -> None:
+        # By the order of asking: a thread that was slow to begin takes what has waited longest.
+        if self._waiting:
+            self._process.run_job(self._waiting.popleft(), self._seconds())
+        self._free += 1
+        self._begin()
+
+    def close(self) -> None:
+        """See `Jobs.close`: the process waits, and the world with it."""
+        while self._waiting:
+            self._process.run_job(self._waiting.popleft(), 0.0)

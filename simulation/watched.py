@@ -1,0 +1,127 @@
+"""The engine and the journal, watched: what they decide and write is told to the ledger, and looked at at every step.
+
+Owns no behaviour: whatever is overridden here calls what it overrides, and looks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.journal import _Framed
+from exacta.core.commands import Command, ExpireTransaction
+from exacta.core.events import Event, TopicDeleted
+from exacta.core.ids import PartitionId
+from exacta.core.invariants import violations
+from exacta.core.state import Phase
+from exacta.engine.engine import Engine
+from exacta.engine.visible import Changes
+from exacta.ports.journal import Appended, AppendResult, Entry
+from exacta.ports.record_format import Buffer
+from simulation.ledger import Ledger
+from simulation.steps import Steps
+
+Complain = Callable[[str], None]
+WHOLE_CHECK_EVENTS = 100
+"""The invariants over the whole log are looked at whenever there are so many events more."""
+
+
+class WatchedJournal(LocalJournal):
+    """A local journal that tells the ledger what it was given, and what became of it."""
+
+    ledger: Ledger
+
+    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+        """See `Journal.append`."""
+
+        def told(result: AppendResult) -> None:
+            if isinstance(result, Appended):
+                self.ledger.durable(result.position)
+            done(result)
+
+        return super().append(expected_position, entries, told)
+
+    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+        """See `Journal.write`."""
+        result = super().write(expected_position, entries)
+        if isinstance(result, Appended):
+            self.ledger.written(result.position)
+        return result
+
+    def _frame(self, entries: Sequence[Entry]) -> _Framed:
+        group = super()._frame(entries)
+        self.ledger.framed(self.position, len(entries), group.end)
+        return group
+
+
+class Watch(NamedTuple):
+    """What is known of all lives, and where complaints go."""
+
+    ledger: Ledger
+    steps: Steps
+    complain: Complain
+    shown: dict[PartitionId, tuple[int, int, int]]
+    """What readers have been shown, in all lives: none of it may move back."""
+    machine_stopped: bool
+    """Whether it had, before this life."""
+
+
+class WatchedEngine(Engine):
+    """An engine whose every step is looked at."""
+
+    def __init__(self, watch: Watch, *args: Any, **options: Any) -> None:
+        self.ledger, self.steps, self.complain, self.shown, self._machine_stopped = watch
+        self._has_recovered = False
+        self._looked_at = 0
+        super().__init__(*args, **options)
+        self.look(whole=True)
+
+    def submit(
+        self,
+        commands: Sequence[Command],
+        done: Callable[..., None],
+        payloads: Sequence[Buffer | None] | None = None,
+    ) -> None:
+        """See `Engine.submit`."""
+        super().submit(commands, done, payloads)
+        self.look()
+
+    def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
+        if isinstance(event, TopicDeleted):
+            for partition_id in self._state.topics[event.topic].partition_ids:
+                self.shown.pop(partition_id, None)
+        super()._take(event, payload, urgent=urgent)
+        if event.durable:
+            self.ledger.decided(event)
+
+    def _show(self, changes: Changes) -> None:
+        if not self._has_recovered:  # the first thing that is done with the recovered state
+            self._has_recovered = True
+            self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
+        super()._show(changes)
+        count = self.ledger.count_at(self._journal.position)
+        for event in self.ledger.events[self.steps.count : count]:
+            self.steps.take(event)
+        self.steps.compare({partition_id: seen for partition_id, seen in changes if seen is not None})
+        for partition_id, seen in changes:
+            if seen is None:
+                self.shown.pop(partition_id, None)
+                continue
+            now = (int(seen.log_start_offset), int(seen.high_watermark), int(seen.last_stable_offset))
+            before = self.shown.get(partition_id, (0, 0, 0))
+            if any(new < old for new, old in zip(now, before, strict=True)):
+                self.complain(f"4: partition {partition_id} moves back from {before} to {now}")
+            self.shown[partition_id] = now
+
+    def look(self, *, whole: bool = False) -> None:
+        """Complain of whatever does not hold now."""
+        if self.failed is not None:
+            return
+        for held in self._state.transactionals.values():
+            if held.phase is Phase.ONGOING and held.deadline_ms is not None:
+                timer = ExpireTransaction(transactional_id=held.transactional_id)
+                if timer not in self._timers:
+                    self.complain(f"7: nothing will ever end the transaction of {held.transactional_id}")
+        if whole or len(self.ledger.events) >= self._looked_at + WHOLE_CHECK_EVENTS:
+            self._looked_at = len(self.ledger.events)
+            for violation in violations(self._state, self.ledger.events):
+                self.complain(violation)

@@ -1,0 +1,326 @@
+"""One world: a seed, and all that follows from it.
+
+Owns the composition and the plot. Clients work while the nemesis injects faults; then all is well again, and within
+bounded time everybody must have ended what was begun, and no transaction may hold readers back. Then everything is
+read, once more after a last end of the broker, and the history is analysed.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from exacta.config import configure
+from simulation.analysis import anomalies
+from simulation.broker import Broker
+from simulation.chance import dice
+from simulation.clients.admin import TOPICS, administrate, create
+from simulation.clients.connection import Connection, Disconnected
+from simulation.clients.pipeline import INPUTS, OUTPUTS, offset_request, offsets_in, pipeline
+from simulation.clients.reading import read_everything, watch
+from simulation.clients.surroundings import Surroundings
+from simulation.clients.transfers import idempotent, transfers
+from simulation.clock import WallClock
+from simulation.disk.faults import DiskFaults
+from simulation.history import History, Place
+from simulation.late import Late
+from simulation.loop import NothingHappens, SimulatedLoop
+from simulation.nemesis import Nemesis
+from simulation.network import Network
+from simulation.trace import Trace
+
+FAULTY_SECONDS = (15.0, 60.0)
+PATIENCE_SECONDS = 300.0
+"""So long after the last fault a client may take to end what it has begun."""
+LONGEST_SECONDS = 8_000.0
+"""And so long transactions may stay open whose client has gone, where the clock was set back by an hour, or two."""
+PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
+SHORT: list[Place] = [("short", 0)]
+MAX_VIOLATIONS = 20
+
+Program = Callable[[Surroundings], Coroutine[Any, Any, bool]]
+
+
+class Verdict(NamedTuple):
+    """What came of a world."""
+
+    seed: int
+    violations: list[str]
+    digest: str
+    virtual_seconds: float
+    faults: Counter[str]
+    lives: int
+    acknowledged: int
+    last_lines: list[str]
+
+
+class _Client(NamedTuple):
+    program: Program
+    places: list[Place]
+    version: int
+
+
+class World:
+    """One world, run by `run`."""
+
+    def __init__(self, seed: int, write: Callable[[str], None] | None = None) -> None:
+        self.seed = seed
+        self.violations: list[str] = []
+        self.history = History()
+        self.loop = SimulatedLoop()
+        self.trace = Trace(self.loop.time, write)
+        self._clock = WallClock(self.loop)
+        chance = dice(seed, "world")
+        self._chance = chance
+        self._disk = DiskFaults(self.trace, dice(seed, "disk"))
+        limits = {"highest_epoch": chance.choice([3, 6, 32766, 32766])}
+        self.broker = Broker(
+            self.loop,
+            self.trace,
+            dice(seed, "broker"),
+            self._disk,
+            configuration=configure({"transaction.sync.every.write": False}),
+            limits=limits,
+            segment_bytes=chance.choice([2_000, 10_000, 1 << 20]),
+            snapshot_events=chance.choice([20, 200, 100_000]),
+            now_ms=self._clock.now_ms,
+            job_seconds=self._disk.job_seconds,
+            complain=self.complain,
+        )
+        self._disk.on_end = self._ends
+        self._network = Network(self.loop, self.trace, dice(seed, "network"), self.broker)
+        self._late = Late(self.loop, self.trace, dice(seed, "late"), self._network, self.broker)
+        self._nemesis = Nemesis(
+            dice(seed, "nemesis"),
+            self.trace,
+            self.broker,
+            self._disk,
+            self._network,
+            self._late,
+            self._clock,
+            self._crash_client,
+            self._second_client,
+        )
+        self._faulty_seconds = chance.uniform(*FAULTY_SECONDS)
+        self._is_over = False
+        self._instances: Counter[str] = Counter()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._connections: dict[str, Connection] = {}
+        self._clients = self._cast()
+
+    def _cast(self) -> dict[str, _Client]:
+        chance = self._chance
+        clients: dict[str, _Client] = {"admin": _Client(administrate, [], 0)}
+        for number in range(chance.randint(1, 3)):
+            places = [*INPUTS, *chance.choice([[], PLAIN, SHORT])]
+            clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
+        for number in range(chance.randint(0, 2)):
+            clients[f"pipe{number}"] = _Client(pipeline, [], chance.choice([1, 2]))
+        if chance.random() < 0.7:
+            clients["plain0"] = _Client(idempotent, PLAIN, 0)
+        clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN], 2)
+        if chance.random() < 0.5:
+            clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN], 1)
+        return clients
+
+    def complain(self, violation: str) -> None:
+        """Note what must not be."""
+        self.trace.note("violation", violation)
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(violation)
+
+    def _ends(self, kind: str) -> None:
+        if kind == "power":
+            self.broker.machine_stops_within()
+        else:
+            self.broker.died()
+
+    # --- clients ------------------------------------------------------------------------------------------------------
+
+    def _surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
+        self._instances[name] += 1
+        instance = self._instances[name]
+        chance = dice(self.seed, name, instance)
+        connection = Connection(self.loop, self._network, chance, name, self._late.hook(name))
+        self._connections[f"{name}/{instance}"] = connection
+        return Surroundings(
+            name,
+            instance,
+            chance,
+            connection,
+            self.history,
+            self._clock.client_ms,
+            lambda: self._is_over or bool(self.violations),
+            lambda: self._instances[name] > instance,
+            places,
+            version,
+            chance.choice([4_000, 15_000, 40_000]),
+        )
+
+    def _begin(self, name: str) -> None:
+        client = self._clients[name]
+        here = self._surroundings(name, client.places, client.version)
+        self.trace.note("client", here.writer)
+
+        async def live() -> None:
+            goes_on = await client.program(here)
+            self.trace.note("client ends", here.writer)
+            del self._tasks[here.writer]
+            if goes_on and not self._is_over:
+                self._begin(name)
+
+        task = self._tasks[here.writer] = self.loop.create_task(live())
+        task.add_done_callback(self._look_at)
+
+    def _look_at(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.complain(f"a client failed: {type(error).__name__}: {error}")
+
+    def _running(self) -> list[str]:
+        return [name for name in self._tasks if name.split("/")[0] in self._clients]
+
+    def _crash_client(self) -> None:
+        running = [name for name in self._running() if not name.startswith("admin")]
+        if not running or self._is_over:
+            return
+        name = self._chance.choice(running)
+        self.trace.fault("client crash", name)
+        self._tasks.pop(name).cancel()
+        self._connections[name].drop()
+        client = name.split("/")[0]
+        self.loop.call_later(self._chance.uniform(0.0, 10.0), self._begin_again, client)
+
+    def _begin_again(self, client: str) -> None:
+        if not self._is_over:
+            self._begin(client)
+
+    def _second_client(self) -> None:
+        """Begin another instance while one still runs: the older one is a zombie then."""
+        running = [name for name in self._running() if name.startswith(("writer", "pipe"))]
+        if running and not self._is_over:
+            name = self._chance.choice(running).split("/")[0]
+            self.trace.fault("second instance", name)
+            self._begin(name)
+
+    # --- the plot -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> Verdict:
+        """Let it happen."""
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(lambda loop, context: self.complain(f"loop: {context}"))
+        try:
+            with _logged_errors(self.complain):
+                self.broker.start()
+                self.loop.run_until_complete(self._plot())
+        except NothingHappens:
+            self.complain("liveness: everybody waits for ever")
+        except Exception as defect:  # noqa: BLE001  # a client that cannot read what it gets, for one
+            self.complain(f"a client failed: {type(defect).__name__}: {defect}")
+        finally:
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.run_until_complete(asyncio.sleep(0))
+            self.loop.close()
+            asyncio.set_event_loop(None)
+        acknowledged = sum(len(writing.acknowledged) for writing in self.history.writings.values())
+        return Verdict(
+            self.seed,
+            self.violations,
+            self.trace.digest,
+            self.loop.time(),
+            self.trace.faults,
+            self.broker.lives,
+            acknowledged,
+            list(self.trace.last_lines),
+        )
+
+    async def _plot(self) -> None:
+        await create(self._surroundings("maker", [], 0), TOPICS)
+        for name in self._clients:
+            self._begin(name)
+        nemesis = self.loop.create_task(self._nemesis.run())
+        await self._until(lambda: bool(self.violations), self._faulty_seconds)
+        self._nemesis.stop()
+        nemesis.cancel()
+        self.trace.note("all is well")
+        await asyncio.sleep(10.0)
+        self._is_over = True
+        await self._until(lambda: not self._tasks or bool(self.violations), PATIENCE_SECONDS)
+        if self.violations:
+            return
+        if self._tasks:
+            self.complain(f"liveness: after {PATIENCE_SECONDS:.0f} s {sorted(self._tasks)} have not ended")
+            return
+        here = self._surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
+        await self._until_nothing_is_open()
+        await self._last_end()
+        await self._read(here)
+        for anomaly in [] if self.violations else anomalies(self.history):
+            self.complain(anomaly)
+
+    async def _until(self, done: Callable[[], bool], seconds: float) -> None:
+        end = self.loop.time() + seconds
+        while not done() and self.loop.time() < end:
+            await asyncio.sleep(0.1)
+
+    async def _until_nothing_is_open(self) -> None:
+        end = self.loop.time() + LONGEST_SECONDS
+        while self.loop.time() < end and not self.violations:
+            life = self.broker.life
+            if life is not None and not any(each.open_transactions for each in life.engine._state.partitions.values()):
+                return
+            await asyncio.sleep(20.0)
+        if not self.violations:
+            self.complain("liveness: a transaction is open that nobody ends")
+
+    async def _last_end(self) -> None:
+        end = self._chance.choice([self.broker.kill, self.broker.stop_machine, self.broker.stop_cleanly, lambda: None])
+        before = self.broker.lives
+        if self.broker.life is not None:
+            end()
+        await self._until(lambda: self.broker.life is not None and self.broker.lives >= before, PATIENCE_SECONDS)
+        await asyncio.sleep(1.0)
+
+    async def _read(self, here: Surroundings) -> None:
+        here.places.remove(SHORT[0])
+        await read_everything(here)
+        self.history.pipeline_inputs.update(INPUTS)
+        while True:
+            try:
+                found = offsets_in(await here.connection.ask(offset_request(INPUTS), 7))
+            except Disconnected:
+                found = None
+            if found is not None:
+                self.history.committed_offsets.update(found)
+                break
+            await here.connection.back_off()
+        if self.broker.life is not None:
+            self.broker.life.engine.look(whole=True)
+
+
+class _Errors(logging.Handler):
+    def __init__(self, complain: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._complain = complain
+
+    def emit(self, record: logging.LogRecord) -> None:
+        trouble = record.exc_info[1] if record.exc_info else None
+        self._complain(f"logged: {record.getMessage()}: {trouble!r}")
+
+
+@contextmanager
+def _logged_errors(complain: Callable[[str], None]) -> Iterator[None]:
+    """Take errors that the broker logs for violations: a defect in one handler ends one connection, and no more."""
+    logger, handler = logging.getLogger("exacta"), _Errors(complain)
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.ERROR)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
