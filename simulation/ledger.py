@@ -22,7 +22,15 @@ class Ledger:
         self._complain = complain
         self._marks: dict[int, int] = {0: 0}
         self.durable_position = 0
-        self._written_position = 0
+        self.written_position = 0
+
+    def copy(self, complain: Complain, *, durable: int, written: int) -> "Ledger":
+        """Return what it was when so much had been promised."""
+        other = Ledger(complain)
+        other.events = list(self.events)
+        other._marks = dict(self._marks)
+        other.durable_position, other.written_position = durable, written
+        return other
 
     def decided(self, event: Event) -> None:
         """Note an event that was applied, and will be written."""
@@ -34,7 +42,7 @@ class Ledger:
 
     def written(self, position: int) -> None:
         """Note what outlives the process."""
-        self._written_position = max(self._written_position, position)
+        self.written_position = max(self.written_position, position)
 
     def durable(self, position: int) -> None:
         """Note what outlives the machine's run."""
@@ -47,7 +55,7 @@ class Ledger:
 
     def recovered(self, position: int, state: State, *, machine_stopped: bool) -> None:
         """Compare what was recovered with what was decided; go on from there."""
-        promised = self.durable_position if machine_stopped else self._written_position
+        promised = self.durable_position if machine_stopped else self.written_position
         if position < promised:
             what = "durable" if machine_stopped else "written"
             self._complain(f"8: recovered up to {position}, and {promised} was {what}")
@@ -57,7 +65,7 @@ class Ledger:
             return
         del self.events[count:]
         self._marks = {mark: number for mark, number in self._marks.items() if mark <= position}
-        self._written_position = self.durable_position = position  # recovery has synced what it believes
+        self.written_position = self.durable_position = position  # recovery has synced what it believes
         again = self.folded(state.limits)
         if snapshot(again) != snapshot(state) and not same(again, state):
             self._complain(f"8: what was recovered at {position} is not the fold of what was decided")

@@ -1,0 +1,276 @@
+"""Every short history, and a crash at every call to the disk: bounded, and exhaustive within its bounds.
+
+Most crash bugs of file systems and stores need no more than three operations (CrashMonkey, OSDI 2018). So all sequences
+of up to three commands of a small alphabet are played, each on a disk of its own; then the machine stops after every
+write, sync, rename and whatever else changes the disk, and keeps of what no sync covered: nothing, a prefix, all but
+a torn sector, or sectors in another order; or only the process dies. What recovery makes of each is held against what
+was decided and what was acknowledged (invariant 8, decision 0016).
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
+
+from exacta.core.commands import (
+    AddGroup,
+    AddPartitions,
+    AppendBatch,
+    Command,
+    CommitTransactionalOffsets,
+    CreateTopic,
+    EndTransaction,
+    InitProducerId,
+    OffsetToCommit,
+)
+from exacta.core.events import BatchAppended
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.replies import Appended, ProducerBound, TransactionEnded
+from exacta.core.state import Limits
+from exacta.kafka.record_format import KafkaRecordFormat
+from simulation.chance import dice
+from simulation.disk.simulated import Operation, SimulatedDisk
+from simulation.ledger import Ledger
+from simulation.loop import SimulatedLoop
+from simulation.process import Process
+from simulation.steps import Steps
+from simulation.watched import Watch, WatchedEngine, WatchedJournal
+
+SEGMENT_BYTES = 900
+SNAPSHOT_EVENTS = 6
+JOB_SECONDS = 0.001
+LONG_ENOUGH_SECONDS = 0.003  # for an answer ahead of its sync, and not for that
+MODES = ("process", "lost", "prefix", "torn", "reordered", "kept")
+CHANGES = frozenset({"create", "write", "truncate", "sync", "sync directory", "rename", "remove", "failed sync"})
+WIDE = 600
+NARROW = 40
+
+
+class Told(NamedTuple):
+    """What the clients know at one point of a history."""
+
+    durable: int
+    written: int
+    open_writes: tuple[tuple[int, int], ...]
+    """Partition and offset of acknowledged writes of the open transaction of version 1."""
+    pair: tuple[int, int]
+
+
+class Scene:
+    """An engine over a disk, driven command by command."""
+
+    def __init__(self, disk: SimulatedDisk, ledger: Ledger, complain: Callable[[str], None], *, stopped: bool) -> None:
+        self.loop = SimulatedLoop()
+        self.disk = disk
+        self.process = Process(self.loop, complain)
+        journal = WatchedJournal.open(
+            cast("Any", disk),
+            self.process.call_soon,
+            segment_bytes=SEGMENT_BYTES,
+            snapshot_events=SNAPSHOT_EVENTS,
+            new_worker=self.process.worker(lambda: JOB_SECONDS),
+        )
+        assert isinstance(journal, WatchedJournal)
+        self.journal = journal
+        journal.ledger = ledger
+        self.engine = WatchedEngine(
+            Watch(ledger, Steps(Limits(), complain), complain, {}, stopped),
+            journal,
+            KafkaRecordFormat(),
+            scheduler=self.process,
+            clock=lambda: 1_000_000 + int(self.loop.time() * 1000),
+            limits=Limits(),
+            on_failure=lambda failure: complain(str(failure)),
+        )
+
+    def ask(self, command: Command, payload: bytes | None = None, *, seconds: float = LONG_ENOUGH_SECONDS) -> Any:
+        """Submit, and let so much time pass; return the answer, None if there is none yet."""
+        answers: list[Any] = []
+        self.engine.submit((command,), answers.extend, [payload])
+        self.loop.run_until_complete(asyncio.sleep(seconds))
+        return answers[0] if answers else None
+
+    def close(self) -> None:
+        """Forget it."""
+        self.process.kill()
+        self.disk.release()
+        self.loop.close()
+
+
+class _Play:
+    """One history in the making."""
+
+    def __init__(self, complain: Callable[[str], None]) -> None:
+        self.ledger = Ledger(complain)
+        self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
+        self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
+        self.pair = (-1, -1)
+        self.second = (-1, -1)
+        self._open: list[tuple[int, int]] = []
+        self._sequences: dict[tuple[tuple[int, int], int], int] = {}
+        self.first_length = 0
+        self.bind()
+        bound = self.scene.ask(InitProducerId(transactional_id="y", transaction_timeout_ms=60_000))
+        self.second = bound.producer_id, bound.producer_epoch
+        self.first_length = len(self.scene.disk.log)
+        self.note()
+
+    def note(self) -> None:
+        """Put what is known now into the disk's log."""
+        told = Told(self.ledger.durable_position, self.ledger.written_position, tuple(self._open), self.pair)
+        self.scene.disk.note(told)
+
+    def _who(self) -> dict[str, Any]:
+        return {
+            "transactional_id": "x",
+            "producer_id": ProducerId(self.pair[0]),
+            "producer_epoch": ProducerEpoch(self.pair[1]),
+        }
+
+    def bind(self) -> None:
+        """Let another instance take the id over."""
+        bound = self.scene.ask(InitProducerId(transactional_id="x", transaction_timeout_ms=60_000))
+        assert isinstance(bound, ProducerBound)
+        self.pair = bound.producer_id, bound.producer_epoch
+        self._open.clear()
+
+    def append(self, name: str | None, pair: tuple[int, int], partition: int, size: int, second: bool = False) -> Any:
+        """Append a batch."""
+        sequence = self._sequences.get((pair, partition), 0)
+        command = AppendBatch(
+            topic="t",
+            partition=partition,
+            record_count=1,
+            size=size,
+            max_timestamp_ms=0,
+            producer_id=ProducerId(pair[0]),
+            producer_epoch=ProducerEpoch(pair[1]),
+            base_sequence=sequence if pair[0] >= 0 else -1,
+            transactional_id=name,
+            version=TransactionVersion.V2 if second else TransactionVersion.V1,
+        )
+        answer = self.scene.ask(command, bytes([partition + 1]) * size)
+        if isinstance(answer, Appended):
+            self._sequences[pair, partition] = sequence + 1
+        return answer
+
+    def write(self) -> None:
+        """Write into the open transaction of version 1, or begin it."""
+        for partition in (0, 1):
+            self.scene.engine.submit((AddPartitions(**self._who(), partitions=(("t", partition),)),), lambda _: None)
+            answer = self.append("x", self.pair, partition, NARROW)
+            if isinstance(answer, Appended):
+                self._open.append((partition, answer.base_offset))
+            self.note()
+
+    def end(self, commit: bool) -> None:
+        """End it."""
+        answer = self.scene.ask(EndTransaction(**self._who(), commit=commit))
+        if isinstance(answer, TransactionEnded):
+            self._open.clear()
+
+    def offsets(self) -> None:
+        """Let a group's offset take part."""
+        self.scene.engine.submit((AddGroup(**self._who(), group_id="g"),), lambda _: None)
+        offset = OffsetToCommit(topic="t", partition=0, offset=7, leader_epoch=-1, metadata="")
+        self.scene.ask(
+            CommitTransactionalOffsets(**self._who(), group_id="g", offsets=(offset,), generation=-1, member_id="")
+        )
+
+
+ALPHABET: dict[str, Callable[[_Play], Any]] = {
+    "w": _Play.write,
+    "c": lambda play: play.end(True),
+    "a": lambda play: play.end(False),
+    "i": _Play.bind,
+    "o": _Play.offsets,
+    "p": lambda play: play.append(None, (-1, -1), 0, NARROW),
+    "r": lambda play: play.append(None, (-1, -1), 1, WIDE),  # so that the next append begins a segment
+    "v": lambda play: play.append("y", play.second, 0, NARROW, second=True),
+}
+
+
+def sequences(length: int = 3) -> list[str]:
+    """Return all sequences of up to so many commands."""
+    return [
+        "".join(letters) for size in range(1, length + 1) for letters in itertools.product(ALPHABET, repeat=size)
+    ]
+
+
+def crash_everywhere(sequence: str) -> tuple[int, list[str]]:
+    """Play one sequence, and crash at every point in every way; return how many crashes, and what was wrong."""
+    complaints: list[str] = []
+    play = _Play(complaints.append)
+    for letter in sequence:
+        ALPHABET[letter](play)
+        play.note()
+    play.scene.loop.run_until_complete(asyncio.sleep(0.1))  # what was only written is synced, what is kept is stored
+    play.note()
+    log = list(play.scene.disk.log)
+    play.scene.close()
+    count = 0
+    for length, told in _points(log, play.first_length):
+        for mode in MODES:
+            count += 1
+            wrong = _recover(log[:length], mode, told, play.ledger, f"{sequence}/{length}/{mode}")
+            complaints += [f"{sequence}: after call {length} ({log[length - 1][0]}), {mode}: {each}" for each in wrong]
+    return count, complaints
+
+
+def _points(log: list[Operation], first: int) -> Iterator[tuple[int, Told]]:
+    told = Told(0, 0, (), (-1, -1))
+    for length, operation in enumerate(log, 1):
+        if operation[0] == "note":
+            assert isinstance(operation[1], Told)
+            told = operation[1]
+        if length > first and operation[0] in CHANGES:
+            yield length, told
+
+
+def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: str) -> list[str]:
+    wrong: list[str] = []
+    before = SimulatedDisk.after(log)
+    stopped = mode != "process"
+    disk = _crashed(before, mode, name) if stopped else before.restarted()
+    again = ledger.copy(wrong.append, durable=told.durable, written=told.written)
+    try:
+        scene = Scene(disk, again, wrong.append, stopped=stopped)
+    except Exception as error:  # noqa: BLE001  # whatever it is: what a crash left must be recovered from
+        return [f"{type(error).__name__}: {error}"]
+    there = {
+        (event.partition_id, event.base_offset) for event in again.events if isinstance(event, BatchAppended)
+    }
+    who = {
+        "transactional_id": "x",
+        "producer_id": ProducerId(told.pair[0]),
+        "producer_epoch": ProducerEpoch(told.pair[1]),
+    }
+    if wrong or "t" not in scene.engine._state.topics:
+        scene.close()
+        return wrong or ["the topic is gone, which was acknowledged"]
+    first_partition = scene.engine._state.topics["t"].first_partition_id
+    lost = [write for write in told.open_writes if (first_partition + write[0], write[1]) not in there]
+    if told.open_writes:
+        answer = scene.ask(EndTransaction(**who, commit=True), seconds=0.02)
+        if isinstance(answer, TransactionEnded) and lost:
+            wrong.append(f"a transaction commits that has lost {lost}")
+    scene.close()
+    return wrong
+
+
+def _crashed(disk: SimulatedDisk, mode: str, name: str) -> SimulatedDisk:
+    chance = dice(0, name)
+    names = chance.randint(0, disk.unsynced_names)
+    changes = disk.unsynced_changes()
+    match mode:
+        case "lost":
+            return disk.crashed()
+        case "kept":
+            return disk.crashed(keep_sector=lambda _: True, keep_names=True, grow=True)
+        case "prefix":
+            return disk.crashed(keep_bytes=chance.randint(1, max(1, disk.unsynced_bytes())), keep_names=names)
+        case "torn":
+            torn = chance.randrange(changes) if changes else 0
+            return disk.crashed(keep_sector=lambda sector: sector != torn, grow=True, keep_names=True)
+        case _:
+            return disk.crashed(keep_sector=lambda _: chance.random() < 0.5, grow=True, keep_names=names)

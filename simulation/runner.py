@@ -1,0 +1,85 @@
+"""Run worlds, seed after seed, and say what they came to."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+
+from simulation.canaries import canaries
+from simulation.world import Verdict, World
+
+SECONDS_PER_HOUR = 3600
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all worlds of a run came to."""
+
+    seeds: int = 0
+    virtual_seconds: float = 0.0
+    real_seconds: float = 0.0
+    lives: int = 0
+    acknowledged: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: list[Verdict] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a world."""
+        self.seeds += 1
+        self.virtual_seconds += verdict.virtual_seconds
+        self.lives += verdict.lives
+        self.acknowledged += verdict.acknowledged
+        self.faults += verdict.faults
+        if verdict.violations:
+            self.failures.append(verdict)
+
+    def lines(self) -> Iterator[str]:
+        """Say it in a few lines."""
+        hours = self.virtual_seconds / SECONDS_PER_HOUR
+        yield (
+            f"{self.seeds} seeds, {hours:.2f} virtual hours in {self.real_seconds:.0f} s; "
+            f"{self.lives} lives of the broker, {self.acknowledged} records acknowledged"
+        )
+        yield f"{self.faults.total()} faults injected:"
+        for kind, count in sorted(self.faults.items(), key=lambda each: (-each[1], each[0])):
+            yield f"  {count:8} {kind}"
+
+
+def run_world(seed: int, canary: str | None = None, write: Callable[[str], None] | None = None) -> Verdict:
+    """Run the world of one seed, with a planted bug if one is named."""
+    with nullcontext() if canary is None else canaries()[canary].plant():
+        return World(seed, write).run()
+
+
+def run_seeds(
+    first: int,
+    count: int,
+    *,
+    seconds: float | None = None,
+    canary: str | None = None,
+    jobs: int = 1,
+    told: Callable[[Verdict], None] = lambda verdict: None,
+) -> Totals:
+    """Run worlds until there were so many, or the time is over, or one fails; `told` gets each verdict."""
+    totals = Totals()
+    begin = time.monotonic()
+    for verdict in _verdicts(first, count, canary, jobs):
+        totals.add(verdict)
+        told(verdict)
+        totals.real_seconds = time.monotonic() - begin
+        if verdict.violations or (seconds is not None and totals.real_seconds >= seconds):
+            break
+    return totals
+
+
+def _verdicts(first: int, count: int, canary: str | None, jobs: int) -> Iterator[Verdict]:
+    seeds = range(first, first + count)
+    if jobs <= 1:
+        yield from (run_world(seed, canary) for seed in seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        for block in range(0, count, jobs * 8):
+            yield from pool.map(partial(run_world, canary=canary), seeds[block : block + jobs * 8])

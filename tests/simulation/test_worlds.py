@@ -1,0 +1,22 @@
+"""A share of the worlds: nothing in them may be wrong, and enough must have gone wrong around them."""
+
+import os
+
+import pytest
+
+from simulation.runner import run_seeds
+
+WORLDS = int(os.environ.get("EXACTA_TEST_WORLDS", "40"))
+BLOCK = 10
+WANTED = {"kill", "power", "power at a call to the disk", "late or repeated request", "client crash", "clock jump"}
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("first", range(0, WORLDS, BLOCK))
+def test_nothing_is_wrong_in_these_worlds(first: int) -> None:
+    totals = run_seeds(first, BLOCK)
+    assert not totals.failures, (totals.failures[0].seed, totals.failures[0].violations)
+    assert totals.seeds == BLOCK
+    assert totals.acknowledged > 1_000
+    assert WANTED & totals.faults.keys()
+    assert totals.lives > 2 * BLOCK
