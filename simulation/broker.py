@@ -51,7 +51,9 @@ class SimulatedContext(BrokerContext):
 class _Life:
     """What one process has in memory."""
 
-    def __init__(self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext) -> None:
+    def __init__(
+        self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext
+    ) -> None:
         self.process = process
         self.journal = journal
         self.engine = engine
@@ -90,7 +92,7 @@ class Broker:
         self._plan = plan
         self._configuration = configuration
         self.limits: Limits = replace(configuration.limits(), **limits)
-        self._sizes = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
+        self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         self._now_ms = now_ms
         self._job_seconds = job_seconds
         self._complain = complain
@@ -144,7 +146,12 @@ class Broker:
             raise ProcessKilled from defect
         self._machine_stopped = False
         context = SimulatedContext(
-            self._chance, engine, self._configuration, cluster_id="simulated", advertised_host=HOST, advertised_port=PORT
+            self._chance,
+            engine,
+            self._configuration,
+            cluster_id="simulated",
+            advertised_host=HOST,
+            advertised_port=PORT,
         )
         self.life = _Life(process, journal, engine, context)
 

@@ -63,8 +63,15 @@ class Scene:
         self.loop = SimulatedLoop()
         self.disk = disk
         self.process = Process(self.loop, complain)
+        try:
+            self._recover(ledger, complain, stopped)
+        except BaseException:
+            self.loop.close()
+            raise
+
+    def _recover(self, ledger: Ledger, complain: Callable[[str], None], stopped: bool) -> None:
         journal = WatchedJournal.open(
-            cast("Any", disk),
+            cast("Any", self.disk),
             self.process.call_soon,
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
@@ -192,9 +199,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
 
 def sequences(length: int = 3) -> list[str]:
     """Return all sequences of up to so many commands."""
-    return [
-        "".join(letters) for size in range(1, length + 1) for letters in itertools.product(ALPHABET, repeat=size)
-    ]
+    return ["".join(letters) for size in range(1, length + 1) for letters in itertools.product(ALPHABET, repeat=size)]
 
 
 def crash_everywhere(sequence: str) -> tuple[int, list[str]]:
@@ -237,10 +242,8 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
         scene = Scene(disk, again, wrong.append, stopped=stopped)
     except Exception as error:  # noqa: BLE001  # whatever it is: what a crash left must be recovered from
         return [f"{type(error).__name__}: {error}"]
-    there = {
-        (event.partition_id, event.base_offset) for event in again.events if isinstance(event, BatchAppended)
-    }
-    who = {
+    there = {(event.partition_id, event.base_offset) for event in again.events if isinstance(event, BatchAppended)}
+    who: dict[str, Any] = {
         "transactional_id": "x",
         "producer_id": ProducerId(told.pair[0]),
         "producer_epoch": ProducerEpoch(told.pair[1]),

@@ -49,7 +49,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.after_turn()
         self._now += max(0.0, seconds)
 
-    def call_soon_threadsafe(self, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon_threadsafe(  # type: ignore[override]  # it is said with more types there
+        self, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
         """There are no threads."""
         return self.call_soon(callback, *args, context=context)
 

@@ -15,6 +15,8 @@ from simulation.late import Late
 from simulation.network import Network
 from simulation.trace import Trace
 
+LOOK_SECONDS = 0.003
+LOOKS = 2_000
 Fault = Callable[[], None]
 
 
@@ -41,12 +43,15 @@ class Nemesis:
         self._late = late
         self._clock = clock
         self._stopped = False
+        self.set_back_seconds = 0.0
+        """How far the clock was set back in all: deadlines by the wall clock come so much later."""
         kinds: dict[str, Fault] = {
             "kill": self._kill,
             "kill at a call": lambda: self._disk.end_at("kill", chance.randint(0, 12)),
             "power": self._power,
             "power at a call": lambda: self._disk.end_at("power", chance.randint(0, 12)),
             "power at a sync": lambda: self._disk.end_at("power", chance.randint(0, 3), "sync_data"),
+            "power between write and sync": lambda: self._power_when_written(LOOKS),
             "stop": self._stop,
             "disk error": lambda: self._disk.fail_next(chance.choice(FAILING_CALLS)),
             "sync error": lambda: self._disk.fail_next("sync_data"),
@@ -59,7 +64,16 @@ class Nemesis:
             "client crash": crash_client,
             "second client": second_client,
         }
-        weights = {"kill": 3, "power": 4, "power at a call": 3, "power at a sync": 3, "cut": 6, "client crash": 3, "sync error": 2}
+        weights = {
+            "kill": 3,
+            "power": 4,
+            "power at a call": 3,
+            "power at a sync": 3,
+            "power between write and sync": 5,
+            "cut": 6,
+            "client crash": 3,
+            "sync error": 2,
+        }
         self._kinds = kinds
         self._weights = {kind: weights.get(kind, 1) for kind in kinds if chance.random() < 0.6}
         self._mean_seconds = chance.choice([1.0, 3.0, 3.0, 8.0])
@@ -91,9 +105,19 @@ class Nemesis:
             self._broker.kill()
 
     def _power(self) -> None:
-        if self._broker.life is not None:
+        if self._broker.life is not None and not self._stopped:
             self._trace.fault("power")
             self._broker.stop_machine()
+
+    def _power_when_written(self, looks: int) -> None:
+        """Cut the power a moment after something was written ahead of its sync: in time for its answer."""
+        life = self._broker.life
+        if self._stopped or not looks:
+            return
+        if life is not None and life.engine._unsynced is not None:
+            asyncio.get_running_loop().call_later(self._chance.uniform(0.002, 0.008), self._power)
+        else:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._power_when_written, looks - 1)
 
     def _stop(self) -> None:
         if self._broker.life is not None:
@@ -126,4 +150,5 @@ class Nemesis:
     def _jump(self) -> None:
         seconds = self._chance.choice([-1, 1]) * self._chance.choice([0.5, 5, 30, 30, 3600])
         self._clock.skew_ms += int(seconds * 1000)
+        self.set_back_seconds += max(0.0, -seconds)
         self._trace.fault("clock jump", seconds)

@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Network:
-    """All connections of one world. `slow` is how long a piece may take beyond the usual; `cuts`, how often one breaks."""
+    """All connections of one world. Pieces are slow in a share of the cases, and at others their connection breaks."""
 
     def __init__(self, loop: SimulatedLoop, trace: Trace, chance: random.Random, broker: Broker) -> None:
         self.slow_share = 0.0
@@ -117,6 +117,8 @@ class Link:
         self._on_lost = on_lost
         self._to_broker = Way()
         self._to_client = Way()
+        self.lost = False
+        """Whether something that was sent did not reach the broker."""
         self._client_hears = True
         self._broker_hears = True
 
@@ -125,6 +127,10 @@ class Link:
     def send(self, data: bytes) -> None:
         """Send to the broker."""
         self._network.carry(self, data, self._to_broker, self._arrive)
+
+    def arrives_in(self) -> float:
+        """Return the seconds in which all that was sent has arrived."""
+        return self._to_broker.arrives_at - self._network._loop.time() + BETWEEN_SECONDS
 
     def close(self) -> None:
         """The client has had enough: what it has sent may still arrive."""
@@ -138,6 +144,7 @@ class Link:
         self._network.open.pop(self.number, None)
         if not reaches_broker:
             self._broker_hears = False
+            self.lost = True
         heard, self._client_hears = self._client_hears, False
         self._network._loop.call_later(0.05, self._end_broker)
         if heard:
@@ -149,6 +156,7 @@ class Link:
             self.transport.receive(data)
 
     def _end_broker(self) -> None:
+        self.lost = self.lost or self.arrives_in() > 0
         self._broker_hears = False
         self.transport.abort()
 

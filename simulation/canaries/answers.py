@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from exacta.core import snapshot
 from exacta.core.state import State
 from exacta.engine import engine
 from exacta.engine.engine import Engine
+from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -34,7 +36,7 @@ def loss_not_aborted() -> Replacements:
 
 @canary("a restart forgets what partitions know of their producers (KAFKA-9144; seen in another broker)")
 def producers_forgotten() -> Replacements:
-    recovered = engine.after_recovery
+    recovered = snapshot.after_recovery
 
     def after_recovery(state: State) -> None:
         recovered(state)
@@ -54,7 +56,7 @@ def shown_before_durable() -> Replacements:
     flush = Engine._flush
 
     def shows(self: Engine) -> None:
-        changes = engine.visible_changes(self._state, self._gathering.touched)
+        changes = visible_changes(self._state, self._gathering.touched)
         flush(self)
         self._show(changes)
 

@@ -15,8 +15,10 @@ Replacements = list[tuple[object, Any, object]]
 @canary("the last stable offset is that of the newest open transaction, not of the oldest")
 def stable_offset_of_the_newest() -> Replacements:
     def last_stable_offset(self: Partition) -> int:
-        return max([*self.open_transactions.values(), self.log_start_offset]) if self.open_transactions else int(
-            self.next_offset
+        return (
+            max([*self.open_transactions.values(), self.log_start_offset])
+            if self.open_transactions
+            else int(self.next_offset)
         )
 
     return [(Partition, "last_stable_offset", property(last_stable_offset))]

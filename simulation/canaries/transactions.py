@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from exacta.core import append, binding, committing, decide, offsets, transaction
+from exacta.core import append, binding, committing, decide, offsets, sequence, transaction
 from exacta.core.apply import _APPLY
 from exacta.core.commands import AppendBatch, CommitTransactionalOffsets, EndTransaction, InitProducerId
 from exacta.core.events import TransactionEnded
@@ -17,9 +17,9 @@ Replacements = list[tuple[object, Any, object]]
 
 @canary("a batch that is sent again is stored again (Redpanda 3039)")
 def repeat_appended_twice() -> Replacements:
-    check = append.check_sequence
+    check = sequence.check_sequence
 
-    def accepts_repeats(known: Any, epoch: int, first_sequence: int, limits: Any, *, version: Any) -> Any:
+    def accepts_repeats(known: Any, epoch: Any, first_sequence: int, limits: Any, *, version: Any) -> Any:
         if known is not None and known.batches and first_sequence <= known.batches[-1].last_sequence:
             return None
         return check(known, epoch, first_sequence, limits, version=version)

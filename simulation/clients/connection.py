@@ -37,7 +37,7 @@ class Connection:
         network: Network,
         chance: random.Random,
         name: str,
-        on_sent: Callable[[bytes, Message, int], None] = lambda frame, request, version: None,
+        on_sent: Callable[[Link, bytes, Message, int], None] = lambda link, frame, request, version: None,
     ) -> None:
         self.chance = chance
         self.name = name
@@ -92,7 +92,7 @@ class Connection:
         future: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((self._correlation_id, request, version, future))
         self._link.send(frame)
-        self._on_sent(frame, request, version)
+        self._on_sent(self._link, frame, request, version)
         return future
 
     def _received(self, data: bytes) -> None:

@@ -73,9 +73,7 @@ def _all(raw: list[tuple[BatchHeader, list[bytes], bool]]) -> list[tuple[int, by
     return [(header.base_offset + k, value) for header, values, _ in raw for k, value in enumerate(values)]
 
 
-def _committed(
-    raw: list[tuple[BatchHeader, list[bytes], bool]], aborted: list[Any]
-) -> list[tuple[int, bytes]]:
+def _committed(raw: list[tuple[BatchHeader, list[bytes], bool]], aborted: list[Any]) -> list[tuple[int, bytes]]:
     to_come = sorted(aborted, key=lambda entry: entry.first_offset)
     aborting: set[int] = set()
     found: list[tuple[int, bytes]] = []

@@ -1,8 +1,8 @@
 """A transactional producer, of version 1 or 2 of the protocol, as Kafka's own client for Java is one.
 
-Owns the state machine: pair, sequences, what an error means (KIP-1050: ask again, abort, or give up), KIP-360's recovery
-by InitProducerId with the present pair. A request without an answer is sent again as it is, until it has one, or, for
-records, until it has taken too long: then the transaction is aborted, and the epoch bumped.
+Owns the state machine: pair, sequences, what an error means (KIP-1050: ask again, abort, or give up), and KIP-360's
+recovery by InitProducerId with the present pair. A request without an answer is sent again as it is, until it
+has one, or, for records, until it has taken too long: then the transaction is aborted, and the epoch bumped.
 """
 
 from typing import Any
@@ -24,7 +24,12 @@ RETRIABLE = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FO
 FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 NOBODYS_FAULT = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TRANSACTION_ABORTABLE})
 REJOIN = frozenset(
-    {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.GROUP_ID_NOT_FOUND}
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    }
 )
 SENDS_OF_A_BATCH = 12
 

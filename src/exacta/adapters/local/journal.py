@@ -148,9 +148,9 @@ class LocalJournal:
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
-        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. `new_worker` makes what runs
-        the journal's jobs: threads, but in simulations. Raises JournalError:
-        DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating system refuses.
+        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. `new_worker` makes what
+        runs the journal's jobs: threads, but in simulations. Raises JournalError: DirectoryInUse, JournalDamaged,
+        UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         try:
