@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java test-tools test-streams test-franz-go test-power test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -50,6 +50,17 @@ test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache K
 	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=2 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
 	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=1 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
 	$(ON_KAFKA) EXACTA_TEST_SPARK_CONNECTOR=1 $(SPARK_KAFKA_PYTEST) tests/spark_connector/test_killed.py $(ARGS)
+
+# Worlds, and the first of them; CANARY=name plants a bug, which must be found.
+SEEDS ?= 1000
+FIRST_SEED ?= 0
+
+simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, clients and faults (ten minutes)
+	$(BIN)/python -m simulation --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs 2 $(if $(CANARY),--canary $(CANARY)) $(ARGS)
+
+simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, and each planted bug (minutes)
+	$(BIN)/python -m simulation --crash-points 3
+	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)

@@ -109,7 +109,7 @@ def offsets_apart_from_data() -> Replacements:
     return [(_APPLY, TransactionEnded, apply)]
 
 
-@canary("the pair before is forgotten where the epochs are used up: a repeat of EndTxn is fenced (KAFKA-20310)")
+@canary("the epoch is bumped beyond its limit, and no new producer id is given (KAFKA-20090)")
 def epoch_passes_the_limit() -> Replacements:
     def next_pair(state: State, producer_id: int, producer_epoch: int) -> tuple[int, int]:
         return producer_id, producer_epoch + 1

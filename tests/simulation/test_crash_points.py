@@ -9,7 +9,7 @@ from simulation.crash_points import ALPHABET, MODES, crash_everywhere, sequences
 
 ALL = os.environ.get("EXACTA_TEST_CRASH_POINTS") == "all"
 SHORT = 2
-EVERY = 1 if ALL else 24
+EVERY = 1 if ALL else 48
 """Of the histories of three commands, which are 512."""
 
 

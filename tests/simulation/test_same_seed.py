@@ -8,7 +8,7 @@ from pathlib import Path
 from simulation.runner import run_world
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 6
+SEEDS = 3
 
 
 def digests(hash_seed: str) -> str:

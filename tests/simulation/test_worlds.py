@@ -6,7 +6,7 @@ import pytest
 
 from simulation.runner import run_seeds
 
-WORLDS = int(os.environ.get("EXACTA_TEST_WORLDS", "40"))
+WORLDS = int(os.environ.get("EXACTA_TEST_WORLDS", "20"))
 BLOCK = 10
 WANTED = {"kill", "power", "power at a call to the disk", "late or repeated request", "client crash", "clock jump"}
 
