@@ -8,38 +8,34 @@ read, once more after a last end of the broker, and the history is analysed.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exacta.config import configure
 from simulation.analysis import anomalies
 from simulation.broker import Broker
 from simulation.chance import dice
-from simulation.clients.admin import TOPICS, administrate, create
-from simulation.clients.connection import Connection, Disconnected
-from simulation.clients.pipeline import INPUTS, OUTPUTS, offset_request, offsets_in, pipeline
-from simulation.clients.reading import read_everything, watch
+from simulation.clients.admin import TOPICS, create
+from simulation.clients.connection import Disconnected
+from simulation.clients.pipeline import INPUTS, offset_request, offsets_in
+from simulation.clients.reading import read_everything
 from simulation.clients.surroundings import Surroundings
-from simulation.clients.transfers import idempotent, transfers
 from simulation.clock import WallClock
 from simulation.disk.faults import DiskFaults
-from simulation.history import History, Place
+from simulation.history import History
 from simulation.late import Late
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.nemesis import Nemesis
 from simulation.network import Network
 from simulation.trace import Trace
+from simulation.troupe import SHORT, Troupe
 
 FAULTY_SECONDS = (15.0, 60.0)
 PATIENCE_SECONDS = 300.0
 """So long after the last fault a client may take to end what it has begun; longer where the clock was set back, since
 the broker's deadlines are by the wall clock, those of groups' members included."""
-PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
-SHORT: list[Place] = [("short", 0)]
 MAX_VIOLATIONS = 20
-
-Program = Callable[[Surroundings], Coroutine[Any, Any, bool]]
 
 
 class Verdict(NamedTuple):
@@ -53,12 +49,6 @@ class Verdict(NamedTuple):
     lives: int
     acknowledged: int
     last_lines: list[str]
-
-
-class _Client(NamedTuple):
-    program: Program
-    places: list[Place]
-    version: int
 
 
 class World:
@@ -91,6 +81,18 @@ class World:
         self._disk.on_end = self._ends
         self._network = Network(self.loop, self.trace, dice(seed, "network"), self.broker)
         self._late = Late(self.loop, self.trace, dice(seed, "late"), self._network, self.broker)
+        self._troupe = Troupe(
+            seed,
+            chance,
+            self.loop,
+            self.trace,
+            self._network,
+            self._late,
+            self.history,
+            self._clock.client_ms,
+            self.complain,
+            lambda: bool(self.violations),
+        )
         self._nemesis = Nemesis(
             dice(seed, "nemesis"),
             self.trace,
@@ -99,30 +101,10 @@ class World:
             self._network,
             self._late,
             self._clock,
-            self._crash_client,
-            self._second_client,
+            self._troupe.crash_one,
+            self._troupe.begin_a_second,
         )
         self._faulty_seconds = chance.uniform(*FAULTY_SECONDS)
-        self._is_over = False
-        self._instances: Counter[str] = Counter()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._connections: dict[str, Connection] = {}
-        self._clients = self._cast()
-
-    def _cast(self) -> dict[str, _Client]:
-        chance = self._chance
-        clients: dict[str, _Client] = {"admin": _Client(administrate, [], 0)}
-        for number in range(chance.randint(1, 3)):
-            places = [*INPUTS, *chance.choice([[], PLAIN, SHORT])]
-            clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
-        for number in range(chance.randint(0, 2)):
-            clients[f"pipe{number}"] = _Client(pipeline, [], chance.choice([1, 2]))
-        if chance.random() < 0.7:
-            clients["plain0"] = _Client(idempotent, PLAIN, 0)
-        clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN], 2)
-        if chance.random() < 0.5:
-            clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN], 1)
-        return clients
 
     def complain(self, violation: str) -> None:
         """Note what must not be."""
@@ -135,73 +117,6 @@ class World:
             self.broker.machine_stops_within()
         else:
             self.broker.died()
-
-    # --- clients ------------------------------------------------------------------------------------------------------
-
-    def _surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
-        self._instances[name] += 1
-        instance = self._instances[name]
-        chance = dice(self.seed, name, instance)
-        connection = Connection(self.loop, self._network, chance, name, self._late.hook(name))
-        self._connections[f"{name}/{instance}"] = connection
-        return Surroundings(
-            name,
-            instance,
-            chance,
-            connection,
-            self.history,
-            self._clock.client_ms,
-            lambda: self._is_over or bool(self.violations),
-            lambda: self._instances[name] > instance,
-            places,
-            version,
-            chance.choice([4_000, 15_000, 40_000]),
-        )
-
-    def _begin(self, name: str) -> None:
-        client = self._clients[name]
-        here = self._surroundings(name, client.places, client.version)
-        self.trace.note("client", here.writer)
-
-        async def live() -> None:
-            goes_on = await client.program(here)
-            self.trace.note("client ends", here.writer)
-            del self._tasks[here.writer]
-            if goes_on and not self._is_over:
-                self._begin(name)
-
-        task = self._tasks[here.writer] = self.loop.create_task(live())
-        task.add_done_callback(self._look_at)
-
-    def _look_at(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.complain(f"a client failed: {type(error).__name__}: {error}")
-
-    def _running(self) -> list[str]:
-        return [name for name in self._tasks if name.split("/")[0] in self._clients]
-
-    def _crash_client(self) -> None:
-        running = [name for name in self._running() if not name.startswith("admin")]
-        if not running or self._is_over:
-            return
-        name = self._chance.choice(running)
-        self.trace.fault("client crash", name)
-        self._tasks.pop(name).cancel()
-        self._connections[name].drop()
-        client = name.split("/")[0]
-        self.loop.call_later(self._chance.uniform(0.0, 10.0), self._begin_again, client)
-
-    def _begin_again(self, client: str) -> None:
-        if not self._is_over:
-            self._begin(client)
-
-    def _second_client(self) -> None:
-        """Begin another instance while one still runs: the older one is a zombie then."""
-        running = [name for name in self._running() if name.startswith(("writer", "pipe"))]
-        if running and not self._is_over:
-            name = self._chance.choice(running).split("/")[0]
-            self.trace.fault("second instance", name)
-            self._begin(name)
 
     # --- the plot -----------------------------------------------------------------------------------------------------
 
@@ -236,24 +151,24 @@ class World:
         )
 
     async def _plot(self) -> None:
-        await create(self._surroundings("maker", [], 0), TOPICS)
-        for name in self._clients:
-            self._begin(name)
+        await create(self._troupe.surroundings("maker", [], 0), TOPICS)
+        for name in self._troupe.clients:
+            self._troupe.begin(name)
         nemesis = self.loop.create_task(self._nemesis.run())
         await self._until(lambda: bool(self.violations), self._faulty_seconds)
         self._nemesis.stop()
         nemesis.cancel()
         self.trace.note("all is well")
         await asyncio.sleep(10.0)
-        self._is_over = True
+        self._troupe.is_over = True
         patience = PATIENCE_SECONDS + self._nemesis.set_back_seconds
-        await self._until(lambda: not self._tasks or bool(self.violations), patience)
+        await self._until(lambda: not self._troupe.tasks or bool(self.violations), patience)
         if self.violations:
             return
-        if self._tasks:
-            self.complain(f"liveness: after {patience:.0f} s {sorted(self._tasks)} have not ended")
+        if self._troupe.tasks:
+            self.complain(f"liveness: after {patience:.0f} s {sorted(self._troupe.tasks)} have not ended")
             return
-        here = self._surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
+        here = self._troupe.surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
         await self._until_nothing_is_open()
         await self._last_end()
         await self._read(here)
