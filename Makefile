@@ -55,7 +55,7 @@ test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache K
 SEEDS ?= 1000
 FIRST_SEED ?= 0
 
-simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, clients and faults (ten minutes)
+simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, clients and faults (a quarter of an hour)
 	$(BIN)/python -m simulation --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs 2 $(if $(CANARY),--canary $(CANARY)) $(ARGS)
 
 simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, and each planted bug (minutes)

@@ -31,22 +31,20 @@ class _Selector:
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """One world's loop. `after_turn` is called whenever a turn of it is over."""
+    """One world's loop."""
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
         self._clock_resolution = RESOLUTION_SECONDS
         self._selector = _Selector(self)
-        self.after_turn: Callable[[], None] = lambda: None
 
     def time(self) -> float:
         """Return the seconds since the world began."""
         return self._now
 
     def pass_time(self, seconds: float) -> None:
-        """Let this time pass while everybody waits; also where the turn of the loop ends."""
-        self.after_turn()
+        """Let this time pass while everybody waits."""
         self._now += max(0.0, seconds)
 
     def call_soon_threadsafe(  # type: ignore[override]  # it is said with more types there
