@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from simulation.disk.simulated import SimulatedDisk
-
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Journal
+from simulation.disk.simulated import SimulatedDisk
 
 from .turns import Turns
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
+from simulation.disk.simulated import SimulatedDisk
 
 from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
 from .turns import Turns, append, batch, read

@@ -7,12 +7,12 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Entry, IndexEntry, Journal
+from simulation.disk.simulated import SimulatedDisk
 
 from .turns import Turns, append, read
 

@@ -4,11 +4,11 @@ import errno
 import logging
 
 import pytest
-from simulation.disk.simulated import Operation, SimulatedDisk
 
 from exacta.adapters.local import LocalJournal, cleaning
 from exacta.adapters.local.inspection import Finding, Verdict, inspect
 from exacta.ports.journal import Buffer, Cleaned, Entry, Failed, JournalDamaged
+from simulation.disk.simulated import Operation, SimulatedDisk
 
 from .turns import Turns, append, batch, read
 

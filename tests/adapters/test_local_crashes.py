@@ -11,10 +11,10 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from simulation.disk.simulated import Operation, SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.ports.journal import AppendResult, Entry, Failed, JournalDamaged, JournalError
+from simulation.disk.simulated import Operation, SimulatedDisk
 
 from .turns import Turns, append, batch, read
 

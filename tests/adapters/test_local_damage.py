@@ -6,11 +6,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import DirectoryInUse, LocalJournal, UnsupportedFormat
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.ports.journal import Entry, JournalDamaged, JournalError
+from simulation.disk.simulated import SimulatedDisk
 
 from .turns import Turns, append, batch, read
 

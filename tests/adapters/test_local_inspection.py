@@ -4,11 +4,11 @@ import logging
 import random
 
 import pytest
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.inspection import Finding, Place, Verdict, inspect
 from exacta.ports.journal import JournalError
+from simulation.disk.simulated import SimulatedDisk
 
 from .test_local_crashes import GROUPS, SOME_UNSYNCED, every_crash, play
 from .test_local_crashes import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES

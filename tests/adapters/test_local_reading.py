@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.rows import Segment
 from exacta.ports.journal import Buffer, Failed, IndexEntry
+from simulation.disk.simulated import SimulatedDisk
 
 from .turns import Turns, append, batch, read
 

@@ -4,9 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from simulation.disk.simulated import SimulatedDisk
-
 from exacta.adapters.local import LocalJournal
+from simulation.disk.simulated import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
 
 

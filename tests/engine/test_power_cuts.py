@@ -9,12 +9,12 @@ import random
 import re
 
 import pytest
-from simulation.disk.simulated import Operation, SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionEnded
+from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
 from tests.engine.test_unsynced_writes import Producer
 

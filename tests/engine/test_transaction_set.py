@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from simulation.disk.simulated import SimulatedDisk
 
 from exacta.adapters.local import LocalJournal
 from exacta.core.apply import apply
@@ -23,6 +22,7 @@ from exacta.core.state import Limits, Phase, State
 from exacta.core.views import fetch_offsets
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
+from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns
 from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import Rig, batch

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from exacta.adapters.local import cleaning, snapshots, start
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.rows import Segment
-from exacta.adapters.local.worker import Worker
+from exacta.adapters.local.worker import Jobs
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Cleaner:
     def __init__(
         self,
         files: Files,
-        thread: Worker,
+        thread: Jobs,
         post: Callable[..., None],
         *,
         segment_bytes: int,
