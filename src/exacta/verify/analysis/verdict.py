@@ -1,0 +1,155 @@
+"""All checks together, and what they come to.
+
+Owns that a run which could not have found anything does not pass: each workload must have committed something, every
+partition must have been read to its end in both isolations, and a reader must have watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
+from exacta.verify.analysis.anomalies import Anomaly, Kind
+from exacta.verify.analysis.ledger import Fate, Ledger, fold
+from exacta.verify.history import Isolation, Op, Outcome, Run, Workload
+
+CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
+    checks_fates.lost_writes,
+    checks_fates.aborted_reads,
+    checks_fates.dirty_reads,
+    checks_fates.torn_transactions,
+    checks_fates.zombie_commits,
+    checks_fates.unexpected_values,
+    checks_order.duplicates,
+    checks_order.inconsistent_offsets,
+    checks_order.reordered,
+    checks_order.nonmonotonic_polls,
+    checks_order.skipped,
+    checks_visibility.moved_back,
+    checks_visibility.hanging,
+    checks_visibility.partly_visible,
+    checks_etl.offsets_and_data_apart,
+    cycles.cycles,
+)
+MOST_KEPT = 20
+"""Cases that are kept of each kind; the others are counted."""
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    """What was found, what could not be checked, and how much there was."""
+
+    run: Run
+    counts: dict[Kind, int]
+    examples: dict[Kind, list[Anomaly]]
+    unchecked: list[str]
+    operations: dict[tuple[str, str], int]
+    faults: dict[str, int]
+    figures: dict[str, int]
+    strict: frozenset[Kind] = field(default=frozenset())
+
+    @property
+    def anomalies(self) -> list[Kind]:
+        """The kinds that were found and are not allowed, in the order of their definitions."""
+        return [kind for kind in Kind if self.counts.get(kind) and not self.allowed(kind)]
+
+    @property
+    def information(self) -> list[Kind]:
+        """The kinds that were found and are allowed."""
+        return [kind for kind in Kind if self.counts.get(kind) and self.allowed(kind)]
+
+    def allowed(self, kind: Kind) -> bool:
+        """Say whether a kind is only information."""
+        return kind.information and kind not in self.strict
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was checked and nothing was found."""
+        return not self.anomalies and not self.unchecked
+
+
+def analyse(history: Iterable[Op], *, strict: Collection[Kind] = ()) -> Verdict:
+    """Return what a history proves; `strict` are kinds of information that count as anomalies here."""
+    ledger = fold(history)
+    assert ledger.run is not None
+    counts: dict[Kind, int] = {}
+    examples: dict[Kind, list[Anomaly]] = {}
+    for check in CHECKS:
+        for anomaly in check(ledger):
+            counts[anomaly.kind] = counts.get(anomaly.kind, 0) + 1
+            kept = examples.setdefault(anomaly.kind, [])
+            if len(kept) < MOST_KEPT:
+                kept.append(anomaly)
+    faults: dict[str, int] = {}
+    for fault in ledger.faults:
+        name = fault.kind if fault.outcome is Outcome.OK else f"{fault.kind} (failed)"
+        faults[name] = faults.get(name, 0) + 1
+    return Verdict(
+        run=ledger.run,
+        counts=counts,
+        examples=examples,
+        unchecked=list(_unchecked(ledger, ledger.run)),
+        operations=dict(sorted(ledger.operations.items())),
+        faults=dict(sorted(faults.items())),
+        figures=_figures(ledger),
+        strict=frozenset(strict),
+    )
+
+
+def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
+    committed = {
+        transaction.process.split("-")[0]
+        for transaction in ledger.transactions.values()
+        if transaction.fate is Fate.COMMITTED
+    }
+    for workload in run.workloads:
+        if workload.value not in committed:
+            yield f"no transaction of workload {workload.value} was committed"
+    for isolation in Isolation:
+        for topic, partitions in run.topics.items():
+            unread = [at for at in range(partitions) if not _whole(ledger, isolation, topic, at)]
+            if unread:
+                numbers = ", ".join(map(str, unread))
+                yield f"{topic} was not read to its end ({isolation.value}, partitions {numbers})"
+        if not any(reading.offsets for reading in ledger.live(isolation) if reading.session is not None):
+            yield f"no {isolation.value} reader got anything while the clients ran"
+    if Workload.ETL in run.workloads and ledger.group_offsets is None:
+        yield "the offsets of the etl group were not read"
+    if not any(sample.final for sample in ledger.samples):
+        yield "the last stable offsets were not listed at the end"
+
+
+def _whole(ledger: Ledger, isolation: Isolation, topic: str, partition: int) -> bool:
+    read = ledger.reached.get((isolation, (topic, partition)))
+    return read is not None and read.whole
+
+
+def _figures(ledger: Ledger) -> dict[str, int]:
+    fates = [transaction.fate for transaction in ledger.transactions.values()]
+    figures = {f"transactions {fate.value}": fates.count(fate) for fate in Fate}
+    figures["of them zombies'"] = sum(transaction.fenced for transaction in ledger.transactions.values())
+    figures["records sent"] = sum(len(transaction.records) for transaction in ledger.transactions.values())
+    for isolation in Isolation:
+        figures[f"records at the end, {isolation.value}"] = sum(
+            len(reading.offsets) for reading in ledger.final(isolation).values()
+        )
+    amounts = [_amount(ledger.records[number].value) for number in _transfers(ledger)]
+    if amounts:
+        figures["money in the log (0 if nothing is torn)"] = sum(amounts)
+    return figures
+
+
+def _transfers(ledger: Ledger) -> Iterator[int]:
+    for reading in ledger.final(Isolation.COMMITTED).values():
+        for number in reading.records:
+            if ledger.records[number].value.startswith(f"{Workload.TRANSFER.value}-"):
+                yield number
+
+
+def _amount(value: str) -> int:
+    _, _, amount = value.partition(" ")
+    try:
+        return int(amount)
+    except ValueError:
+        return 0

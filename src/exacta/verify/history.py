@@ -1,0 +1,193 @@
+"""What a history is made of: one operation of one process each, in the order in which they were recorded.
+
+Owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever send, written
+before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of it). So a
+process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its transaction can never be
+committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is ok, fail or info
+(`UNKNOWN`): it was done, it was not done, nobody knows.
+
+Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. What happened
+before a request is stamped before it is sent, what happened after it when its answer is here; hence `a.end_us <
+b.start_us` proves that `a` was over when `b` began, and equal times prove nothing.
+
+Every value is sent once, to one partition, and names its transaction: `append-0.17/2`. What follows a blank is what
+the workload wants to find again (`transfer`: the amount; `etl`: the record that it was made from).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+FORMAT = 1
+"""Raised when an older reader would misunderstand a history."""
+
+
+class HistoryError(Exception):
+    """A history cannot be read; the message is one line."""
+
+
+class Workload(StrEnum):
+    """What the clients do."""
+
+    APPEND = "append"
+    TRANSFER = "transfer"
+    ETL = "etl"
+
+
+class Outcome(StrEnum):
+    """What a client knows of an operation that it asked for."""
+
+    OK = "ok"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class Isolation(StrEnum):
+    """What a reader wants to see; the names of Kafka's `isolation.level`."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", omit_defaults=True):
+    """Root of all lines."""
+
+
+class Run(Line, frozen=True, kw_only=True, tag="run"):
+    """The first line: what was run. `topics` has the number of partitions; `etl` is input, output and group."""
+
+    format: int
+    run: str
+    version: str
+    started: str
+    cluster: str
+    seed: int
+    workloads: list[Workload]
+    topics: dict[str, int]
+    etl: tuple[str, str, str] | None = None
+    options: dict[str, str] = {}
+
+
+class Init(Line, frozen=True, kw_only=True, tag="init"):
+    """A producer took a transactional id for itself: whoever had it before is fenced."""
+
+    process: str
+    producer: str
+    transactional_id: str
+    start_us: int
+    end_us: int
+    outcome: Outcome
+    error: str = ""
+
+
+class Begin(Line, frozen=True, kw_only=True, tag="begin"):
+    """A transaction begins. `records`: topic, partition, value of all that it will send, in order.
+
+    `sources`: for `etl`, topic, partition and offset of the record that each one is made from.
+    """
+
+    process: str
+    producer: str
+    transactional_id: str
+    transaction: str
+    at_us: int
+    records: list[tuple[str, int, str]]
+    sources: list[tuple[str, int, int]] = []
+
+
+class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
+    """The client is about to ask for the commit."""
+
+    process: str
+    transaction: str
+    at_us: int
+
+
+class End(Line, frozen=True, kw_only=True, tag="end"):
+    """What the client knows at the end. `committing`: whether the outcome is that of a commit, or of an abort.
+
+    `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.
+    """
+
+    process: str
+    transaction: str
+    at_us: int
+    committing: bool
+    outcome: Outcome
+    offsets: list[int | None]
+    error: str = ""
+
+
+class Poll(Line, frozen=True, kw_only=True, tag="poll"):
+    """What one poll returned of one partition, as offset and value.
+
+    `session`: one reader reading a partition from its first offset on, without a gap; None where partitions come and
+    go. `final`: read when everything was over. `transaction`: the poll was made inside of it.
+    """
+
+    process: str
+    isolation: Isolation
+    start_us: int
+    end_us: int
+    topic: str
+    partition: int
+    records: list[tuple[int, str]]
+    session: str | None = None
+    final: bool = False
+    transaction: str | None = None
+
+
+class Watermarks(Line, frozen=True, kw_only=True, tag="watermarks"):
+    """Topic, partition, last stable offset and high watermark, as listed; `final`: after everything was over."""
+
+    start_us: int
+    end_us: int
+    partitions: list[tuple[str, int, int, int]]
+    final: bool = False
+
+
+class ReadTo(Line, frozen=True, kw_only=True, tag="read-to"):
+    """Up to where the final read of a partition came, exclusive; `whole`: that is its end."""
+
+    isolation: Isolation
+    topic: str
+    partition: int
+    next_offset: int
+    whole: bool
+
+
+class GroupOffsets(Line, frozen=True, kw_only=True, tag="offsets"):
+    """The committed offsets of the etl group when everything was over: topic, partition, next offset."""
+
+    group: str
+    partitions: list[tuple[str, int, int]]
+
+
+class Fault(Line, frozen=True, kw_only=True, tag="fault"):
+    """What was done to the cluster or its clients, and to whom."""
+
+    kind: str
+    target: str
+    start_us: int
+    end_us: int
+    outcome: Outcome = Outcome.OK
+    error: str = ""
+
+
+Op: TypeAlias = Run | Init | Begin | CommitAsked | End | Poll | Watermarks | ReadTo | GroupOffsets | Fault
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Op] = msgspec.json.Decoder(Op)
+
+
+def encode(op: Op) -> bytes:
+    """Return the line of an operation, with its newline."""
+    return _encoder.encode(op) + b"\n"
+
+
+def decode(line: bytes) -> Op:
+    """Return the operation of a line; raises `msgspec.DecodeError`."""
+    return _decoder.decode(line)

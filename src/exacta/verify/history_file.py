@@ -1,0 +1,72 @@
+"""The file of a history: written line by line by one process, read back one operation at a time.
+
+Owns the file and what is said of a broken one. A history that ends in the midst of a line was cut off, and is refused
+like any other broken one: an analysis of a part could miss what the rest proves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from exacta.verify.history import FORMAT, HistoryError, Op, Run, decode, encode
+
+
+class HistoryWriter:
+    """Appends operations to a new file; for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file; raises `HistoryError`."""
+        self.path = path
+        try:
+            self._file = path.open("xb")
+        except OSError as error:
+            raise HistoryError(f"{path} cannot be written: {error.strerror}") from error
+        self._lock = threading.Lock()
+
+    def write(self, op: Op) -> None:
+        """Append one operation."""
+        self.write_line(encode(op))
+
+    def write_line(self, line: bytes) -> None:
+        """Append the line of one operation."""
+        with self._lock:
+            self._file.write(line)
+
+    def __enter__(self) -> HistoryWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with self._lock:
+            self._file.close()
+
+
+def read_history(path: Path) -> Iterator[Op]:
+    """Yield the operations of a file, the `Run` first; raises `HistoryError`."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            for number, line in enumerate(file, 1):
+                yield _checked(path, number, line)
+    except OSError as error:
+        raise HistoryError(f"{path} cannot be read: {error.strerror}") from error
+    if number == 0:
+        raise HistoryError(f"{path} is empty")
+
+
+def _checked(path: Path, number: int, line: bytes) -> Op:
+    if not line.endswith(b"\n"):
+        raise HistoryError(f"{path} is cut off in line {number}")
+    try:
+        op = decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{path}, line {number}, is no operation of a history: {error}") from error
+    if isinstance(op, Run) is not (number == 1):
+        raise HistoryError(f"{path} is no history: its first line, and only that, says what was run")
+    if isinstance(op, Run) and op.format != FORMAT:
+        raise HistoryError(f"{path} has format {op.format}; this version reads format {FORMAT}")
+    return op

@@ -1,0 +1,86 @@
+"""Nothing is found where nothing is wrong, whatever the clients did; what could find nothing does not pass."""
+
+import random
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exacta.verify.analysis.anomalies import Kind
+from exacta.verify.analysis.verdict import analyse
+from exacta.verify.history import (
+    CommitAsked,
+    End,
+    GroupOffsets,
+    Op,
+    Outcome,
+    Poll,
+    ReadTo,
+    Run,
+    Watermarks,
+    Workload,
+    decode,
+    encode,
+)
+from tests.verify.model import clean_history
+
+
+@given(st.integers(0, 2**32), st.integers(200, 600))
+def test_clean_histories_have_no_anomaly(seed: int, steps: int) -> None:
+    verdict = analyse(clean_history(seed, steps))
+    assert [example.message for kind in verdict.anomalies for example in verdict.examples[kind]] == []
+
+
+@given(st.integers(0, 2**32))
+def test_lines_of_different_processes_come_in_any_order(seed: int) -> None:
+    run, *ops = clean_history(seed, 200)
+    chance = random.Random(seed)
+    of: dict[str, list[Op]] = {}
+    for op in ops:
+        of.setdefault(getattr(op, "process", "run"), []).append(op)
+    mixed = [run]
+    while of:
+        process = chance.choice(sorted(of))
+        mixed.append(of[process].pop(0))
+        if not of[process]:
+            del of[process]
+    assert analyse(mixed).counts == analyse([run, *ops]).counts
+
+
+@given(st.integers(0, 2**32))
+def test_a_history_survives_its_encoding(seed: int) -> None:
+    history = clean_history(seed, 100)
+    assert [decode(encode(op)) for op in history] == history
+
+
+def test_write_cycles_and_partly_visible_transactions_are_information() -> None:
+    found = set()
+    for seed in range(30):
+        verdict = analyse(clean_history(seed))
+        assert not verdict.anomalies
+        found |= set(verdict.information)
+    assert {Kind.G0, Kind.PARTLY_VISIBLE} <= found
+    seed = next(seed for seed in range(30) if Kind.G0 in analyse(clean_history(seed)).counts)
+    assert analyse(clean_history(seed), strict=[Kind.G0]).anomalies == [Kind.G0]
+
+
+def _without(history: list[Op], *kinds: type) -> list[Op]:
+    return [op for op in history if not isinstance(op, kinds)]
+
+
+def test_a_clean_history_passes_and_a_vacuous_one_does_not() -> None:
+    history = clean_history(1)
+    assert analyse(history).passed
+    run = history[0]
+    assert isinstance(run, Run)
+    assert not analyse([run]).passed
+    for kind in (ReadTo, GroupOffsets, Watermarks, Poll):
+        assert not analyse(_without(history, kind)).passed, kind
+    unacknowledged = [
+        msgspec.structs.replace(op, outcome=Outcome.UNKNOWN) if isinstance(op, End) and op.committing else op
+        for op in history
+    ]
+    assert analyse(unacknowledged).unchecked == [
+        f"no transaction of workload {workload} was committed" for workload in Workload
+    ]
+    assert not analyse(_without(history, CommitAsked, End, Poll)).passed

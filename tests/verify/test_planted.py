@@ -1,0 +1,86 @@
+"""Each anomaly, planted into clean histories, is found, and nothing else is."""
+
+import pytest
+
+from exacta.verify.analysis.anomalies import Kind
+from exacta.verify.analysis.cycles import components, shortest_cycle
+from exacta.verify.analysis.verdict import analyse
+from exacta.verify.history import Isolation
+from tests.verify import planted
+from tests.verify.model import clean_history
+
+SEEDS = range(12)
+LIVE, FINAL = planted.is_live(Isolation.COMMITTED), planted.is_final(Isolation.COMMITTED)
+TABLE = [
+    (planted.lost, Kind.LOST_WRITE),
+    (planted.lost_at_the_end, Kind.LOST_WRITE),
+    (planted.lost_for_uncommitted_readers, Kind.LOST_WRITE),
+    (planted.seen_and_gone, Kind.LOST_WRITE),
+    (planted.aborted(LIVE), Kind.ABORTED_READ),
+    (planted.aborted(FINAL), Kind.ABORTED_READ),
+    (planted.dirty, Kind.DIRTY_READ),
+    (planted.torn, Kind.TORN_TRANSACTION),
+    (planted.zombie, Kind.ZOMBIE_COMMIT),
+    (planted.duplicate, Kind.DUPLICATE),
+    (planted.reordered, Kind.REORDERED),
+    (planted.reordered_in_time, Kind.REORDERED),
+    (planted.outputs_reordered, Kind.REORDERED),
+    (planted.inconsistent_delivery, Kind.INCONSISTENT_OFFSET),
+    (planted.inconsistent_readers, Kind.INCONSISTENT_OFFSET),
+    (planted.group_ahead, Kind.OFFSET_AND_DATA_APART),
+    (planted.group_behind, Kind.OFFSET_AND_DATA_APART),
+    (planted.transformed_twice, Kind.OFFSET_AND_DATA_APART),
+    (planted.nonmonotonic, Kind.NONMONOTONIC_POLL),
+    (planted.skipped(Isolation.COMMITTED), Kind.SKIPPED),
+    (planted.skipped(Isolation.UNCOMMITTED), Kind.SKIPPED),
+    (planted.lso_back, Kind.LSO_MOVED_BACK),
+    (planted.hanging, Kind.HANGING_TRANSACTION),
+    (planted.unexpected, Kind.UNEXPECTED_VALUE),
+    (planted.in_the_wrong_partition, Kind.UNEXPECTED_VALUE),
+    (planted.reads_in_a_circle, Kind.G1C),
+]
+
+
+@pytest.mark.parametrize(("plant", "kind"), TABLE, ids=lambda each: getattr(each, "title", None))
+def test_what_is_planted_is_found_and_nothing_else(plant: planted.Plant, kind: Kind) -> None:
+    tried = 0
+    for seed in SEEDS:
+        try:
+            history = plant(clean_history(seed))
+        except planted.CannotPlant:
+            continue
+        tried += 1
+        verdict = analyse(history)
+        assert verdict.anomalies == [kind], (seed, {each: verdict.examples[each][0] for each in verdict.anomalies})
+        assert verdict.examples[kind][0].message
+        assert verdict.examples[kind][0].partitions or kind is Kind.ZOMBIE_COMMIT
+        assert not verdict.passed
+    assert tried >= 3
+
+
+def test_the_table_has_every_kind_that_is_not_allowed() -> None:
+    assert {kind for _, kind in TABLE} == {kind for kind in Kind if not kind.information}
+
+
+def test_a_read_against_the_order_of_writes_is_information() -> None:
+    verdict = analyse(planted.read_against_writes(clean_history(1)))
+    assert verdict.counts[Kind.G1C_BY_WRITES] == 1
+    assert verdict.passed
+    assert not analyse(planted.read_against_writes(clean_history(1)), strict=[Kind.G1C_BY_WRITES]).passed
+
+
+def test_every_kind_has_a_definition_and_a_name_of_its_own() -> None:
+    assert len({kind.title for kind in Kind}) == len(Kind)
+    assert all(kind.definition.endswith((".", ".)")) for kind in Kind)
+
+
+def test_components_are_found_without_recursion() -> None:
+    long = {str(number): {str(number + 1)} for number in range(20_000)}
+    assert components(long) == []
+    long["20000"] = {"0"}
+    (component,) = components(long)
+    assert len(component) == 20_001
+    graph = {"a": {"b"}, "b": {"c", "a"}, "c": {"a"}, "d": {"a", "e"}, "e": set()}
+    (component,) = components(graph)
+    assert set(component) == {"a", "b", "c"}
+    assert len(shortest_cycle(graph, component)) == 2 or component[0] == "c"
