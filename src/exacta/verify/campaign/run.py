@@ -1,0 +1,286 @@
+"""The course of a run: topics, clients, faults; then the end of everything, and the final read.
+
+Theory of operation. While the clients run, one thread waits for the next fault and one lists offsets. At the end the
+clients are told to stop; then every transactional id is taken over once more, so that whatever was open is aborted;
+then each partition is read from its first offset to its end in both isolations. What is judged is what is there then.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from exacta.client.errors import ClientError
+from exacta.client.security import Cluster
+from exacta.verify.campaign.cluster import PROBE_MS, Watcher
+from exacta.verify.campaign.faults import BrokerFaults, Clock
+from exacta.verify.campaign.librdkafka import settings_of
+from exacta.verify.campaign.processes import ClientProcess
+from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.history import FORMAT, Fault, Isolation, Outcome, Run, Workload
+from exacta.verify.history_file import HistoryWriter
+from exacta.verify.workload.spec import Role, Spec
+
+HISTORY = "history.jsonl"
+_STOP_WITHIN_S = 90.0
+_FINAL_WITHIN_S = 600.0
+_LIST_EVERY_S = 0.2
+_LOOK_EVERY_S = 0.05
+_COMMITTED = (b'"op":"end"', b'"committing":true,"outcome":"ok"')
+
+Say = Callable[[str], None]
+
+
+class Campaign:
+    """One run against one cluster."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, version: str, say: Say) -> None:
+        """Prepare; `say` is told what happens, a few words at a time."""
+        self._cluster = cluster
+        self._settings = settings
+        self._version = version
+        self._say = say
+        self._client_settings = settings_of(cluster)
+        self._epoch_ns = time.monotonic_ns()
+        self._run = f"{os.urandom(4).hex()}"
+        self._chance = random.Random(settings.seed)
+        self._watcher = Watcher(cluster, self._epoch_ns)
+        self._clients: dict[str, ClientProcess] = {}
+        self._commits = 0
+        self._faults = 0
+        self._progress = threading.Condition()
+        self.path = settings.directory / HISTORY
+
+    def run(self) -> Path:
+        """Do it all; return the history. Raises `CampaignError`, and `HistoryError` where it cannot be written."""
+        try:
+            self._watcher.answers(PROBE_MS)
+            self._watcher.create(self._topics, self._settings.replication_factor)
+        except ClientError as error:
+            raise CampaignError(str(error)) from error
+        with HistoryWriter(self.path) as self._history:
+            self._history.write(self._header())
+            try:
+                self._work()
+                self._finish()
+            except ClientError as error:
+                raise CampaignError(str(error)) from error
+            finally:
+                for client in self._clients.values():
+                    client.kill()
+                self._clear()
+        return self.path
+
+    def _clear(self) -> None:
+        """Leave nothing on the cluster."""
+        try:
+            if not self._settings.keep_topics:
+                self._watcher.delete(self._topics, self._group, self._client_settings)
+        except CampaignError as error:
+            self._say(str(error))  # what was found is worth more than that
+        finally:
+            self._watcher.close()
+
+    # --- names
+
+    @property
+    def _topics(self) -> dict[str, int]:
+        """Every topic of this run."""
+        found: dict[str, int] = {}
+        for workload in self._settings.workloads:
+            found |= self._topics_of(Role(workload.value))
+            if workload is Workload.ETL:
+                found |= self._topics_of(Role.LOAD)
+        return found
+
+    def _topics_of(self, role: Role) -> dict[str, int]:
+        """What a client of this role writes."""
+        partitions = max(2, self._settings.partitions)
+        name = {Role.LOAD: "etl-in", Role.ETL: "etl-out"}.get(role, role.value)
+        return {f"exacta-verify-{self._run}-{name}": partitions}
+
+    @property
+    def _group(self) -> str | None:
+        return f"exacta-verify-{self._run}" if Workload.ETL in self._settings.workloads else None
+
+    @property
+    def _source(self) -> str:
+        (source,) = self._topics_of(Role.LOAD)
+        return source
+
+    @property
+    def _producers(self) -> list[tuple[Role, int]]:
+        """Every client with transactions."""
+        found = []
+        for workload in self._settings.workloads:
+            found += [(Role(workload.value), number) for number in range(self._settings.producers)]
+            if workload is Workload.ETL:
+                found.append((Role.LOAD, 0))
+        return found
+
+    def _transactional_id(self, process: str) -> str:
+        return f"exacta-verify-{self._run}-{process}"
+
+    def _header(self) -> Run:
+        settings = self._settings
+        (output,) = self._topics_of(Role.ETL)
+        return Run(
+            format=FORMAT,
+            run=self._run,
+            version=self._version,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            cluster=self._cluster.bootstrap,
+            seed=settings.seed,
+            workloads=list(settings.workloads),
+            topics=self._topics,
+            etl=None if self._group is None else (self._source, output, self._group),
+            options={
+                "duration": f"{settings.duration_s:g}",
+                "producers": str(settings.producers),
+                "rate": f"{settings.rate:g}",
+                "restart command": settings.restart_command or "",
+                "kill": settings.kill or "",
+            },
+        )
+
+    # --- clients
+
+    def _spec(self, role: Role, process: str, incarnation: int) -> Spec:
+        return Spec(
+            role=role,
+            process=process,
+            incarnation=incarnation,
+            seed=f"{self._settings.seed} {process} {incarnation}",
+            epoch_ns=self._epoch_ns,
+            client=self._client_settings | {"client.id": f"exacta-verify-{process}"},
+            topics=self._topics if role is Role.READER else self._topics_of(role),
+            transactional_id=self._transactional_id(process),
+            rate=self._settings.rate,
+            isolation=Isolation(process.removeprefix("reader-")) if role is Role.READER else Isolation.COMMITTED,
+            group=self._group or "",
+            source=self._source,
+        )
+
+    def _start(self, spec: Spec) -> ClientProcess:
+        client = ClientProcess(spec, self._settings.directory / f"{spec.process}.log", self._receive)
+        self._clients[spec.process] = client
+        return client
+
+    def _receive(self, line: bytes) -> None:
+        self._history.write_line(line)
+        if all(part in line for part in _COMMITTED):
+            with self._progress:
+                self._commits += 1
+                self._progress.notify_all()
+
+    def _count(self) -> int:
+        return self._commits
+
+    # --- the course
+
+    def _work(self) -> None:
+        for isolation in Isolation:
+            self._start(self._spec(Role.READER, f"reader-{isolation.value}", 1))
+        for role, number in self._producers:
+            self._start(self._spec(role, f"{role.value}-{number}", 1))
+        ended = threading.Event()
+        lister = threading.Thread(target=self._list_offsets, args=(ended,), daemon=True)
+        lister.start()
+        try:
+            self._disturb(time.monotonic() + self._settings.duration_s)
+        finally:
+            ended.set()
+            lister.join()
+        self._say("stopping the clients")
+        for client in self._clients.values():
+            client.stop()
+        deadline_s = time.monotonic() + _STOP_WITHIN_S
+        for client in self._clients.values():
+            if not client.wait(max(0.0, deadline_s - time.monotonic())):
+                client.kill()
+        self._clients.clear()
+
+    def _disturb(self, deadline_s: float) -> None:
+        settings = self._settings
+        broker = BrokerFaults(settings, self._watcher)
+        # A draw of its own for each: how long the one takes must not change what the other draws.
+        restarts = Clock(
+            settings.restart_every_s if broker.possible else 0, random.Random(self._chance.random()), self._count
+        )
+        kills = Clock(settings.kill_clients_every_s, random.Random(self._chance.random()), self._count)
+        victims = random.Random(self._chance.random())
+        while time.monotonic() < deadline_s and not self._enough:
+            with self._progress:
+                self._progress.wait(_LOOK_EVERY_S)
+            for client in self._clients.values():
+                client.check()
+            if restarts.due:
+                for fault in broker.strike():
+                    self._note(fault)
+                restarts.again()
+            if kills.due:
+                self._kill_client(victims)
+                kills.again()
+
+    @property
+    def _enough(self) -> bool:
+        most = self._settings.most_commits
+        return most is not None and self._commits >= most and self._faults >= self._settings.least_faults
+
+    def _kill_client(self, victims: random.Random) -> None:
+        role, number = victims.choice(self._producers)
+        client = self._clients[f"{role.value}-{number}"]
+        start_us = self._watcher.now_us()
+        client.kill()
+        self._start(self._spec(role, client.spec.process, client.spec.incarnation + 1))
+        end_us = self._watcher.now_us()
+        self._note(Fault(kind="client killed", target=client.spec.process, start_us=start_us, end_us=end_us))
+
+    def _note(self, fault: Fault) -> None:
+        self._history.write(fault)
+        if fault.outcome is Outcome.OK:
+            self._faults += 1
+        self._say(f"{fault.kind}: {fault.target} {fault.error}".rstrip())
+
+    def _list_offsets(self, ended: threading.Event) -> None:
+        watcher = Watcher(self._cluster, self._epoch_ns)
+        while not ended.wait(_LIST_EVERY_S):
+            try:
+                self._history.write(watcher.watermarks(self._topics))
+            except ClientError:
+                continue  # it is away
+        watcher.close()
+
+    def _finish(self) -> None:
+        self._say("reading everything")
+        for role, number in self._producers:
+            self._history.write(self._watcher.take_over(self._transactional_id(f"{role.value}-{number}")))
+        marks = self._watcher.settled(self._topics)
+        self._history.write(marks)
+        until: dict[str, list[int]] = {topic: [] for topic in self._topics}
+        for topic, _, _, high in marks.partitions:
+            until[topic].append(high)
+        for isolation in Isolation:
+            reader = self._start(
+                Spec(
+                    role=Role.FINAL,
+                    process=f"final-{isolation.value}",
+                    incarnation=1,
+                    seed="",
+                    epoch_ns=self._epoch_ns,
+                    client=self._client_settings,
+                    topics=self._topics,
+                    isolation=isolation,
+                    until=until,
+                )
+            )
+            if not reader.wait(_FINAL_WITHIN_S):
+                raise CampaignError(f"the final read ({isolation.value}) did not end within {_FINAL_WITHIN_S:.0f} s")
+            del self._clients[reader.spec.process]
+        if self._group is not None:
+            self._history.write(self._watcher.group_offsets(self._group))

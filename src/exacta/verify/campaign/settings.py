@@ -1,0 +1,37 @@
+"""What a run is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from exacta.verify.history import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One run. Intervals are means, in seconds."""
+
+    workloads: tuple[Workload, ...] = tuple(Workload)
+    duration_s: float = 60.0
+    most_commits: int | None = None
+    """End early when so many transactions have been committed and `least_faults` faults are over."""
+    least_faults: int = 0
+    producers: int = 2
+    rate: float = 10.0
+    partitions: int = 3
+    replication_factor: int = -1
+    seed: int
+    kill_clients_every_s: float = 5.0
+    """0: never."""
+    restart_command: str | None = None
+    kill: str | None = None
+    """A process id, or a file that has one, of a broker that is to be killed."""
+    restart_every_s: float = 20.0
+    keep_topics: bool = False
+    directory: Path
+    """Where the history and the output of the processes are kept."""
+
+
+class CampaignError(Exception):
+    """The run cannot begin, or cannot go on; the message is one line."""

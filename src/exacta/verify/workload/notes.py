@@ -1,0 +1,30 @@
+"""What a client process writes down: operations on its standard output, with times since the run began."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from exacta.verify.history import Op, encode
+
+_STANDARD_OUTPUT = 1
+
+
+class Notes:
+    """Writes operations at once, without a buffer that a kill would lose."""
+
+    def __init__(self, epoch_ns: int) -> None:
+        self._epoch_ns = epoch_ns
+        self._lock = threading.Lock()
+
+    def now_us(self) -> int:
+        """Return the time since the run began."""
+        return (time.monotonic_ns() - self._epoch_ns) // 1000
+
+    def write(self, op: Op) -> None:
+        """Write down an operation; returns when it can no longer be lost by a kill."""
+        line = memoryview(encode(op))
+        with self._lock:
+            while line:
+                line = line[os.write(_STANDARD_OUTPUT, line) :]

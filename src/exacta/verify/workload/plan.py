@@ -1,0 +1,68 @@
+"""What a transaction shall do: drawn from a seed, before it begins. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+MOST_RECORDS = 8
+MOST_AMOUNT = 100
+FLUSH_CHANCE = 0.5
+LOOK_CHANCE = 0.3
+
+
+class Fate(Enum):
+    """How a transaction shall end, and how many of a hundred do."""
+
+    COMMIT = 75
+    ABORT = 15
+    ZOMBIE = 10
+    """A second producer takes the transactional id over meanwhile; then the first one goes on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open."""
+
+    fate: Fate
+    records: list[tuple[str, int, str]]
+    flush: bool
+    look: bool
+
+
+def draw_append(chance: random.Random, name: str, topics: Mapping[str, int]) -> Plan:
+    """Draw a transaction that writes some records anywhere."""
+    places = [(topic, partition) for topic, partitions in topics.items() for partition in range(partitions)]
+    count = chance.randint(1, MOST_RECORDS)
+    return _plan(chance, [(*chance.choice(places), f"{name}/{number}") for number in range(count)])
+
+
+def draw_transfer(chance: random.Random, name: str, topics: Mapping[str, int]) -> Plan:
+    """Draw a transaction that takes an amount from one partition and gives it to another."""
+    ((topic, partitions),) = topics.items()
+    giver, taker = chance.sample(range(partitions), 2)
+    amount = chance.randint(1, MOST_AMOUNT)
+    return _plan(chance, [(topic, giver, f"{name}/0 {-amount}"), (topic, taker, f"{name}/1 {amount}")])
+
+
+def draw_etl(chance: random.Random, name: str, topics: Mapping[str, int], sources: list[tuple[str, int, int]]) -> Plan:
+    """Draw a transaction that writes one record for each of its sources, into the partition of the same number."""
+    ((topic, partitions),) = topics.items()
+    records = [
+        (topic, partition % partitions, f"{name}/{number} {partition}@{offset}")
+        for number, (_, partition, offset) in enumerate(sources)
+    ]
+    return _plan(chance, records)
+
+
+def _plan(chance: random.Random, records: list[tuple[str, int, str]]) -> Plan:
+    (fate,) = chance.choices(list(Fate), [each.value for each in Fate])
+    return Plan(
+        fate=fate,
+        records=records,
+        # What is aborted must have been written, or nobody could see it.
+        flush=fate is not Fate.COMMIT or chance.random() < FLUSH_CHANCE,
+        look=chance.random() < LOOK_CHANCE,
+    )

@@ -1,0 +1,50 @@
+"""What a client process is told: one JSON object on its standard input."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from exacta.verify.history import Isolation
+
+
+class Role(StrEnum):
+    """What a client process is."""
+
+    APPEND = "append"
+    TRANSFER = "transfer"
+    LOAD = "load"
+    """Writes what etl transforms."""
+    ETL = "etl"
+    READER = "reader"
+    FINAL = "final"
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """One client. Settings with secrets travel in here, not on a command line that everybody can see."""
+
+    role: Role
+    process: str
+    incarnation: int
+    seed: str
+    epoch_ns: int
+    """When the run began, by the monotonic clock of this machine."""
+    client: dict[str, str]
+    """librdkafka's settings: how the cluster is reached."""
+    topics: dict[str, int] = {}
+    """What is written, or read, and its partitions."""
+    transactional_id: str = ""
+    rate: float = 10.0
+    """Transactions a second, at most."""
+    isolation: Isolation = Isolation.COMMITTED
+    group: str = ""
+    source: str = ""
+    """The topic that etl reads."""
+    until: dict[str, list[int]] = {}
+    """For the final read: the end offset of each partition."""
+
+    @property
+    def name(self) -> str:
+        """What its transactions and sessions begin with."""
+        return f"{self.process}.{self.incarnation}"

@@ -1,0 +1,91 @@
+"""Consume, transform, produce: a member of a consumer group, whose offsets go with its transactions (KIP-447).
+
+A member goes and comes again now and then, so that the group is rebalanced also where nobody is killed. After a
+transaction that is not known to be committed, it reads on from where the group has committed.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from exacta.verify.history import Fault, Isolation, Poll
+from exacta.verify.workload import plan as plans
+from exacta.verify.workload.clients import CALL_S, consumer
+from exacta.verify.workload.notes import Notes
+from exacta.verify.workload.producing import Transactor
+from exacta.verify.workload.reading import by_partition
+from exacta.verify.workload.spec import Spec
+
+_MOST_INPUTS = 10
+_WAIT_S = 0.2
+_AGAIN_AFTER_S = 0.2
+_LEAVES_ONCE_IN = 60
+
+
+def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
+    """Transform until told to stop."""
+    chance = random.Random(spec.seed)
+    transactor = Transactor(spec, notes)
+    member: Consumer | None = None
+    while not stop.is_set():
+        try:
+            if not transactor.ready():
+                stop.wait(_AGAIN_AFTER_S)
+                continue
+            if member is None:
+                member = consumer(spec.client, Isolation.COMMITTED, spec.group)
+                member.subscribe([spec.source])
+            placed = _transform_some(spec, notes, chance, transactor, member)
+            if not placed or chance.randrange(_LEAVES_ONCE_IN) == 0:
+                now_us = notes.now_us()
+                member.close()
+                member = None
+                notes.write(Fault(kind="member leaves", target=spec.process, start_us=now_us, end_us=notes.now_us()))
+        except KafkaException:
+            # Whatever its position is by now: another member begins where the group is.
+            if member is not None:
+                member.close()
+            member = None
+            stop.wait(_AGAIN_AFTER_S)
+        stop.wait(chance.expovariate(spec.rate))
+    if member is not None:
+        member.close()
+
+
+def _transform_some(spec: Spec, notes: Notes, chance: random.Random, transactor: Transactor, member: Consumer) -> bool:
+    """Transform what comes with one poll; return whether the member's position is right afterwards."""
+    start_us = notes.now_us()
+    found = by_partition(member.consume(_MOST_INPUTS, _WAIT_S))
+    end_us = notes.now_us()
+    if not found:
+        return True
+    for (topic, partition), records in found.items():
+        poll = Poll(
+            process=spec.process,
+            isolation=Isolation.COMMITTED,
+            start_us=start_us,
+            end_us=end_us,
+            topic=topic,
+            partition=partition,
+            records=records,
+        )
+        notes.write(poll)
+    sources = [(*place, offset) for place, records in found.items() for offset, _ in records]
+    positions = [TopicPartition(*place, records[-1][0] + 1) for place, records in found.items()]
+    transaction = transactor.next_name()
+    plan = plans.draw_etl(chance, transaction, spec.topics, sources)
+
+    def send_offsets(producer: Producer) -> None:
+        producer.send_offsets_to_transaction(positions, member.consumer_group_metadata(), CALL_S)
+
+    if transactor.transact(transaction, plan, sources, send_offsets):
+        return True
+    # What is unknown is decided once a producer has the transactional id again.
+    if not transactor.ready():
+        return False
+    for partition in member.committed(member.assignment(), CALL_S):
+        member.seek(TopicPartition(partition.topic, partition.partition, max(0, partition.offset)))
+    return True
