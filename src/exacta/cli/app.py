@@ -9,6 +9,7 @@ from exacta.cli.groups import groups
 from exacta.cli.log import log
 from exacta.cli.spark import spark
 from exacta.cli.transactions import transactions
+from exacta.cli.verify import verify
 
 app = typer.Typer(
     help="Exactly once, in exact order: a transactional log for every Kafka client.",
@@ -44,6 +45,7 @@ def serve(context: typer.Context) -> None:
 
 
 app.command()(demo)
+app.command()(verify)
 app.add_typer(groups, name="groups")
 app.add_typer(log, name="log")
 app.add_typer(spark, name="spark")

@@ -6,6 +6,7 @@ written down, and its successors know nothing of it.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from exacta.verify.workload.spec import Spec
 
 _PROGRAM = (sys.executable, "-m", "exacta.verify.workload.process")
 _TAIL_BYTES = 400
+_COMMITS = b'{"op":"commit"'
 
 
 class ClientProcess:
@@ -28,6 +30,7 @@ class ClientProcess:
         """Start it; `receive` gets each line that it writes down, from a thread; `log` gets its standard error."""
         self.spec = spec
         self._log = log
+        self._armed = False
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 _PROGRAM,
@@ -54,6 +57,13 @@ class ClientProcess:
         self._listener.join()
         self._close()
 
+    def kill_as_it_commits(self, within_s: float) -> None:
+        """End it by SIGKILL when it says that it is about to commit, or when it has not said so for `within_s`."""
+        self._armed = True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(within_s)
+        self.kill()
+
     def wait(self, timeout_s: float) -> bool:
         """Wait until it has ended by itself; say whether it has. Raises `CampaignError` where it failed."""
         try:
@@ -76,6 +86,8 @@ class ClientProcess:
     def _listen(self, receive: Callable[[bytes], None]) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if self._armed and line.startswith(_COMMITS):
+                self._process.kill()
             if line.endswith(b"\n"):
                 receive(line)
 

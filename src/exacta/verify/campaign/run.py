@@ -31,6 +31,8 @@ _STOP_WITHIN_S = 90.0
 _FINAL_WITHIN_S = 600.0
 _LIST_EVERY_S = 0.2
 _LOOK_EVERY_S = 0.05
+_KILLED_AS_IT_COMMITS = 0.5
+_COMMITS_WITHIN_S = 2.0
 _COMMITTED = (b'"op":"end"', b'"committing":true,"outcome":"ok"')
 
 Say = Callable[[str], None]
@@ -236,7 +238,10 @@ class Campaign:
         role, number = victims.choice(self._producers)
         client = self._clients[f"{role.value}-{number}"]
         start_us = self._watcher.now_us()
-        client.kill()
+        if victims.random() < _KILLED_AS_IT_COMMITS:
+            client.kill_as_it_commits(_COMMITS_WITHIN_S)
+        else:
+            client.kill()
         self._start(self._spec(role, client.spec.process, client.spec.incarnation + 1))
         end_us = self._watcher.now_us()
         self._note(Fault(kind="client killed", target=client.spec.process, start_us=start_us, end_us=end_us))

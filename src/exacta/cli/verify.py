@@ -1,0 +1,216 @@
+"""`exacta verify`: its options. What it does is in `exacta.verify`."""
+
+import secrets
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, fail
+
+if TYPE_CHECKING:
+    from exacta.client.security import Cluster
+    from exacta.verify.analysis.verdict import Verdict
+    from exacta.verify.campaign.settings import Settings
+
+_EXIT_TERMINATED = 128 + signal.SIGTERM
+_PAGE = "report.html"
+
+
+def verify(
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-servers",
+            "--bootstrap-server",
+            metavar="HOST:PORT,…",
+            help="The cluster, an Exacta or any Kafka.",
+            show_default=False,
+        ),
+    ] = None,
+    command_config: CommandConfig = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="append|transfer|etl",
+            help="What the clients do; may be repeated. All of them together unless it is given.",
+            show_default=False,
+        ),
+    ] = None,
+    duration: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="How long the clients run.")] = 60,
+    producers: Annotated[int, typer.Option(min=1, help="How many producers each workload has.")] = 2,
+    rate: Annotated[float, typer.Option(min=0.1, help="Transactions a second of each producer, at most.")] = 10,
+    partitions: Annotated[int, typer.Option(min=2, help="Partitions of each topic.")] = 3,
+    replication_factor: Annotated[int, typer.Option(help="Of the topics; -1: the cluster's default.")] = -1,
+    restart_command: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="A shell command that restarts a broker.", show_default=False),
+    ] = None,
+    kill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PID|FILE",
+            help="Kill -9 this process, or the one whose id is in the file, before the restart command.",
+            show_default=False,
+        ),
+    ] = None,
+    restart_every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two of these.")
+    ] = 20,
+    kill_clients_every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two kills of a client; 0: none.")
+    ] = 5,
+    seed: Annotated[int | None, typer.Option(help="Draw again what an earlier run drew.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A new directory for history and report [default: exacta-verify-SEED]",
+            show_default=False,
+        ),
+    ] = None,
+    keep_topics: Annotated[bool, typer.Option("--keep-topics", help="Do not delete the topics at the end.")] = False,
+    strict: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="Count as an anomaly what every Kafka is allowed: g0, g1c-by-writes, partly-visible. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    analyze: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run nothing: analyse this history again.", show_default=False),
+    ] = None,
+) -> None:
+    """Check that a cluster keeps what Kafka's exactly-once promises, under faults. An Exacta, or any Kafka.
+
+    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. What they
+    did and saw is kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
+
+    Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
+    """
+    if (analyze is None) == (bootstrap_servers is None):
+        fail("give one of --bootstrap-server and --analyze", EXIT_USAGE)
+    kinds = _kinds(strict or [])
+    from exacta.verify.history import HistoryError
+
+    try:
+        if analyze is not None:
+            verdict, page = _analyse(analyze, kinds), analyze.with_suffix(".html")
+        else:
+            assert bootstrap_servers is not None
+            cluster = _cluster(bootstrap_servers, command_config)
+            settings = _settings(
+                workloads=workload or [],
+                seed=secrets.randbelow(1_000_000) if seed is None else seed,
+                output=output,
+                duration_s=duration,
+                producers=producers,
+                rate=rate,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                restart_command=restart_command,
+                kill=kill,
+                restart_every_s=restart_every,
+                kill_clients_every_s=kill_clients_every,
+                keep_topics=keep_topics,
+            )
+            history = _run(cluster, settings)
+            verdict, page = _analyse(history, kinds), settings.directory / _PAGE
+            analyze = history
+        _show(verdict, analyze, page)
+    except HistoryError as error:
+        fail(str(error), EXIT_NO)
+    raise typer.Exit(0 if verdict.passed else EXIT_NO)
+
+
+def _kinds(names: list[str]) -> "list[str]":
+    from exacta.verify.analysis.anomalies import Kind
+
+    known = [kind.title for kind in Kind if kind.information]
+    for name in names:
+        if name not in known:
+            fail(f"--strict: {name} is none of {', '.join(known)}", EXIT_USAGE)
+    return names
+
+
+def _cluster(bootstrap_servers: str, command_config: Path | None) -> "Cluster":
+    from exacta.spark.options import OptionError
+    from exacta.spark.options.properties import cluster_of
+
+    try:
+        return cluster_of(bootstrap_servers, command_config, client_id="exacta-verify")
+    except OptionError as error:
+        fail(str(error), EXIT_USAGE)
+
+
+def _settings(
+    *, workloads: list[str], seed: int, output: Path | None, kill: str | None, **more: "float | str | None"
+) -> "Settings":
+    from exacta.verify.campaign.faults import process_id
+    from exacta.verify.campaign.settings import Settings
+    from exacta.verify.history import Workload
+
+    try:
+        chosen = tuple(dict.fromkeys(Workload(each) for each in workloads)) or tuple(Workload)
+    except ValueError:
+        fail(f"--workload: expected one of {', '.join(Workload)}", EXIT_USAGE)
+    if kill is not None:
+        try:
+            process_id(kill)
+        except (OSError, ValueError) as error:
+            fail(f"--kill: {error}", EXIT_USAGE)
+    directory = output or Path(f"exacta-verify-{seed}")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            fail(f"--output: {directory} is not empty", EXIT_USAGE)
+    except OSError as error:
+        fail(f"--output: {directory} cannot be made: {error.strerror}", EXIT_USAGE)
+    return Settings(workloads=chosen, seed=seed, kill=kill, directory=directory, **more)  # type: ignore[arg-type]
+
+
+def _run(cluster: "Cluster", settings: "Settings") -> Path:
+    from exacta import __version__
+    from exacta.verify.campaign.settings import CampaignError
+
+    try:
+        from exacta.verify.campaign.librdkafka import Unsupported
+        from exacta.verify.campaign.run import Campaign
+    except ModuleNotFoundError as error:
+        fail(f"{error.name} is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
+    # Whoever ends this politely ends the processes that it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
+    typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)
+    try:
+        return Campaign(cluster, settings, __version__, lambda text: typer.echo(text, err=True)).run()
+    except Unsupported as error:
+        fail(str(error), EXIT_USAGE)
+    except CampaignError as error:
+        fail(str(error), EXIT_NO)
+
+
+def _analyse(history: Path, strict: list[str]) -> "Verdict":
+    from exacta.verify.analysis.anomalies import Kind
+    from exacta.verify.analysis.verdict import analyse
+    from exacta.verify.history_file import read_history
+
+    return analyse(read_history(history), strict=[kind for kind in Kind if kind.title in strict])
+
+
+def _show(verdict: "Verdict", history: Path, page: Path) -> None:
+    from rich.console import Console
+
+    from exacta.verify.history_file import read_history
+    from exacta.verify.report.page import render
+    from exacta.verify.report.terminal import show
+
+    show(verdict, Console())
+    try:
+        page.write_text(render(verdict, lambda: read_history(history)))
+    except OSError as error:
+        fail(f"{page} cannot be written: {error.strerror}", EXIT_NO)
+    typer.echo(f"report: {page}; again: exacta verify --analyze {history}", err=True)
