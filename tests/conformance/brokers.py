@@ -68,6 +68,17 @@ class BrokerProcess:
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def command(self) -> Sequence[str]:
+        """How it is started."""
+        return self._command
+
+    @property
+    def pid(self) -> int:
+        """Its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start it and wait until it listens; raises RuntimeError with the end of its log if it does not."""
         with self._log.open("ab") as log:

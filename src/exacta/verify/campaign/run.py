@@ -11,8 +11,10 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from exacta.client.errors import ClientError
@@ -53,7 +55,7 @@ class Campaign:
         self._chance = random.Random(settings.seed)
         self._watcher = Watcher(cluster, self._epoch_ns)
         self._clients: dict[str, ClientProcess] = {}
-        self._commits = 0
+        self._commits: Counter[Role] = Counter()
         self._faults = 0
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
@@ -169,19 +171,21 @@ class Campaign:
         )
 
     def _start(self, spec: Spec) -> ClientProcess:
-        client = ClientProcess(spec, self._settings.directory / f"{spec.process}.log", self._receive)
+        client = ClientProcess(
+            spec, self._settings.directory / f"{spec.process}.log", partial(self._receive, spec.role)
+        )
         self._clients[spec.process] = client
         return client
 
-    def _receive(self, line: bytes) -> None:
+    def _receive(self, role: Role, line: bytes) -> None:
         self._history.write_line(line)
         if all(part in line for part in _COMMITTED):
             with self._progress:
-                self._commits += 1
+                self._commits[role] += 1
                 self._progress.notify_all()
 
     def _count(self) -> int:
-        return self._commits
+        return self._commits.total()
 
     # --- the course
 
@@ -232,7 +236,9 @@ class Campaign:
     @property
     def _enough(self) -> bool:
         most = self._settings.most_commits
-        return most is not None and self._commits >= most and self._faults >= self._settings.least_faults
+        if most is None or self._count() < most or self._faults < self._settings.least_faults:
+            return False
+        return all(self._commits[role] for role, _ in self._producers)
 
     def _kill_client(self, victims: random.Random) -> None:
         role, number = victims.choice(self._producers)

@@ -1,0 +1,145 @@
+"""Whole runs: nothing is found on Exacta, also where it is killed; what is broken on purpose is found.
+
+A run of a test ends when so many transactions are committed and so many faults are over, not by the clock.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import exacta
+from exacta.client.routing import Client
+from exacta.client.security import Cluster
+from exacta.core import apply, state, transaction
+from exacta.engine import fetch
+from exacta.verify.analysis.anomalies import Kind
+from exacta.verify.analysis.verdict import Verdict, analyse
+from exacta.verify.campaign.run import Campaign
+from exacta.verify.campaign.settings import Settings
+from exacta.verify.history import Isolation, Op, Poll, Workload
+from exacta.verify.history_file import read_history
+from tests.verify.served import served
+
+SECONDS = float(os.environ.get("EXACTA_TEST_VERIFY", "0"))
+
+
+@pytest.fixture
+def bootstrap() -> Iterator[str]:
+    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+        yield broker.bootstrap_servers
+
+
+def run(bootstrap: str, directory: Path, **settings: Any) -> tuple[Verdict, Path]:
+    directory.mkdir()
+    given = {"seed": 1, "producers": 1, "rate": 30.0, "duration_s": 200.0, "directory": directory, **settings}
+    path = Campaign(Cluster(bootstrap=bootstrap), Settings(**given), "test", lambda text: None).run()
+    return analyse(read_history(path)), path
+
+
+def explained(verdict: Verdict) -> object:
+    return verdict.unchecked, [each.message for kind in verdict.anomalies for each in verdict.examples[kind]]
+
+
+def as_if_committed(history: Iterator[Op]) -> Iterator[Op]:
+    """Take what a read_uncommitted reader got for that of a read_committed one."""
+    for op in history:
+        live = isinstance(op, Poll) and not op.final and op.isolation is Isolation.UNCOMMITTED
+        yield msgspec.structs.replace(op, isolation=Isolation.COMMITTED) if live else op
+
+
+def test_nothing_is_found_and_nothing_is_left_behind(bootstrap: str, tmp_path: Path) -> None:
+    verdict, path = run(bootstrap, tmp_path / "run", most_commits=100, least_faults=2, kill_clients_every_s=0.5)
+    assert verdict.passed, explained(verdict)
+    assert verdict.faults["client killed"] >= 2
+    assert verdict.figures["of them zombies'"] > 0
+    assert verdict.figures["transactions committed"] >= 100
+    with Client(bootstrap) as client:
+        assert client.topic_names() == []
+    wrong = analyse(as_if_committed(read_history(path)))
+    assert Kind.ABORTED_READ in wrong.anomalies
+    assert Kind.DIRTY_READ in wrong.anomalies
+
+
+@pytest.mark.timeout(300)
+def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
+    with served(tmp_path) as broker:
+        verdict, _ = run(
+            broker.bootstrap,
+            tmp_path / "run",
+            most_commits=100,
+            least_faults=6,
+            kill=str(broker.pid_file),
+            restart_command=broker.restart_command,
+            restart_every_s=0.5,
+            kill_clients_every_s=1.0,
+        )
+    assert verdict.passed, explained(verdict)
+    assert verdict.faults["broker killed"] >= 2
+    assert verdict.faults["restart command"] == verdict.faults["broker killed"]
+
+
+def no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fetch, "aborted_between", lambda *_: ())
+
+
+def no_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(state.Partition, "last_stable_offset", property(lambda partition: partition.next_offset))
+
+
+def offsets_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply, "_merge", lambda offsets, pending: None)
+
+
+def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
+    ending = transaction.ending
+    patch.setattr(transaction, "ending", lambda *given, commit, **more: ending(*given, commit=False, **more))
+
+
+@pytest.mark.parametrize(
+    ("damage", "workload", "kind"),
+    [
+        (no_aborted_transactions, Workload.APPEND, Kind.ABORTED_READ),
+        (no_last_stable_offset, Workload.APPEND, Kind.DIRTY_READ),
+        (offsets_that_are_forgotten, Workload.ETL, Kind.OFFSET_AND_DATA_APART),
+        (commits_that_abort, Workload.TRANSFER, Kind.LOST_WRITE),
+    ],
+)
+def test_a_broken_broker_is_found_out(
+    damage: Callable[[pytest.MonkeyPatch], None],
+    workload: Workload,
+    kind: Kind,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    damage(monkeypatch)
+    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+        verdict, _ = run(
+            broker.bootstrap_servers,
+            tmp_path / "run",
+            workloads=(workload,),
+            most_commits=60,
+            kill_clients_every_s=0,
+            keep_topics=True,
+        )
+    assert kind in verdict.anomalies, explained(verdict)
+
+
+@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.timeout(SECONDS + 900)
+def test_a_long_run(tmp_path: Path, reports: list[str]) -> None:
+    with served(tmp_path) as broker:
+        verdict, path = run(
+            broker.bootstrap,
+            tmp_path / "run",
+            duration_s=SECONDS,
+            producers=2,
+            rate=float(os.environ.get("EXACTA_TEST_VERIFY_RATE", "10")),
+            kill=str(broker.pid_file),
+            restart_command=broker.restart_command,
+        )
+    reports.append(f"exacta verify: {verdict.figures}, {verdict.faults}, allowed: {verdict.counts}; {path}")
+    assert verdict.passed, explained(verdict)
