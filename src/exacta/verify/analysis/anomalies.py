@@ -97,7 +97,8 @@ class Kind(Enum):
     PARTLY_VISIBLE = (
         "partly-visible",
         "A read_committed reader had got a record of a transaction when, in another partition, the last stable offset "
-        "was still at or below another record of it. Kafka shows partitions one after the other; Exacta all at once.",
+        "was still at or below another record of it. Kafka shows partitions one after the other; and anywhere another "
+        "transaction that is open may hold one of them back.",
         True,
     )
 

@@ -65,9 +65,9 @@ def components(graph: Graph) -> list[list[str]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    at = stack.index(node)
-                    component = stack[at:]
-                    del stack[at:]
+                    component = [stack.pop()]
+                    while component[-1] != node:
+                        component.append(stack.pop())
                     on_stack.difference_update(component)
                     if len(component) > 1:
                         found.append(component)

@@ -1,7 +1,8 @@
 """The client processes: started, told to stop, killed, and listened to; what they write down goes into the history.
 
-Owns the pipes. A process that is killed may leave the beginning of a line in its pipe: that operation was never
-written down, and its successors know nothing of it.
+Owns the pipes. A client that crashes (librdkafka is native code) is a crash like any other, and none of the cluster's;
+one that ends with an error of its own is a fault of this checker, and ends the run. A process that is killed may leave
+the beginning of a line in its pipe: that operation was never written down, and its successors know nothing of it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class ClientProcess:
         self._armed = True
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(within_s)
-        self.kill()
+        self._process.kill()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it has ended by itself; say whether it has. Raises `CampaignError` where it failed."""
@@ -75,10 +76,16 @@ class ClientProcess:
         self.check()
         return True
 
-    def check(self) -> None:
-        """Raise `CampaignError` where it has ended by itself with an error."""
+    @property
+    def crashed(self) -> str:
+        """The signal that ended it, though nobody here sent one, in words; empty where none did."""
         code = self._process.poll()
-        if code:
+        return f"signal {-code}" if code is not None and code < 0 else ""
+
+    def check(self) -> None:
+        """Raise `CampaignError` where it has ended by itself with an error of its own."""
+        code = self._process.poll()
+        if code is not None and code > 0:
             end = self._log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip().splitlines()
             reason = end[-1] if end else f"exit code {code}"
             raise CampaignError(f"client {self.spec.process} failed: {reason} (see {self._log})")

@@ -31,6 +31,7 @@ from exacta.verify.workload.spec import Role, Spec
 HISTORY = "history.jsonl"
 _STOP_WITHIN_S = 90.0
 _FINAL_WITHIN_S = 600.0
+_FINAL_ATTEMPTS = 3
 _LIST_EVERY_S = 0.2
 _LOOK_EVERY_S = 0.05
 _KILLED_AS_IT_COMMITS = 0.5
@@ -223,8 +224,7 @@ class Campaign:
         while time.monotonic() < deadline_s and not self._enough:
             with self._progress:
                 self._progress.wait(_LOOK_EVERY_S)
-            for client in self._clients.values():
-                client.check()
+            self._look_after_clients()
             if restarts.due:
                 for fault in broker.strike():
                     self._note(fault)
@@ -246,11 +246,20 @@ class Campaign:
         start_us = self._watcher.now_us()
         if victims.random() < _KILLED_AS_IT_COMMITS:
             client.kill_as_it_commits(_COMMITS_WITHIN_S)
-        else:
-            client.kill()
-        self._start(self._spec(role, client.spec.process, client.spec.incarnation + 1))
-        end_us = self._watcher.now_us()
-        self._note(Fault(kind="client killed", target=client.spec.process, start_us=start_us, end_us=end_us))
+        self._again(client, "client killed", client.spec.process, start_us)
+
+    def _look_after_clients(self) -> None:
+        for client in list(self._clients.values()):
+            client.check()
+            if signal := client.crashed:
+                self._again(client, "client crashed", f"{client.spec.process}, {signal}", self._watcher.now_us())
+
+    def _again(self, client: ClientProcess, kind: str, target: str, start_us: int) -> None:
+        """Start a client's next incarnation."""
+        client.kill()
+        spec = client.spec
+        self._start(self._spec(spec.role, spec.process, spec.incarnation + 1))
+        self._note(Fault(kind=kind, target=target, start_us=start_us, end_us=self._watcher.now_us()))
 
     def _note(self, fault: Fault) -> None:
         self._history.write(fault)
@@ -277,21 +286,26 @@ class Campaign:
         for topic, _, _, high in marks.partitions:
             until[topic].append(high)
         for isolation in Isolation:
-            reader = self._start(
-                Spec(
-                    role=Role.FINAL,
-                    process=f"final-{isolation.value}",
-                    incarnation=1,
-                    seed="",
-                    epoch_ns=self._epoch_ns,
-                    client=self._client_settings,
-                    topics=self._topics,
-                    isolation=isolation,
-                    until=until,
-                )
-            )
-            if not reader.wait(_FINAL_WITHIN_S):
-                raise CampaignError(f"the final read ({isolation.value}) did not end within {_FINAL_WITHIN_S:.0f} s")
-            del self._clients[reader.spec.process]
+            self._read_everything(isolation, until)
         if self._group is not None:
             self._history.write(self._watcher.group_offsets(self._group))
+
+    def _read_everything(self, isolation: Isolation, until: dict[str, list[int]]) -> None:
+        for attempt in range(1, _FINAL_ATTEMPTS + 1):
+            spec = Spec(
+                role=Role.FINAL,
+                process=f"final-{isolation.value}" + ("" if attempt == 1 else f"-{attempt}"),
+                incarnation=1,
+                seed="",
+                epoch_ns=self._epoch_ns,
+                client=self._client_settings,
+                topics=self._topics,
+                isolation=isolation,
+                until=until,
+            )
+            reader = self._start(spec)
+            if not reader.wait(_FINAL_WITHIN_S):
+                raise CampaignError(f"the final read ({isolation.value}) did not end within {_FINAL_WITHIN_S:.0f} s")
+            del self._clients[spec.process]
+            if not reader.crashed:
+                return

@@ -15,7 +15,7 @@ class Settings:
     workloads: tuple[Workload, ...] = tuple(Workload)
     duration_s: float = 60.0
     most_commits: int | None = None
-    """End early when so many transactions have been committed, some of each kind of client, and `least_faults` faults are
+    """End early when so many transactions are committed, some of each kind of client, and `least_faults` faults are
     over."""
     least_faults: int = 0
     producers: int = 2

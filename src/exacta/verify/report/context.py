@@ -137,7 +137,7 @@ def _bar(context: Context, op: Init | Poll | Fault | Watermarks) -> Bar | None:
         case Fault():
             return Bar("faults", op.start_us, op.end_us, "fault", op.kind, f"{op.kind}: {op.target} {op.error}")
         case Poll():
-            if (op.topic, op.partition) not in anomaly.partitions:
+            if (op.topic, op.partition) not in anomaly.partitions or not op.records:
                 return None
             first, last = op.records[0][0], op.records[-1][0]
             label = f"{op.topic}-{op.partition}@{first}…{last}"

@@ -1,0 +1,136 @@
+"""The parts of a run that need no cluster: how it is reached, who is killed, what is drawn."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.verify.campaign.cluster import Watcher
+from exacta.verify.campaign.faults import BrokerFaults, Clock, process_id
+from exacta.verify.campaign.librdkafka import Unsupported, settings_of
+from exacta.verify.campaign.processes import ClientProcess
+from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.history import Outcome
+from exacta.verify.workload import plan
+from exacta.verify.workload.spec import Role, Spec
+
+
+def test_a_secured_cluster_is_reached_by_librdkafka_as_by_our_client(tmp_path: Path) -> None:
+    from confluent_kafka import Producer
+
+    store = tmp_path / "store"
+    store.write_text("-----BEGIN CERTIFICATE-----\n")
+    security = Security(
+        tls=Tls(truststore=TrustStore(location=str(store)), verify_host_name=False),
+        sasl=Sasl(mechanism="SCRAM-SHA-256", username="u", password="secret"),
+    )
+    settings = settings_of(Cluster(bootstrap="h:1", security=security, client_id="c"))
+    assert settings == {
+        "bootstrap.servers": "h:1",
+        "client.id": "c",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": "u",
+        "sasl.password": "secret",
+        "ssl.endpoint.identification.algorithm": "none",
+        "ssl.ca.location": str(store),
+    }
+    Producer({key: value for key, value in settings.items() if key != "ssl.ca.location"})
+    assert "secret" not in repr(security)
+    binary = tmp_path / "p12"
+    binary.write_bytes(b"\x30\x82")
+    given = Security(tls=Tls(truststore=TrustStore(location=str(binary))))
+    with pytest.raises(Unsupported, match="must be in PEM"):
+        settings_of(Cluster(bootstrap="h:1", security=given))
+    identity = KeyStore(location=str(binary), password="s")
+    settings = settings_of(Cluster(bootstrap="h:1", security=Security(tls=Tls(keystore=identity))))
+    assert settings["ssl.keystore.location"] == str(binary)
+    pem = KeyStore(key="k", certificate_chain="c", key_password="s")
+    settings = settings_of(Cluster(bootstrap="h:1", security=Security(tls=Tls(keystore=pem))))
+    assert (settings["ssl.key.pem"], settings["ssl.certificate.pem"], settings["ssl.key.password"]) == ("k", "c", "s")
+
+
+@pytest.mark.parametrize("content", ["", "x", "1", "-5", "0"])
+def test_what_names_no_process_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pid").write_text(content)
+    with pytest.raises(ValueError, match="names no process to kill"):
+        process_id(str(tmp_path / "pid"))
+
+
+def faults(tmp_path: Path, **settings: object) -> BrokerFaults:
+    watcher = Watcher(Cluster(bootstrap="127.0.0.1:1"), 0)
+    watcher.answers = lambda timeout_ms=0: None  # type: ignore[method-assign]
+    return BrokerFaults(Settings(seed=1, directory=tmp_path, **settings), watcher)  # type: ignore[arg-type]
+
+
+def test_a_process_is_killed_once_and_the_restart_command_is_run(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as victim:
+        broker = faults(tmp_path, kill=str(victim.pid), restart_command=f"echo again >>{tmp_path}/done")
+        assert [fault.outcome for fault in broker.strike()] == [Outcome.OK, Outcome.OK]
+        assert victim.wait() == -9
+    killed, restarted = broker.strike()
+    assert (killed.outcome, restarted.outcome) == (Outcome.FAIL, Outcome.OK)
+    assert "give a file with its process id" in killed.error
+    assert (tmp_path / "done").read_text() == "again\n" * 2
+
+
+def test_a_restart_command_that_fails_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match="the restart command ended with exit code 3"):
+        faults(tmp_path, restart_command="exit 3").strike()
+    assert not faults(tmp_path).possible
+
+
+def test_a_fault_waits_for_progress() -> None:
+    commits = 0
+    clock = Clock(1e-9, random.Random(1), lambda: commits)
+    assert not clock.due
+    commits = 5
+    assert clock.due
+    clock.again()
+    assert not clock.due
+    assert not Clock(0, random.Random(1), lambda: 100).due
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    def draw(seed: int) -> list[plan.Plan]:
+        chance = random.Random(seed)
+        return [plan.draw_append(chance, "a.1", {"t": 3}) for _ in range(50)] + [
+            plan.draw_transfer(chance, "b.1", {"t": 3})
+        ]
+
+    assert draw(1) == draw(1) != draw(2)
+    assert {each.fate for each in draw(1)} == set(plan.Fate)
+    transfer = draw(1)[-1].records
+    assert sum(int(value.split()[1]) for _, _, value in transfer) == 0
+    assert len({partition for _, partition, _ in transfer}) == 2
+
+
+def test_a_client_that_fails_is_named_with_its_last_words(tmp_path: Path) -> None:
+    spec = Spec(role=Role.FINAL, process="final", incarnation=1, seed="", epoch_ns=0, client={"no.such.setting": "x"})
+    client = ClientProcess(spec, tmp_path / "log", lambda line: None)
+    with pytest.raises(CampaignError, match=r"client final failed: .*no\.such\.setting"):
+        client.wait(30)
+
+
+def test_a_client_that_crashes_is_no_failure_of_the_run(tmp_path: Path) -> None:
+    spec = Spec(role=Role.READER, process="r", incarnation=1, seed="", epoch_ns=0, client={"bootstrap.servers": "h:1"})
+    process = ClientProcess(spec, tmp_path / "log", lambda line: None)
+    assert process.crashed == ""
+    os.kill(process._process.pid, signal.SIGSEGV)
+    assert process.wait(30)
+    assert process.crashed == "signal 11"
+
+
+def test_secrets_travel_in_no_command_line(tmp_path: Path) -> None:
+    client = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": "hidden"}
+    spec = Spec(role=Role.READER, process="r", incarnation=1, seed="", epoch_ns=0, client=client, topics={"t": 1})
+    process = ClientProcess(spec, tmp_path / "log", lambda line: None)
+    assert b"hidden" not in Path(f"/proc/{process._process.pid}/cmdline").read_bytes()
+    assert b"hidden" in msgspec.json.encode(spec)
+    process.kill()
