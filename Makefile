@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -80,6 +80,13 @@ POWER_CUTS ?= 100
 test-power: $(VENV)/.installed-test  ## POWER_CUTS=100 times a machine without power under a real server and clients (half an hour)
 	EXACTA_TEST_POWER_CUTS=$(POWER_CUTS) $(BIN)/python -m pytest tests/power $(ARGS)
 
+# How long each of the two is checked.
+VERIFY_SECONDS ?= 300
+
+test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on Exacta and on Apache Kafka, both killed again and again (Java, Maven)
+	EXACTA_TEST_VERIFY=$(VERIFY_SECONDS) $(BIN)/python -m pytest tests/verify $(ARGS)
+	EXACTA_TEST_VERIFY=$(VERIFY_SECONDS) EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/verify/test_run.py -k long $(ARGS)
+
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
@@ -135,6 +142,7 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
+	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
 
 clean:  ## remove the virtual environments and caches
 	rm -rf .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,48 @@
+"""The reference page of anomalies, made from their definitions: `python -m exacta.verify.report.reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from exacta.verify.analysis.anomalies import Kind
+
+_TERMS = """\
+A transaction is *committed* if its commit was acknowledged; *aborted* if its commit was never asked for, or was asked
+for after a successor had been given its transactional id; else *unknown*. A *final read* is what a reader got of a
+partition from its first offset to its end, after all clients had ended and every transactional id had been taken over
+once more.
+"""
+
+
+def page() -> str:
+    """Return the page, as Markdown."""
+    return "\n".join(
+        [
+            "# What `exacta verify` looks for",
+            "",
+            "Made from `src/exacta/verify/analysis/anomalies.py` by `make docs`. How to use it:",
+            "[check a cluster](../how-to/verify.md).",
+            "",
+            *_TERMS.splitlines(),
+            "",
+            "## Anomalies",
+            "",
+            *_table(kind for kind in Kind if not kind.information),
+            "",
+            "## Allowed: shown as information",
+            "",
+            "Unless `--strict` says otherwise. Every Kafka shows them.",
+            "",
+            *_table(kind for kind in Kind if kind.information),
+            "",
+        ]
+    )
+
+
+def _table(kinds: Iterable[Kind]) -> list[str]:
+    return ["| kind | definition |", "|---|---|", *(f"| `{kind.title}` | {kind.definition} |" for kind in kinds)]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
