@@ -9,11 +9,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import trustme
+from confluent_kafka import Producer
+from cryptography.hazmat.primitives.serialization import NoEncryption
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+from cryptography.x509 import load_pem_x509_certificate
 
+from exacta.client.errors import TlsFailed
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.faults import BrokerFaults, Clock, process_id
-from exacta.verify.campaign.librdkafka import Unsupported, settings_of
+from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.settings import CampaignError, Settings
 from exacta.verify.history import Outcome
@@ -22,38 +28,46 @@ from exacta.verify.workload.spec import Role, Spec
 
 
 def test_a_secured_cluster_is_reached_by_librdkafka_as_by_our_client(tmp_path: Path) -> None:
-    from confluent_kafka import Producer
+    authority = trustme.CA()
+    pem = authority.cert_pem.bytes().decode()
+    given = load_pem_x509_certificate(pem.encode())
+    (tmp_path / "trust.p12").write_bytes(serialize_java_truststore([PKCS12Certificate(given, None)], NoEncryption()))
+    sasl = Sasl(mechanism="SCRAM-SHA-256", username="u", password="secret")
+    for store in (TrustStore(certificates=pem), TrustStore(location=str(tmp_path / "trust.p12"), password="")):
+        security = Security(tls=Tls(truststore=store, verify_host_name=False), sasl=sasl)
+        settings = settings_of(Cluster(bootstrap="h:1", security=security, client_id="c"))
+        assert settings == {
+            "bootstrap.servers": "h:1",
+            "client.id": "c",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": "u",
+            "sasl.password": "secret",
+            "ssl.endpoint.identification.algorithm": "none",
+            "ssl.ca.pem": pem,
+        }
+        Producer({**settings, "log_level": 0, "error_cb": lambda error: None})
+    missing = Security(tls=Tls(truststore=TrustStore(location=str(tmp_path / "none"))))
+    with pytest.raises(TlsFailed, match="cannot be read on this machine"):
+        settings_of(Cluster(bootstrap="h:1", security=missing))
 
-    store = tmp_path / "store"
-    store.write_text("-----BEGIN CERTIFICATE-----\n")
-    security = Security(
-        tls=Tls(truststore=TrustStore(location=str(store)), verify_host_name=False),
-        sasl=Sasl(mechanism="SCRAM-SHA-256", username="u", password="secret"),
-    )
-    settings = settings_of(Cluster(bootstrap="h:1", security=security, client_id="c"))
-    assert settings == {
-        "bootstrap.servers": "h:1",
-        "client.id": "c",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-256",
-        "sasl.username": "u",
-        "sasl.password": "secret",
-        "ssl.endpoint.identification.algorithm": "none",
-        "ssl.ca.location": str(store),
-    }
-    Producer({key: value for key, value in settings.items() if key != "ssl.ca.location"})
-    assert "secret" not in repr(security)
+
+def test_a_keystore_is_handed_to_librdkafka_as_it_is(tmp_path: Path) -> None:
     binary = tmp_path / "p12"
     binary.write_bytes(b"\x30\x82")
-    given = Security(tls=Tls(truststore=TrustStore(location=str(binary))))
-    with pytest.raises(Unsupported, match="must be in PEM"):
-        settings_of(Cluster(bootstrap="h:1", security=given))
-    identity = KeyStore(location=str(binary), password="s")
-    settings = settings_of(Cluster(bootstrap="h:1", security=Security(tls=Tls(keystore=identity))))
-    assert settings["ssl.keystore.location"] == str(binary)
-    pem = KeyStore(key="k", certificate_chain="c", key_password="s")
-    settings = settings_of(Cluster(bootstrap="h:1", security=Security(tls=Tls(keystore=pem))))
-    assert (settings["ssl.key.pem"], settings["ssl.certificate.pem"], settings["ssl.key.password"]) == ("k", "c", "s")
+    text = tmp_path / "pem"
+    text.write_text("-----BEGIN CERTIFICATE-----\n")
+
+    def settings(store: KeyStore) -> dict[str, str]:
+        return settings_of(Cluster(bootstrap="h:1", security=Security(tls=Tls(keystore=store))))
+
+    found = settings(KeyStore(location=str(binary), password="s"))
+    assert (found["ssl.keystore.location"], found["ssl.keystore.password"]) == (str(binary), "s")
+    found = settings(KeyStore(location=str(text), key_password="s"))
+    assert found["ssl.key.location"] == found["ssl.certificate.location"] == str(text)
+    assert found["ssl.key.password"] == "s"
+    found = settings(KeyStore(key="k", certificate_chain="c"))
+    assert (found["ssl.key.pem"], found["ssl.certificate.pem"]) == ("k", "c")
 
 
 @pytest.mark.parametrize("content", ["", "x", "1", "-5", "0"])

@@ -1,5 +1,6 @@
 """A history file: what is written is read back; a broken one is refused in one line."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,10 @@ def test_a_broken_file_is_refused_in_one_line(tmp_path: Path, content: bytes, me
 def test_a_file_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="cannot be read: No such file"):
         list(read_history(tmp_path / "none"))
+
+
+def test_a_disk_that_is_full_is_one_line() -> None:
+    writer = HistoryWriter.__new__(HistoryWriter)
+    writer.path, writer._lock, writer._file = Path("/dev/full"), threading.Lock(), Path("/dev/full").open("wb")  # noqa: SIM115
+    with pytest.raises(HistoryError, match="cannot be written: No space left on device"), writer:
+        writer.write(clean_history(1)[0])

@@ -67,7 +67,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A new directory for history and report [default: exacta-verify-SEED]",
+            help="A new directory for history and report; exacta-verify-SEED unless it is given.",
             show_default=False,
         ),
     ] = None,
@@ -175,10 +175,10 @@ def _settings(
 
 def _run(cluster: "Cluster", settings: "Settings") -> Path:
     from exacta import __version__
+    from exacta.client.errors import ClientError
     from exacta.verify.campaign.settings import CampaignError
 
     try:
-        from exacta.verify.campaign.librdkafka import Unsupported
         from exacta.verify.campaign.run import Campaign
     except ModuleNotFoundError as error:
         fail(f"{error.name} is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
@@ -187,9 +187,7 @@ def _run(cluster: "Cluster", settings: "Settings") -> Path:
     typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)
     try:
         return Campaign(cluster, settings, __version__, lambda text: typer.echo(text, err=True)).run()
-    except Unsupported as error:
-        fail(str(error), EXIT_USAGE)
-    except CampaignError as error:
+    except (CampaignError, ClientError) as error:
         fail(str(error), EXIT_NO)
 
 

@@ -28,20 +28,23 @@ def trust(context: ssl.SSLContext, store: TrustStore | None) -> None:
     if store is None:
         context.load_default_certs()
         return
-    name = "option 'kafka.ssl.truststore.certificates'"
-    text = store.certificates
-    if text is None:
-        assert store.location is not None
-        name = f"the truststore '{store.location}'"
-        content = _read(name, store.location)
-        if _kind(content, store.kind, store.location) == PKCS12:
-            text = _trusted_in_pkcs12(name, content, store.password)
-        else:
-            text = content.decode("ascii", errors="replace")
+    name, text = trusted(store)
     try:
         context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError) as error:
         raise TlsFailed(f"{name} holds no certificate in PEM that can be read: {_reason(error)}") from error
+
+
+def trusted(store: TrustStore) -> tuple[str, str]:
+    """Return what a store is called in messages, and the certificates that it holds, in PEM; raises `TlsFailed`."""
+    if store.certificates is not None:
+        return "option 'kafka.ssl.truststore.certificates'", store.certificates
+    assert store.location is not None
+    name = f"the truststore '{store.location}'"
+    content = _read(name, store.location)
+    if _kind(content, store.kind, store.location) == PKCS12:
+        return name, _trusted_in_pkcs12(name, content, store.password)
+    return name, content.decode("ascii", errors="replace")
 
 
 def identify(context: ssl.SSLContext, store: KeyStore) -> None:
@@ -70,6 +73,13 @@ def identify(context: ssl.SSLContext, store: KeyStore) -> None:
             raise TlsFailed(f"{name} holds no key with its certificate that can be read: {hint}{_reason(error)}") from (
                 error
             )
+
+
+def is_pkcs12(store: KeyStore) -> bool:
+    """Say whether a keystore's file is in PKCS #12; raises `TlsFailed` where it cannot be read, or is in JKS."""
+    assert store.location is not None
+    content = _read(f"the keystore '{store.location}'", store.location)
+    return _kind(content, store.kind, store.location) == PKCS12
 
 
 def convert_jks(location: str) -> str:

@@ -33,16 +33,22 @@ class HistoryWriter:
         self.write_line(encode(op))
 
     def write_line(self, line: bytes) -> None:
-        """Append the line of one operation."""
-        with self._lock:
-            self._file.write(line)
+        """Append the line of one operation; raises `HistoryError`."""
+        try:
+            with self._lock:
+                self._file.write(line)
+        except OSError as error:
+            raise HistoryError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def __enter__(self) -> HistoryWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._lock:
-            self._file.close()
+        try:
+            with self._lock:
+                self._file.close()
+        except OSError as failure:
+            raise HistoryError(f"{self.path} cannot be written: {failure.strerror}") from failure
 
 
 def read_history(path: Path) -> Iterator[Op]:

@@ -24,7 +24,7 @@ from exacta.verify.campaign.faults import BrokerFaults, Clock
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import FORMAT, Fault, Isolation, Outcome, Run, Workload
+from exacta.verify.history import FORMAT, Fault, HistoryError, Isolation, Outcome, Run, Workload
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
 
@@ -58,6 +58,7 @@ class Campaign:
         self._clients: dict[str, ClientProcess] = {}
         self._commits: Counter[Role] = Counter()
         self._faults = 0
+        self._unwritten: HistoryError | None = None
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
 
@@ -73,6 +74,7 @@ class Campaign:
             try:
                 self._work()
                 self._finish()
+                self._look_after_clients()
             except ClientError as error:
                 raise CampaignError(str(error)) from error
             finally:
@@ -179,7 +181,10 @@ class Campaign:
         return client
 
     def _receive(self, role: Role, line: bytes) -> None:
-        self._history.write_line(line)
+        try:
+            self._history.write_line(line)
+        except HistoryError as error:  # raised where it is looked for: this is a thread of its own
+            self._unwritten = error
         if all(part in line for part in _COMMITTED):
             with self._progress:
                 self._commits[role] += 1
@@ -249,6 +254,8 @@ class Campaign:
         self._again(client, "client killed", client.spec.process, start_us)
 
     def _look_after_clients(self) -> None:
+        if self._unwritten is not None:
+            raise self._unwritten
         for client in list(self._clients.values()):
             client.check()
             if signal := client.crashed:
