@@ -1,5 +1,6 @@
 """`exacta verify`: what is said, with which exit code, and what is left behind."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import exacta
+from exacta.client.routing import Client
 from exacta.verify.history import encode
 from tests.conformance.brokers import free_port
 from tests.verify import planted
@@ -85,3 +87,18 @@ def test_a_run_leaves_history_and_report(tmp_path: Path) -> None:
     assert "seed 7" in called.stdout
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
     assert call("--analyze", tmp_path / "out" / "history.jsonl").returncode == 0
+
+
+def test_a_run_that_is_ended_deletes_its_topics(tmp_path: Path) -> None:
+    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+        arguments = ["--bootstrap-server", broker.bootstrap_servers, "--workload", "append", "--producers", "1"]
+        arguments += ["--duration", "300", "--kill-clients-every", "0.1", "--output", str(tmp_path / "out")]
+        program = [sys.executable, "-m", "exacta.cli", "verify", *arguments]
+        with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            assert any(line.startswith("client killed") for line in process.stderr), "it is at work"
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+            assert process.wait(60) == 128 + signal.SIGTERM
+        with Client(broker.bootstrap_servers) as client:
+            assert client.topic_names() == []
