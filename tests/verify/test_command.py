@@ -102,3 +102,17 @@ def test_a_run_that_is_ended_deletes_its_topics(tmp_path: Path) -> None:
             assert process.wait(60) == 128 + signal.SIGTERM
         with Client(broker.bootstrap_servers) as client:
             assert client.topic_names() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--analyze", "clean.jsonl"], 0), (["--bootstrap-server", "127.0.0.1:1"], 2)]
+)
+def test_only_a_run_needs_librdkafka(tmp_path: Path, arguments: list[str], code: int) -> None:
+    written(tmp_path / "clean.jsonl", clean_history(1))
+    (tmp_path / "confluent_kafka.py").write_text("raise AssertionError")
+    hidden = "import importlib.util; importlib.util.find_spec = lambda name: None"
+    program = [sys.executable, "-c", f"{hidden}; from exacta.cli import main; main()", "verify", *arguments]
+    called = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert called.returncode == code, called.stderr
+    if code:
+        assert called.stderr == "exacta: confluent-kafka is not installed: pip install 'exacta[verify]'\n"

@@ -3,6 +3,7 @@
 import secrets
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,6 +103,8 @@ def verify(
             verdict, page = _analyse(analyze, kinds), analyze.with_suffix(".html")
         else:
             assert bootstrap_servers is not None
+            if find_spec("confluent_kafka") is None:
+                fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
             cluster = _cluster(bootstrap_servers, command_config)
             settings = _settings(
                 workloads=workload or [],
@@ -176,12 +179,9 @@ def _settings(
 def _run(cluster: "Cluster", settings: "Settings") -> Path:
     from exacta import __version__
     from exacta.client.errors import ClientError
+    from exacta.verify.campaign.run import Campaign
     from exacta.verify.campaign.settings import CampaignError
 
-    try:
-        from exacta.verify.campaign.run import Campaign
-    except ModuleNotFoundError as error:
-        fail(f"{error.name} is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
     # Whoever ends this politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)

@@ -23,8 +23,9 @@ from exacta.verify.campaign.cluster import PROBE_MS, Watcher
 from exacta.verify.campaign.faults import BrokerFaults, Clock
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
+from exacta.verify.campaign.roster import Roster
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import FORMAT, Fault, HistoryError, Isolation, Outcome, Run, Workload
+from exacta.verify.history import FORMAT, Fault, HistoryError, Isolation, Outcome, Run
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
 
@@ -52,7 +53,7 @@ class Campaign:
         self._say = say
         self._client_settings = settings_of(cluster)
         self._epoch_ns = time.monotonic_ns()
-        self._run = f"{os.urandom(4).hex()}"
+        self._roster = Roster(settings, os.urandom(4).hex(), self._client_settings, self._epoch_ns)
         self._chance = random.Random(settings.seed)
         self._watcher = Watcher(cluster, self._epoch_ns)
         self._clients: dict[str, ClientProcess] = {}
@@ -66,7 +67,7 @@ class Campaign:
         """Do it all; return the history. Raises `CampaignError`, and `HistoryError` where it cannot be written."""
         try:
             self._watcher.answers(PROBE_MS)
-            self._watcher.create(self._topics, self._settings.replication_factor)
+            self._watcher.create(self._roster.topics, self._settings.replication_factor)
         except ClientError as error:
             raise CampaignError(str(error)) from error
         with HistoryWriter(self.path) as self._history:
@@ -87,65 +88,25 @@ class Campaign:
         """Leave nothing on the cluster."""
         try:
             if not self._settings.keep_topics:
-                self._watcher.delete(self._topics, self._group, self._client_settings)
+                self._watcher.delete(self._roster.topics, self._roster.group, self._client_settings)
         except CampaignError as error:
             self._say(str(error))  # what was found is worth more than that
         finally:
             self._watcher.close()
 
-    # --- names
-
-    @property
-    def _topics(self) -> dict[str, int]:
-        """Every topic of this run."""
-        found: dict[str, int] = {}
-        for workload in self._settings.workloads:
-            found |= self._topics_of(Role(workload.value))
-            if workload is Workload.ETL:
-                found |= self._topics_of(Role.LOAD)
-        return found
-
-    def _topics_of(self, role: Role) -> dict[str, int]:
-        """What a client of this role writes."""
-        partitions = max(2, self._settings.partitions)
-        name = {Role.LOAD: "etl-in", Role.ETL: "etl-out"}.get(role, role.value)
-        return {f"exacta-verify-{self._run}-{name}": partitions}
-
-    @property
-    def _group(self) -> str | None:
-        return f"exacta-verify-{self._run}" if Workload.ETL in self._settings.workloads else None
-
-    @property
-    def _source(self) -> str:
-        (source,) = self._topics_of(Role.LOAD)
-        return source
-
-    @property
-    def _producers(self) -> list[tuple[Role, int]]:
-        """Every client with transactions."""
-        found = []
-        for workload in self._settings.workloads:
-            found += [(Role(workload.value), number) for number in range(self._settings.producers)]
-            if workload is Workload.ETL:
-                found.append((Role.LOAD, 0))
-        return found
-
-    def _transactional_id(self, process: str) -> str:
-        return f"exacta-verify-{self._run}-{process}"
-
     def _header(self) -> Run:
         settings = self._settings
-        (output,) = self._topics_of(Role.ETL)
+        (output,) = self._roster.written_by(Role.ETL)
         return Run(
             format=FORMAT,
-            run=self._run,
+            run=self._roster.run,
             version=self._version,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             cluster=self._cluster.bootstrap,
             seed=settings.seed,
             workloads=list(settings.workloads),
-            topics=self._topics,
-            etl=None if self._group is None else (self._source, output, self._group),
+            topics=self._roster.topics,
+            etl=None if self._roster.group is None else (self._roster.source, output, self._roster.group),
             options={
                 "duration": f"{settings.duration_s:g}",
                 "producers": str(settings.producers),
@@ -156,22 +117,6 @@ class Campaign:
         )
 
     # --- clients
-
-    def _spec(self, role: Role, process: str, incarnation: int) -> Spec:
-        return Spec(
-            role=role,
-            process=process,
-            incarnation=incarnation,
-            seed=f"{self._settings.seed} {process} {incarnation}",
-            epoch_ns=self._epoch_ns,
-            client=self._client_settings | {"client.id": f"exacta-verify-{process}"},
-            topics=self._topics if role is Role.READER else self._topics_of(role),
-            transactional_id=self._transactional_id(process),
-            rate=self._settings.rate,
-            isolation=Isolation(process.removeprefix("reader-")) if role is Role.READER else Isolation.COMMITTED,
-            group=self._group or "",
-            source=self._source,
-        )
 
     def _start(self, spec: Spec) -> ClientProcess:
         client = ClientProcess(
@@ -197,9 +142,9 @@ class Campaign:
 
     def _work(self) -> None:
         for isolation in Isolation:
-            self._start(self._spec(Role.READER, f"reader-{isolation.value}", 1))
-        for role, number in self._producers:
-            self._start(self._spec(role, f"{role.value}-{number}", 1))
+            self._start(self._roster.spec(Role.READER, f"reader-{isolation.value}", 1))
+        for role, number in self._roster.producers:
+            self._start(self._roster.spec(role, f"{role.value}-{number}", 1))
         ended = threading.Event()
         lister = threading.Thread(target=self._list_offsets, args=(ended,), daemon=True)
         lister.start()
@@ -243,10 +188,10 @@ class Campaign:
         most = self._settings.most_commits
         if most is None or self._count() < most or self._faults < self._settings.least_faults:
             return False
-        return all(self._commits[role] for role, _ in self._producers)
+        return all(self._commits[role] for role, _ in self._roster.producers)
 
     def _kill_client(self, victims: random.Random) -> None:
-        role, number = victims.choice(self._producers)
+        role, number = victims.choice(self._roster.producers)
         client = self._clients[f"{role.value}-{number}"]
         start_us = self._watcher.now_us()
         if victims.random() < _KILLED_AS_IT_COMMITS:
@@ -265,7 +210,7 @@ class Campaign:
         """Start a client's next incarnation."""
         client.kill()
         spec = client.spec
-        self._start(self._spec(spec.role, spec.process, spec.incarnation + 1))
+        self._start(self._roster.spec(spec.role, spec.process, spec.incarnation + 1))
         self._note(Fault(kind=kind, target=target, start_us=start_us, end_us=self._watcher.now_us()))
 
     def _note(self, fault: Fault) -> None:
@@ -278,38 +223,28 @@ class Campaign:
         watcher = Watcher(self._cluster, self._epoch_ns)
         while not ended.wait(_LIST_EVERY_S):
             try:
-                self._history.write(watcher.watermarks(self._topics))
+                self._history.write(watcher.watermarks(self._roster.topics))
             except ClientError:
                 continue  # it is away
         watcher.close()
 
     def _finish(self) -> None:
         self._say("reading everything")
-        for role, number in self._producers:
-            self._history.write(self._watcher.take_over(self._transactional_id(f"{role.value}-{number}")))
-        marks = self._watcher.settled(self._topics)
+        for role, number in self._roster.producers:
+            self._history.write(self._watcher.take_over(self._roster.transactional_id(f"{role.value}-{number}")))
+        marks = self._watcher.settled(self._roster.topics)
         self._history.write(marks)
-        until: dict[str, list[int]] = {topic: [] for topic in self._topics}
+        until: dict[str, list[int]] = {topic: [] for topic in self._roster.topics}
         for topic, _, _, high in marks.partitions:
             until[topic].append(high)
         for isolation in Isolation:
             self._read_everything(isolation, until)
-        if self._group is not None:
-            self._history.write(self._watcher.group_offsets(self._group))
+        if self._roster.group is not None:
+            self._history.write(self._watcher.group_offsets(self._roster.group))
 
     def _read_everything(self, isolation: Isolation, until: dict[str, list[int]]) -> None:
         for attempt in range(1, _FINAL_ATTEMPTS + 1):
-            spec = Spec(
-                role=Role.FINAL,
-                process=f"final-{isolation.value}" + ("" if attempt == 1 else f"-{attempt}"),
-                incarnation=1,
-                seed="",
-                epoch_ns=self._epoch_ns,
-                client=self._client_settings,
-                topics=self._topics,
-                isolation=isolation,
-                until=until,
-            )
+            spec = self._roster.final(isolation, attempt, until)
             reader = self._start(spec)
             if not reader.wait(_FINAL_WITHIN_S):
                 raise CampaignError(f"the final read ({isolation.value}) did not end within {_FINAL_WITHIN_S:.0f} s")

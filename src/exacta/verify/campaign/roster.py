@@ -1,0 +1,86 @@
+"""Who takes part in a run, and what all is called: topics, group, transactional ids; and what each client is told.
+
+All names begin with `exacta-verify-` and the run's id, so that a run finds nothing of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from exacta.verify.campaign.settings import Settings
+from exacta.verify.history import Isolation, Workload
+from exacta.verify.workload.spec import Role, Spec
+
+
+class Roster:
+    """The clients of one run."""
+
+    def __init__(self, settings: Settings, run: str, client: Mapping[str, str], epoch_ns: int) -> None:
+        """Name them; `client` are librdkafka's settings."""
+        self.run = run
+        self._settings = settings
+        self._client = dict(client)
+        self._epoch_ns = epoch_ns
+        self._prefix = f"exacta-verify-{run}"
+        self.group = self._prefix if Workload.ETL in settings.workloads else None
+
+    @property
+    def producers(self) -> list[tuple[Role, int]]:
+        """Every client with transactions: its role, and its number."""
+        found = []
+        for workload in self._settings.workloads:
+            found += [(Role(workload.value), number) for number in range(self._settings.producers)]
+            if workload is Workload.ETL:
+                found.append((Role.LOAD, 0))
+        return found
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Every topic, and its partitions."""
+        return {topic: count for role, _ in self.producers for topic, count in self.written_by(role).items()}
+
+    @property
+    def source(self) -> str:
+        """The topic that etl reads."""
+        (source,) = self.written_by(Role.LOAD)
+        return source
+
+    def written_by(self, role: Role) -> dict[str, int]:
+        """Return what a client of this role writes."""
+        name = {Role.LOAD: "etl-in", Role.ETL: "etl-out"}.get(role, role.value)
+        return {f"{self._prefix}-{name}": max(2, self._settings.partitions)}
+
+    def transactional_id(self, process: str) -> str:
+        """Return the id that all incarnations of a process share."""
+        return f"{self._prefix}-{process}"
+
+    def spec(self, role: Role, process: str, incarnation: int) -> Spec:
+        """Return what a client that runs on is told."""
+        return Spec(
+            role=role,
+            process=process,
+            incarnation=incarnation,
+            seed=f"{self._settings.seed} {process} {incarnation}",
+            epoch_ns=self._epoch_ns,
+            client=self._client | {"client.id": f"exacta-verify-{process}"},
+            topics=self.topics if role is Role.READER else self.written_by(role),
+            transactional_id=self.transactional_id(process),
+            rate=self._settings.rate,
+            isolation=Isolation(process.removeprefix("reader-")) if role is Role.READER else Isolation.COMMITTED,
+            group=self.group or "",
+            source=self.source,
+        )
+
+    def final(self, isolation: Isolation, attempt: int, until: dict[str, list[int]]) -> Spec:
+        """Return what a final reader is told."""
+        return Spec(
+            role=Role.FINAL,
+            process=f"final-{isolation.value}" + ("" if attempt == 1 else f"-{attempt}"),
+            incarnation=1,
+            seed="",
+            epoch_ns=self._epoch_ns,
+            client=self._client,
+            topics=self.topics,
+            isolation=isolation,
+            until=until,
+        )
