@@ -84,3 +84,8 @@ def test_a_clean_history_passes_and_a_vacuous_one_does_not() -> None:
         f"no transaction of workload {workload} was committed" for workload in Workload
     ]
     assert not analyse(_without(history, CommitAsked, End, Poll)).passed
+    refused = [
+        msgspec.structs.replace(op, outcome=Outcome.UNKNOWN, error="REFUSED") if isinstance(op, End) else op
+        for op in history
+    ]
+    assert "no transaction of workload etl was committed; most often: REFUSED" in analyse(refused).unchecked

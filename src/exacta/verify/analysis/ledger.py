@@ -10,6 +10,7 @@ is judged before all of them are here.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -127,6 +128,8 @@ class Ledger:
         self.faults: list[Fault] = []
         self.operations: dict[tuple[str, str], int] = {}
         """How many operations there are, by kind and outcome."""
+        self.errors: dict[str, Counter[str]] = {}
+        """What clients were told, by the workload."""
         self._numbers: dict[str, int] = {}
         self._readings: dict[tuple[str, Isolation, str | None, bool, Place], Reading] = {}
 
@@ -159,6 +162,11 @@ class Ledger:
         """Count operations."""
         self.operations[kind, outcome] = self.operations.get((kind, outcome), 0) + amount
 
+    def note_error(self, process: str, error: str) -> None:
+        """Count what a client was told."""
+        if error:
+            self.errors.setdefault(workload_of(process), Counter())[error] += 1
+
     def reading(self, op: Poll) -> Reading:
         """Return what this poll's reader got of its partition so far."""
         place = (op.topic, op.partition)
@@ -167,6 +175,11 @@ class Ledger:
         if found is None:
             found = self._readings[key] = Reading(op.process, op.isolation, op.session, op.final, place)
         return found
+
+
+def workload_of(process: str) -> str:
+    """Return what the name of a process begins with."""
+    return process.split("-")[0]
 
 
 def fold(history: Iterable[Op]) -> Ledger:
@@ -193,6 +206,7 @@ def _add(ledger: Ledger, op: Op) -> None:
         case Init():
             ledger.count("takeover of an id", op.outcome.value)
             ledger.inits.append(op)
+            ledger.note_error(op.process, op.error)
         case Begin():
             _begin(ledger, op)
         case CommitAsked():
@@ -200,6 +214,7 @@ def _add(ledger: Ledger, op: Op) -> None:
             ledger.transactions[op.transaction].committing = True
         case End():
             _end(ledger, op)
+            ledger.note_error(op.process, op.error)
         case Poll():
             _poll(ledger, op)
         case Watermarks():

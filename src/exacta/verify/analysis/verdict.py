@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
-from exacta.verify.analysis.ledger import Fate, Ledger, fold
+from exacta.verify.analysis.ledger import Fate, Ledger, fold, workload_of
 from exacta.verify.history import Isolation, Op, Outcome, Run, Workload
 
 CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
@@ -99,13 +99,15 @@ def analyse(history: Iterable[Op], *, strict: Collection[Kind] = ()) -> Verdict:
 
 def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
     committed = {
-        transaction.process.split("-")[0]
+        workload_of(transaction.process)
         for transaction in ledger.transactions.values()
         if transaction.fate is Fate.COMMITTED
     }
     for workload in run.workloads:
         if workload.value not in committed:
-            yield f"no transaction of workload {workload.value} was committed"
+            told = ledger.errors.get(workload.value)
+            why = f"; most often: {told.most_common(1)[0][0]}" if told else ""
+            yield f"no transaction of workload {workload.value} was committed{why}"
     for isolation in Isolation:
         for topic, partitions in run.topics.items():
             unread = [at for at in range(partitions) if not _whole(ledger, isolation, topic, at)]
