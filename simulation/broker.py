@@ -15,11 +15,12 @@ from exacta.config import Configuration
 from exacta.core.ids import PartitionId
 from exacta.core.state import Limits
 from exacta.engine.engine import EngineFailed
+from exacta.engine.upkeep import Keep, Schedule
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
 from simulation.ledger import Ledger
@@ -75,6 +76,7 @@ class Broker:
         limits: dict[str, int],
         segment_bytes: int,
         snapshot_events: int,
+        clean_interval_ms: int,
         now_ms: Callable[[], int],
         job_seconds: Callable[[], float],
         complain: Callable[[str], None],
@@ -82,6 +84,7 @@ class Broker:
         self.disk = SimulatedDisk()
         self.life: _Life | None = None
         self.lives = 0
+        self.cleanings = 0
         self.stays_down = False
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)
@@ -93,6 +96,8 @@ class Broker:
         self._configuration = configuration
         self.limits: Limits = replace(configuration.limits(), **limits)
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
+        # Clients delete records and topics; what retention deleted by itself, they would miss.
+        self._schedule = Schedule(rules=lambda configs: Keep(), clean_interval_ms=clean_interval_ms)
         self._now_ms = now_ms
         self._job_seconds = job_seconds
         self._complain = complain
@@ -127,6 +132,7 @@ class Broker:
 
     def _recover(self, process: Process, journal: WatchedJournal) -> None:
         journal.ledger = self.ledger
+        journal.on_cleaned = self._cleaned
         steps = Steps(self.limits, self._complain)
         try:
             engine = WatchedEngine(
@@ -137,6 +143,7 @@ class Broker:
                 clock=self._now_ms,
                 limits=self.limits,
                 on_failure=lambda failure: self._failed(process, failure),
+                schedule=self._schedule,
             )
         except (JournalError, OSError):
             raise
@@ -154,6 +161,13 @@ class Broker:
             advertised_port=PORT,
         )
         self.life = _Life(process, journal, engine, context)
+
+    def _cleaned(self, result: Cleaned | Failed) -> None:
+        if isinstance(result, Failed):
+            self._trace.note("not cleaned", result.reason)
+        elif result.freed_bytes:
+            self.cleanings += 1
+            self._trace.note("cleaned", result.freed_bytes)
 
     def _failed(self, process: Process, failure: EngineFailed) -> None:
         if "did not take a group" not in str(failure):

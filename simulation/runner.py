@@ -22,6 +22,7 @@ class Totals:
     virtual_seconds: float = 0.0
     real_seconds: float = 0.0
     lives: int = 0
+    cleanings: int = 0
     acknowledged: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Totals:
         self.seeds += 1
         self.virtual_seconds += verdict.virtual_seconds
         self.lives += verdict.lives
+        self.cleanings += verdict.cleanings
         self.acknowledged += verdict.acknowledged
         self.faults += verdict.faults
         if verdict.violations:
@@ -41,7 +43,8 @@ class Totals:
         hours = self.virtual_seconds / SECONDS_PER_HOUR
         yield (
             f"{self.seeds} seeds, {hours:.2f} virtual hours in {self.real_seconds:.0f} s; "
-            f"{self.lives} lives of the broker, {self.acknowledged} records acknowledged"
+            f"{self.lives} lives of the broker, {self.cleanings} cleanings of its journal, "
+            f"{self.acknowledged} records acknowledged"
         )
         yield f"{self.faults.total()} faults injected:"
         for kind, count in sorted(self.faults.items(), key=lambda each: (-each[1], each[0])):

@@ -3,7 +3,7 @@
 Owns no behaviour: whatever is overridden here calls what it overrides, and looks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
@@ -15,7 +15,7 @@ from exacta.core.invariants import violations
 from exacta.core.state import Phase
 from exacta.engine.engine import Engine
 from exacta.engine.visible import Changes
-from exacta.ports.journal import Appended, AppendResult, Entry
+from exacta.ports.journal import Appended, AppendResult, Cleaned, Entry, Failed
 from exacta.ports.record_format import Buffer
 from simulation.ledger import Ledger
 from simulation.steps import Steps
@@ -31,6 +31,16 @@ class WatchedJournal(LocalJournal):
     """A local journal that tells the ledger what it was given, and what became of it."""
 
     ledger: Ledger
+    on_cleaned: Callable[[Cleaned | Failed], None]
+
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """See `Journal.clean`."""
+
+        def told(result: Cleaned | Failed) -> None:
+            self.on_cleaned(result)
+            done(result)
+
+        super().clean(floors, told)
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""

@@ -47,6 +47,7 @@ class Verdict(NamedTuple):
     virtual_seconds: float
     faults: Counter[str]
     lives: int
+    cleanings: int
     acknowledged: int
     last_lines: list[str]
 
@@ -74,6 +75,7 @@ class World:
             limits=limits,
             segment_bytes=chance.choice([2_000, 10_000, 1 << 20]),
             snapshot_events=chance.choice([20, 200, 100_000]),
+            clean_interval_ms=chance.choice([100, 1_000, 15_000]),
             now_ms=self._clock.now_ms,
             job_seconds=self._disk.job_seconds,
             complain=self.complain,
@@ -146,6 +148,7 @@ class World:
             self.loop.time(),
             self.trace.faults,
             self.broker.lives,
+            self.broker.cleanings,
             acknowledged,
             list(self.trace.last_lines),
         )

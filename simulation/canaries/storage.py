@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
-from exacta.adapters.local import recovery, scan, tail, writer
+from exacta.adapters.local import cleaning, recovery, scan, tail, writer
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import MARK_BYTES, SegmentHeader, pack_segment_header
 from exacta.ports.journal import Buffer
@@ -78,3 +78,23 @@ def append_without_sync() -> Replacements:
 def loss_not_noticed() -> Replacements:
     never: Callable[..., bool] = lambda data, end, boot_id: False  # noqa: E731
     return [(tail, "_may_have_lost", never)]
+
+
+@canary("a cleaned segment takes the place of others before it is durable")
+def cleaned_segment_not_synced() -> Replacements:
+    write = cleaning.write
+
+    class Unsynced:
+        def __init__(self, files: Files) -> None:
+            self._files = files
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._files, name)
+
+        def sync(self, handle: int) -> None:
+            pass
+
+    def write_unsynced(files: Files, *arguments: Any) -> object:
+        return write(cast("Files", Unsynced(files)), *arguments)
+
+    return [(cleaning, "write", write_unsynced)]
