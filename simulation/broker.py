@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from exacta.config import Configuration
 from exacta.core.ids import PartitionId
 from exacta.core.state import Limits
+from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
 from exacta.engine.upkeep import Keep, Schedule
 from exacta.kafka.broker import BrokerContext
@@ -134,13 +135,14 @@ class Broker:
         journal.ledger = self.ledger
         journal.on_cleaned = self._cleaned
         steps = Steps(self.limits, self._complain)
+        clock = Clock(lambda: self._now_ms() / 1000, self._loop.time)
         try:
             engine = WatchedEngine(
                 Watch(self.ledger, steps, self._complain, self._shown, self._machine_stopped),
                 journal,
                 KafkaRecordFormat(),
                 scheduler=process,
-                clock=self._now_ms,
+                clock=clock.now_ms,
                 limits=self.limits,
                 on_failure=lambda failure: self._failed(process, failure),
                 schedule=self._schedule,
@@ -159,6 +161,7 @@ class Broker:
             cluster_id="simulated",
             advertised_host=HOST,
             advertised_port=PORT,
+            wall_clock=clock.wall_ms,
         )
         self.life = _Life(process, journal, engine, context)
 

@@ -43,8 +43,6 @@ class Nemesis:
         self._late = late
         self._clock = clock
         self._stopped = False
-        self.set_back_seconds = 0.0
-        """How far the clock was set back in all: deadlines by the wall clock come so much later."""
         kinds: dict[str, Fault] = {
             "kill": self._kill,
             "kill at a call": lambda: self._disk.end_at("kill", chance.randint(0, 12)),
@@ -150,5 +148,4 @@ class Nemesis:
     def _jump(self) -> None:
         seconds = self._chance.choice([-1, 1]) * self._chance.choice([0.5, 5, 30, 30, 3600])
         self._clock.skew_ms += int(seconds * 1000)
-        self.set_back_seconds += max(0.0, -seconds)
         self._trace.fault("clock jump", seconds)

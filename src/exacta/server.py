@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
 from exacta.config import Configuration
+from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.upkeep import Schedule
 from exacta.kafka.admission import Admission
@@ -143,15 +144,17 @@ class Server:
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
             )
             cluster_id = _cluster_id(self._data / _META_FILE)
+            clock = Clock()
             self._engine = Engine(
                 self._journal,
                 KafkaRecordFormat(),
                 scheduler=self._loop,
-                clock=_now_ms,
+                clock=clock.now_ms,
                 limits=self._configuration.limits(),
                 on_failure=self._failed,
                 schedule=Schedule(
                     rules=retention_rules(self._configuration),
+                    record_clock=clock.least_ms,
                     check_interval_ms=self._configuration.log_retention_check_interval_ms,
                     clean_interval_ms=self._configuration.log_cleaner_backoff_ms,
                 ),
@@ -170,6 +173,7 @@ class Server:
             advertised_host=advertised.host,
             advertised_port=advertised.port or self.listening.port,
             log_dir=self._data.absolute(),
+            wall_clock=clock.wall_ms,
         )
 
     async def start(self) -> None:
@@ -256,10 +260,6 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _bind(listen: Endpoint) -> socket.socket:

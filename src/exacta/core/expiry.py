@@ -21,6 +21,18 @@ from exacta.core.state import Partition, Phase, State
 from exacta.core.transaction import time_out
 
 
+def latest_noted_ms(state: State) -> int:
+    """Return the latest time that the state has noted of a transaction or a producer; 0 if it knows of none.
+
+    The time that decides begins there at the earliest: if the clock was set back between two lives, nothing that was
+    given so much time gets more.
+    """
+    held = max((max(each.start_ms, each.last_update_ms) for each in state.transactionals.values()), default=0)
+    # The producers of a partition are in the order of their last batches.
+    last = (next(reversed(each.producers.values())) for each in state.partitions.values() if each.producers)
+    return max(0, held, max((known.last_append_ms for known in last), default=0))
+
+
 def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
     """Return the timers of open transactions and of what is idle; those of members died with the membership."""
     deadlines = ((held, held.deadline_ms) for held in state.transactionals.values() if held.phase is Phase.ONGOING)

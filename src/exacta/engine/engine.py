@@ -28,7 +28,7 @@ from exacta.core.apply import apply
 from exacta.core.commands import Command, JoinGroup, SyncGroup
 from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended, decode_event
-from exacta.core.expiry import timers_after_recovery
+from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
 from exacta.core.loss import open_to_loss
@@ -75,7 +75,9 @@ class Engine:
         on_failure: Callable[[EngineFailed], None],
         schedule: Schedule | None = None,
     ) -> None:
-        """Recover from the journal. Blocks. `clock` gives milliseconds since 1970. No `schedule`: all is kept for ever.
+        """Recover from the journal. Blocks. No `schedule`: all is kept for ever.
+
+        `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -105,6 +107,9 @@ class Engine:
         for encoded in events:
             apply(self._state, decode_event(encoded))
         after_recovery(self._state)
+        if (behind_ms := latest_noted_ms(self._state) - clock()) > 0:
+            logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
+            clock = self._clock = _ahead(clock, behind_ms)
         for held in self._state.transactionals.values():
             if held.phase is Phase.ONGOING:
                 self._begun[held.transactional_id] = self._durable_number
@@ -509,6 +514,10 @@ def _call_all(releases: list[Callable[[], None]]) -> None:
         except BaseException:
             _call_all(releases[number + 1 :])
             raise
+
+
+def _ahead(clock: Callable[[], int], by_ms: int) -> Callable[[], int]:
+    return lambda: clock() + by_ms
 
 
 def _nobody(answers: list[Answer]) -> None:

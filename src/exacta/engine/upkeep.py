@@ -42,6 +42,8 @@ class Schedule(Struct, frozen=True, kw_only=True):
     """How often what is done."""
 
     rules: Rules
+    record_clock: Callable[[], int] | None = None
+    """By which records are old, in milliseconds since 1970; None: the engine's."""
     check_interval_ms: int = 300_000
     clean_interval_ms: int = 15_000
 
@@ -104,7 +106,7 @@ class Upkeep:
         if not some:
             self._in(self._schedule.check_interval_ms, self._check)
             return
-        now_ms = self._clock()
+        now_ms = (self._schedule.record_clock or self._clock)()
         commands: list[Command] = []
         for partition_id in some:
             partition = self._state.partitions.get(partition_id)

@@ -38,6 +38,7 @@ class BrokerContext:
         advertised_port: int,
         log_dir: Path | None = None,
         authorize: Authorizer = everybody,
+        wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
         self.configuration = configuration
@@ -47,6 +48,8 @@ class BrokerContext:
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1
         )
+        self.wall_ms = wall_clock or engine.now_ms
+        """The time for timestamps of records, in milliseconds since 1970."""
         self.log_dir = log_dir
         """Where everything lies; None: in memory."""
         self._advertised_host = advertised_host

@@ -52,7 +52,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     commands: list[Command] = []
     payloads: list[Buffer | None] = []
     asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
-    now_ms = broker.engine.now_ms()
+    now_ms = broker.wall_ms()
     budget = Budget()
     response = ProduceResponse(responses=[])
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE

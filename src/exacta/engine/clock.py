@@ -1,0 +1,54 @@
+"""Two times: one that never jumps, by which is decided, and the wall clock's, for the timestamps of records.
+
+Theory of operation. Deadlines, time-outs and ages of what the broker itself has noted go by a time that is the wall
+clock's at the start and then only passes: if somebody sets the clock, no member is thrown out of its group for it, no
+transaction lives an hour longer, and nothing that was given a time has another order. What a record's timestamp is, and
+which ones producers may send, goes by the wall clock. How old a record is goes by the one of them that makes it
+younger: a clock that jumps ahead deletes nothing. A restart begins with the wall clock again, but never before what was
+noted in an earlier life (`core.expiry.latest_noted_ms`).
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+NOTED_JUMP_MS = 60_000
+
+logger = logging.getLogger(__name__)
+
+
+class Clock:
+    """Milliseconds since 1970, in two ways."""
+
+    def __init__(self, wall_s: Callable[[], float] = time.time, elapsed_s: Callable[[], float] | None = None) -> None:
+        """`elapsed_s` only passes; by default also while the machine sleeps, where it can tell."""
+        self._wall_s = wall_s
+        self._elapsed_s = elapsed_s or _since_boot_s
+        self._begin_s = wall_s() - self._elapsed_s()
+        self._noted_ms = 0
+
+    def now_ms(self) -> int:
+        """Return the time that never jumps."""
+        return int((self._begin_s + self._elapsed_s()) * 1000)
+
+    def wall_ms(self) -> int:
+        """Return what the wall clock shows."""
+        return int(self._wall_s() * 1000)
+
+    def least_ms(self) -> int:
+        """Return the lesser of both; tell the operator when they have come apart."""
+        now_ms, wall_ms = self.now_ms(), self.wall_ms()
+        if abs(wall_ms - now_ms - self._noted_ms) >= NOTED_JUMP_MS:
+            self._noted_ms = wall_ms - now_ms
+            logger.warning(
+                "the machine's clock was set by %+d seconds since the start; deadlines go on as if it had not been, "
+                "and records are taken to be as young as either time has them, until a restart",
+                self._noted_ms // 1000,
+            )
+        return min(now_ms, wall_ms)
+
+
+def _since_boot_s() -> float:
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
