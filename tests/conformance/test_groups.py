@@ -1,6 +1,7 @@
 """Scenarios of consumer groups: sharing, rebalancing, committing, resuming."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from .clients import Consumer, Record, TopicPartition
 from .scenario import POLL_S, Scenario, send_all, values, wait_until
@@ -26,14 +27,14 @@ class Member:
 
 
 def drive(members: list[Member], until: object, what: str) -> None:
-    """Serve the members in turn until the condition holds."""
+    """Serve the members side by side until the condition holds: one may wait for the others in its poll."""
+    with ThreadPoolExecutor(len(members)) as threads:
 
-    def step() -> bool:
-        for member in members:
-            member.step()
-        return until()
+        def step() -> bool:
+            list(threads.map(Member.step, members))
+            return until()
 
-    wait_until(step, what)
+        wait_until(step, what)
 
 
 def test_a_group_shares_the_partitions_and_rebalances(scenario: Scenario) -> None:

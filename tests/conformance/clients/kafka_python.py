@@ -1,6 +1,7 @@
 """kafka-python: pure Python, threads, the newest request versions of the three (flexible versions included)."""
 
 import contextlib
+import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
@@ -39,6 +40,8 @@ _COMMON = {
 }
 _FENCED = (kafka.errors.ProducerFencedError, kafka.errors.InvalidProducerEpochError)
 CLOSE_TIMEOUT_S = 1.0
+JOIN_S = 1.0
+JOIN_PATIENCE_S = 5.0
 
 
 def _translated(error: BaseException) -> ClientError:
@@ -126,9 +129,18 @@ class _Consumer:
                 self._consumer.seek(kafka.TopicPartition(*partition), offset)
 
     def poll(self, timeout_s: float) -> list[Record]:
+        # A group that it joins while nobody polls, kafka-python 3.0.12 forgets (`join_group_async`): so poll longer.
+        waits_s = timeout_s if self._consumer.assignment() or not self._consumer.subscription() else JOIN_S
+        deadline = time.monotonic() + JOIN_PATIENCE_S
         with _translating():
-            found = self._consumer.poll(timeout_ms=timeout_s * 1000)
+            found = self._consumer.poll(timeout_ms=waits_s * 1000)
+            while not found and self._is_joining() and time.monotonic() < deadline:
+                found = self._consumer.poll(timeout_ms=JOIN_S * 1000)
         return [record_of(record) for records in found.values() for record in records]
+
+    def _is_joining(self) -> bool:
+        joining = getattr(self._consumer._coordinator, "_join_task", None)
+        return joining is not None and not joining.is_done
 
     def assignment(self) -> set[TopicPartition]:
         return {TopicPartition(*partition) for partition in self._consumer.assignment()}
