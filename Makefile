@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
 
 help:  ## list the targets
@@ -61,6 +61,12 @@ simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, cli
 simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, and each planted bug (minutes)
 	$(BIN)/python -m simulation --crash-points 3
 	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
+
+soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify under kill -9 (two hours; Java, Maven)
+	$(MAKE) simulate
+	$(MAKE) simulate-all
+	$(MAKE) test-power
+	$(MAKE) test-verify VERIFY_SECONDS=600
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)

@@ -173,7 +173,11 @@ class World:
         here = self._troupe.surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
         await self._until_nothing_is_open()
         await self._last_end()
-        await self._read(here)
+        try:
+            if not self.violations:
+                await asyncio.wait_for(self._read(here), PATIENCE_SECONDS)
+        except TimeoutError:
+            self.complain(f"liveness: in {PATIENCE_SECONDS:.0f} s nobody could read everything")
         for anomaly in [] if self.violations else anomalies(self.history):
             self.complain(anomaly)
 
@@ -199,7 +203,7 @@ class World:
         before = self.broker.lives
         if self.broker.life is not None:
             end()
-        await self._until(lambda: self.broker.life is not None and self.broker.lives >= before, PATIENCE_SECONDS)
+        await self._until(lambda: self.broker.life is not None and self.broker.lives > before, PATIENCE_SECONDS)
         await asyncio.sleep(1.0)
 
     async def _read(self, here: Surroundings) -> None:

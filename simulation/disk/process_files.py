@@ -178,6 +178,10 @@ class ProcessFiles:
         """See `Files.remove`."""
         self._change("remove", name, name)
 
+    def available_bytes(self) -> int:
+        """See `Files.available_bytes`."""
+        return self._disk.available_bytes()
+
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         return self._disk.random_bytes(size)

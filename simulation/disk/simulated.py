@@ -346,6 +346,10 @@ class SimulatedDisk:
         self._check("remove")
         self._do("remove", name)
 
+    def available_bytes(self) -> int:
+        """See `Files.available_bytes`."""
+        return self.free_bytes
+
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         self._random += 1

@@ -42,7 +42,7 @@ def snapshot(turns: Turns, journal: LocalJournal) -> None:
 
 def clean(turns: Turns, journal: LocalJournal, floors: dict[int, int]) -> int:
     steps = 0
-    while turns.wait(lambda done: journal.clean(floors, done)).freed_bytes:  # type: ignore[union-attr]
+    while isinstance(result := turns.wait(lambda done: journal.clean(floors, done)), Cleaned) and result.freed_bytes:
         steps += 1
     return steps
 
@@ -149,6 +149,61 @@ def test_a_full_disk_loses_nothing(filled: tuple[SimulatedDisk, Turns, LocalJour
     assert clean(turns, journal, floors)
     assert content(turns, journal, floors) == before
     journal.close()
+
+
+def test_a_cleaning_leaves_producers_the_last_of_the_disk(filled: tuple[SimulatedDisk, Turns, LocalJournal]) -> None:
+    """A batch that does not fit would end the broker."""
+    disk, turns, journal = filled
+    disk.free_bytes = enough = 2 * SEGMENT_BYTES - 100  # for what is left of a segment, not for one more besides
+    assert isinstance(turns.wait(lambda done: journal.clean({1: 4, 2: 0}, done)), Failed)
+    assert disk.free_bytes == enough
+    assert clean(turns, journal, {}), "what is only dropped needs no room"
+    journal.close()
+
+
+@pytest.mark.parametrize(("call", "number"), [("create", errno.EMFILE), ("write", errno.ENOSPC), ("sync", errno.EIO)])
+def test_a_start_that_could_not_be_written_is_written_later(
+    filled: tuple[SimulatedDisk, Turns, LocalJournal], call: str, number: int
+) -> None:
+    disk, turns, journal = filled
+    disk.failing[call] = number
+    assert isinstance(turns.wait(lambda done: journal.clean({}, done)), Failed)
+    del disk.failing[call]
+    assert clean(turns, journal, {})
+    journal.close()
+
+
+def test_an_index_that_could_not_be_written_is_written_later() -> None:
+    disk, turns = SimulatedDisk(), Turns()
+    journal = opened(disk, turns)
+    create = disk.create
+
+    def full(name: str, *, exclusive: bool = False) -> int:
+        if name.endswith(".index.tmp"):
+            raise OSError(errno.ENOSPC, "no space left")
+        return create(name, exclusive=exclusive)
+
+    disk.create = full  # type: ignore[method-assign]
+    append_some(turns, journal, 0, COUNT)
+    snapshot(turns, journal)
+    disk.create = create  # type: ignore[method-assign]
+    snapshot(turns, journal)
+    first = turns.wait(lambda done: journal.clean({}, done))
+    assert isinstance(first, Cleaned)
+    assert first.may_free_more
+    assert clean(turns, journal, {})
+    assert len(names_of(disk, ".log")) == 1
+    journal.close()
+
+
+def test_nothing_is_asked_of_a_closed_journal(filled: tuple[SimulatedDisk, Turns, LocalJournal]) -> None:
+    _, turns, journal = filled
+    results: list[Cleaned | Failed] = []
+    journal.clean({}, results.append)
+    turns.turn()  # changed over; the removal is under way
+    journal.close()
+    turns.drain()
+    assert results == []
 
 
 @pytest.mark.parametrize("call", ["create", "write", "sync", "rename", "sync_directory", "remove", "read", "open"])
@@ -302,14 +357,17 @@ def test_every_byte_of_a_cleaned_segment_is_checked_where_it_is_read_as_a_whole(
             opened(broken, Turns())
 
 
-def test_with_both_snapshots_damaged_it_says_that_events_are_gone(history: list[Operation]) -> None:
+def test_without_a_sound_snapshot_it_says_that_events_are_gone(history: list[Operation]) -> None:
     disk = SimulatedDisk.after(history)
-    for name in names_of(disk, ".snapshot"):
-        disk.put(name, b"damaged")
-    journal = opened(disk, Turns())
-    with pytest.raises(JournalDamaged, match="no sound snapshot"):
-        journal.replay()
-    journal.close()
+    for put in (lambda name: disk.put(name, b"damaged"), disk.remove):
+        for name in names_of(disk, ".snapshot"):
+            put(name)
+        journal = opened(disk, Turns())
+        with pytest.raises(JournalDamaged, match="no sound snapshot"):
+            journal.replay()
+        journal.close()
+        damaged = [found for found in inspect(disk) if isinstance(found, Finding) and found.verdict is Verdict.DAMAGED]
+        assert [found.reason for found in damaged] == ["events are gone that no sound snapshot holds"]
 
 
 def test_the_sidecar_of_a_cleaned_segment_is_made_again(history: list[Operation]) -> None:

@@ -169,6 +169,41 @@ def test_a_topic_deleted_in_the_midst_of_it_harms_nothing(rig: Rig) -> None:
     assert not rig.failures
 
 
+def test_a_life_with_a_clock_far_ahead_stops_no_later_retention(rig: Rig) -> None:
+    """Deadlines go on from then; markers, which lie among the records, have the time that it is."""
+    ahead_ms = 10 * 365 * 24 * 3_600_000
+    rig.loop.now_ms += ahead_ms
+    Producer(rig)
+    rig.loop.now_ms -= ahead_ms
+    rig.crash()
+    assert rig.engine.now_ms() >= rig.loop.now_ms + ahead_ms - 1000
+    topic(rig, time="50000")
+    producer = Producer(rig)
+    for _ in range(3):
+        producer.begin(b"a")
+        producer.end()
+    rig.loop.pass_time(60_000)
+    assert start_offset(rig) == 6
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_an_engine_that_stops_in_the_midst_of_it_stops(rig: Rig, turns: int) -> None:
+    count = PARTITIONS_AT_ONCE * 4
+    rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=count, configs={"time": "0"}))
+    for partition in range(count):
+        append(rig, partition=partition, age_ms=1)
+    rig.loop.now_ms += CHECK_MS
+    for entry in [entry for entry in rig.loop.later if entry[0] <= rig.loop.now_ms]:
+        rig.loop.later.remove(entry)
+        entry[2]()
+    for _ in range(turns):
+        rig.loop.turn()
+    rig.close()
+    rig.journal.close()
+    rig.loop.settle()
+    assert not rig.failures
+
+
 # --- freeing space ----------------------------------------------------------------------------------------------------
 
 

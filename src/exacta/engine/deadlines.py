@@ -6,7 +6,7 @@ from collections.abc import Callable
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 LONGEST_SLEEP_MS = 60_000
-"""Deadlines are by the wall clock, which may be set forward: look at it at least this often."""
+"""The clock goes on while the machine sleeps, and the loop's timers may not: look at it at least this often."""
 
 
 class Deadlines:

@@ -85,7 +85,7 @@ class Engine:
         self._journal = journal
         self._records = records
         self._scheduler = scheduler
-        self._clock = clock
+        self._clock = self._marker_clock = clock
         self._on_failure = on_failure
         self._gathering = CommitGroup(1)
         self._in_flight: CommitGroup | None = None
@@ -135,6 +135,7 @@ class Engine:
             scheduler=self._scheduler,
             deadlines=self._deadlines,
             clock=self._clock,
+            record_clock=schedule.record_clock or self._marker_clock,
             delete=lambda commands: self.submit(commands, _nobody),
             save_snapshot=self._save_snapshot_if_wanted,
         )
@@ -347,7 +348,7 @@ class Engine:
             self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
         if event.durable:
-            self._gathering.add(event, payload, self._records)
+            self._gathering.add(event, payload, self._records, self._marker_clock())
             if urgent and not self._gathering.urgent:
                 self._gathering.urgent = True
                 self._schedule_flush()
@@ -495,6 +496,8 @@ class Engine:
 
     def _stop_timers(self) -> None:
         self._deadlines.close()
+        if self._upkeep is not None:
+            self._upkeep.stop()
         if self._sync_timer is not None:
             self._sync_timer.cancel()
 

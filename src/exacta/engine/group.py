@@ -36,8 +36,8 @@ class CommitGroup:
         self.synced_too: set[PartitionId] = set()
         """What is touched by the groups before it that were only written, and are synced along with it."""
 
-    def add(self, event: Event, payload: Buffer | None, records: RecordFormat) -> None:
-        """Turn an event into its journal entry; a batch's bytes and markers become its payload."""
+    def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_ms: int) -> None:
+        """Turn an event into its journal entry; a batch's bytes and markers, of `marker_ms`, become its payload."""
         encoded = encode_event(event)
         if isinstance(event, BatchAppended):
             assert payload is not None
@@ -54,7 +54,7 @@ class CommitGroup:
             self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
         elif isinstance(event, TransactionEnded):
-            self.entries.append(_ended(event, encoded, records))
+            self.entries.append(_ended(event, encoded, records, marker_ms))
             self.touched.update(partition_id for partition_id, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))
@@ -65,15 +65,15 @@ class CommitGroup:
                 self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
 
 
-def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat) -> Entry:
+def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int) -> Entry:
     markers: list[bytes] = []
     rows: list[IndexEntry] = []
     start = 0
     # Where EndTxn bumps, its markers are above every write of the transaction, whatever pair comes next (KIP-890).
     epoch = event.producer_epoch + event.bumps
     for partition_id, offset in event.markers:
-        marker = records.marker(offset, event.producer_id, epoch, commit=event.committed, timestamp_ms=event.at_ms)
+        marker = records.marker(offset, event.producer_id, epoch, commit=event.committed, timestamp_ms=at_ms)
         markers.append(marker)
-        rows.append(IndexEntry(partition_id, offset, offset, event.at_ms, start, len(marker), 0))
+        rows.append(IndexEntry(partition_id, offset, offset, at_ms, start, len(marker), 0))
         start += len(marker)
     return Entry(encoded, markers, rows)

@@ -23,8 +23,8 @@ from exacta.engine.visible import Visible
 from exacta.ports.journal import Cleaned, Failed, Journal
 from exacta.ports.scheduler import Scheduler
 
-PARTITIONS_AT_ONCE = 100
-"""Looked at in one turn of the loop: a millisecond or two."""
+PARTITIONS_AT_ONCE = 10
+"""Looked at in one turn of the loop: in a log of 100 GB, whose segments must be added up, each may take 5 ms."""
 
 
 class Keep(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
     rules: Rules
     record_clock: Callable[[], int] | None = None
-    """By which records are old, in milliseconds since 1970; None: the engine's."""
+    """By which records are old, in milliseconds since 1970; None: that of the engine's clock."""
     check_interval_ms: int = 300_000
     clean_interval_ms: int = 15_000
 
@@ -61,6 +61,7 @@ class Upkeep:
         scheduler: Scheduler,
         deadlines: Deadlines,
         clock: Callable[[], int],
+        record_clock: Callable[[], int],
         delete: Callable[[list[Command]], None],
         save_snapshot: Callable[[], None],
     ) -> None:
@@ -71,10 +72,16 @@ class Upkeep:
         self._scheduler = scheduler
         self._deadlines = deadlines
         self._clock = clock
+        self._record_clock = record_clock
         self._delete = delete
         self._save_snapshot = save_snapshot
         self._floors: dict[int, int] = {}
         self._may_free = False
+        self._has_stopped = False
+
+    def stop(self) -> None:
+        """Ask for nothing any more: the engine stops."""
+        self._has_stopped = True
 
     def start(self) -> None:
         """Look for the first time when an interval is over."""
@@ -102,11 +109,13 @@ class Upkeep:
         self._step(iter(list(self._state.partitions)))
 
     def _step(self, partition_ids: Iterator[PartitionId]) -> None:
+        if self._has_stopped:
+            return
         some = list(islice(partition_ids, PARTITIONS_AT_ONCE))
         if not some:
             self._in(self._schedule.check_interval_ms, self._check)
             return
-        now_ms = (self._schedule.record_clock or self._clock)()
+        now_ms = self._record_clock()
         commands: list[Command] = []
         for partition_id in some:
             partition = self._state.partitions.get(partition_id)
@@ -153,6 +162,8 @@ class Upkeep:
             self._in(self._schedule.clean_interval_ms, self._clean)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:
+        if self._has_stopped:
+            return
         if isinstance(result, Cleaned) and result.freed_bytes:
             self._may_free = True
             self._clean()

@@ -10,6 +10,7 @@ leaves it unknown which of them the next opening will find. Then nothing more is
 contradict what that finds.
 """
 
+import errno
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +97,7 @@ class Cleaner:
     def _make_room(self, sealed: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
         """Choose and write; on the keeping thread."""
         if not self._is_certain:
-            return _Outcome(Cleaned(0))
+            return _Outcome(Failed("after a failure nothing more is cleaned before the next start"))
         replays_begin_at, newest = snapshots.replays_begin_at(self._files)
         unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
         choice = cleaning.choose(unneeded, floors, self._segment_bytes)
@@ -107,9 +108,14 @@ class Cleaner:
         if choice.drops:
             last = choice.segments[-1].sidecar
             assert last is not None
+            start.write(self._files, last.end)
             with self._uncertain_till_done():
-                start.save(self._files, last.end)
+                start.put_in_place(self._files)
             return _Outcome(Cleaned(freed_bytes), choice.segments)
+        needed = freed_bytes + self._segment_bytes
+        if (available := self._files.available_bytes()) < needed:
+            # What it took last would be what a producer's batch needs, and that failure is final.
+            raise OSError(errno.ENOSPC, f"no space to clean in: {needed} bytes are asked for, {available} are free")
         new, sidecar = cleaning.write(self._files, choice.segments, floors, lambda: not self._is_stopped)
         with self._uncertain_till_done():
             cleaning.put_in_place(self._files, new)
@@ -119,7 +125,11 @@ class Cleaner:
     @contextmanager
     def _uncertain_till_done(self) -> Iterator[None]:
         self._is_certain = False
-        yield
+        try:
+            yield
+        except OSError:
+            logger.error("nothing more is cleaned in %s before the next start", self._files.directory)
+            raise
         self._is_certain = True
 
     def _finish(self, outcome: _Outcome, done: Done) -> None:
@@ -150,4 +160,5 @@ class Cleaner:
 
     def _end(self, result: Cleaned | Failed, done: Done) -> None:
         self._is_cleaning = False
-        done(result)
+        if not self._is_stopped:
+            done(result)

@@ -1,7 +1,7 @@
 """Freeing space: which sealed segments are worth it, and what is written in their place.
 
-Runs on the keeping thread. Owns the choice and the writing of a cleaned segment; the journal owns the moment at which
-readers change over, and the removal of the files that were replaced.
+Runs on the keeping thread. Owns the choice and the writing of a cleaned segment; when readers change over, what a
+failure means, and the removal of the files that were replaced are the cleaner's.
 
 Theory of operation. A batch is alive if its stream is, and it does not lie below the stream's floor. Events need not be
 kept at all where two later snapshots hold what they came to. So a run of neighbouring segments of which at most half
@@ -10,10 +10,10 @@ one, and says where the last one ended. All of it is checked while it is read: a
 correct checksum. Where the oldest segments have nothing alive they are dropped, and the journal begins later.
 
 A crash leaves the old files, or both: the new one gets its name when it is durable, and its sidecar is; from then on
-it stands in the place of the old ones (`layout`). Should that step fail, nobody knows which it is: then nothing more is
-cleaned in this opening, lest a later cleaning contradict it.
+it stands in the place of the old ones (`layout`).
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -40,6 +40,7 @@ MOST_SEGMENTS = 16
 """How many are made one at once: a bound on the time that it takes, and that readers change over in."""
 GROUP_BYTES = 1 << 20
 GROUP_ROWS = 5_000
+STREAMS_AT_ONCE = 200
 SYNC_BYTES = 8 << 20
 """So much is written between two syncs: what piles up delays the sync of a producer's batch."""
 
@@ -80,7 +81,9 @@ def cleaned_bytes(segment: Segment, floors: Mapping[int, int]) -> int:
     sidecar = segment.sidecar
     assert sidecar is not None
     size = SEGMENT_HEADER_BYTES
-    for stream in sidecar.streams:
+    for number, stream in enumerate(sidecar.streams):
+        if not number % STREAMS_AT_ONCE:
+            time.sleep(0)  # lets the event loop's thread have the interpreter
         floor = floors.get(stream)
         if floor is not None:
             rows = segment.rows(stream)
@@ -156,6 +159,7 @@ class _Copy:
                 for group in scan.groups():
                     if not self._is_wanted():
                         raise NotWanted
+                    time.sleep(0)
                     for entry in group.entries:
                         self._take(handle, segment.file_offset(group.payload_position), entry)
                 if scan.fault is not None:

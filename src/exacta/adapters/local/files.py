@@ -94,6 +94,9 @@ class Files(Protocol):
     def remove(self, name: str) -> None:
         """Remove the file."""
 
+    def available_bytes(self) -> int:
+        """Return how many more bytes can be written."""
+
     def random_bytes(self, size: int) -> bytes:
         """Return bytes that nobody can guess."""
 
@@ -268,6 +271,11 @@ class PosixFiles:
     def remove(self, name: str) -> None:
         """See `Files.remove`."""
         os.unlink(self._path(name))
+
+    def available_bytes(self) -> int:
+        """See `Files.available_bytes`."""
+        found = os.statvfs(self.directory)
+        return found.f_bavail * found.f_frsize
 
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""

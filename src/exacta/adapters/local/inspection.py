@@ -21,7 +21,7 @@ from exacta.adapters.local.format import (
     segments_of,
     unpack_snapshot,
 )
-from exacta.adapters.local.layout import lay_out
+from exacta.adapters.local.layout import begin_of_replay, lay_out
 from exacta.adapters.local.recovery import evidence_of_damage, misplaced, sealed_at
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.scan import Fault, Group, SegmentScan
@@ -80,8 +80,15 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
             reason = f"the journal ends before its snapshot of {snapshots[-1]}"
             yield Finding(segment.name, walk.size, reason, Verdict.DAMAGED)
         previous = walk.last_checksum
+    newest = 0
     for position in snapshots:
-        yield from _snapshot(files, position)
+        name = file_name(position, SNAPSHOT_SUFFIX)
+        if unpack_snapshot(read_file(files, name), position) is None:
+            yield Finding(name, 0, "it is not what was written", Verdict.MADE_AGAIN)
+        else:
+            newest = position
+    if segments and begin_of_replay(segments, newest) is None:
+        yield Finding(segments[0].name, 0, "events are gone that no sound snapshot holds", Verdict.DAMAGED)
 
 
 def _format(files: Files, names: list[str]) -> Iterator[Finding]:
@@ -91,12 +98,6 @@ def _format(files: Files, names: list[str]) -> Iterator[Finding]:
     elif (content := read_file(files, FORMAT_NAME)) != FORMAT_CONTENT:
         found = content[:40].decode("ascii", "backslashreplace").strip()
         yield Finding(FORMAT_NAME, 0, f"it says '{found}', not '{FORMAT_CONTENT.decode().strip()}'", Verdict.DAMAGED)
-
-
-def _snapshot(files: Files, position: int) -> Iterator[Finding]:
-    name = file_name(position, SNAPSHOT_SUFFIX)
-    if unpack_snapshot(read_file(files, name), position) is None:
-        yield Finding(name, 0, "it is not what was written", Verdict.MADE_AGAIN)
 
 
 class _Walk:

@@ -2,12 +2,12 @@
 
 Owns the event-loop side: what an append checks and frames before it is handed to the journal thread, what becomes
 visible when it returns, when to roll, when to ask for a snapshot. The threads' side is in `writer`, `reading`,
-`snapshots`; what the files contain in `format`; opening them in `recovery`.
+`snapshots` and `cleaner`; what the files contain in `format`; opening them in `recovery`.
 
 Theory of operation. Three threads beside the event loop: the *journal thread* appends groups, syncs, and begins new
 segments; the *reading threads* (`reading`) read what is not in the page cache; the *keeping thread* writes sidecars and
-snapshots, whose syncs take long and must not hold up appends. All state here is touched on the event-loop thread only;
-the threads get what they need with the job and answer through `call_soon`.
+snapshots and frees space, one after the other: their syncs take long and must not hold up appends. All state here is
+touched on the event-loop thread only; the threads get what they need with the job and answer through `call_soon`.
 
 An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
 of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. The first failure of
@@ -28,6 +28,7 @@ from exacta.adapters.local.cleaner import Cleaner
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, pack_entry
 from exacta.adapters.local.index import Index
+from exacta.adapters.local.layout import begin_of_replay
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import SegmentScan
@@ -123,6 +124,7 @@ class LocalJournal:
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[_PlacedRows] = []
         self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
+        self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise; taken by `clean`
         self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
         self._waiting_snapshot: tuple[bytes, int, SnapshotDone | None] | None = None
         self._cleaner = Cleaner(
@@ -317,11 +319,12 @@ class LocalJournal:
         self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
 
     def _write_sidecar(self, segment: Segment, end: int, sealed: _Sealed) -> None:
-        """Write the sidecar; on the keeping thread. Without one the next opening is slower, nothing else."""
+        """Write the sidecar; on the keeping thread. Without one the next opening is slower, and nothing is cleaned."""
         try:
             sidecar = recovery.write_sidecar(self._files, segment, sealed.mark, end, sealed.last_checksum)
         except (OSError, JournalDamaged) as error:
             logger.warning("the index of %s could not be written: %s", segment.name, error)
+            self._missing_sidecars.append((segment, end, sealed))
             return
         self._new_sidecars.append((segment, sidecar))
         self._post(self._use_sidecars)
@@ -378,10 +381,10 @@ class LocalJournal:
             position, blob = snapshots.load_latest(self._files)
         except OSError as error:
             raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
-        first = max((k for k, segment in enumerate(self._segments) if segment.base <= position), default=None)
-        if first is None or self._segments[first].generation:
-            name = self._segments[first or 0].name
-            raise recovery.damaged(self._files, name, 0, "events are gone that no sound snapshot holds")  # case 9
+        first = begin_of_replay(self._segments, position)
+        if first is None:
+            reason = "events are gone that no sound snapshot holds"
+            raise recovery.damaged(self._files, self._segments[0].name, 0, reason)  # case 16
         return blob, self._events(position, self._segments[first:])
 
     def _events(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
@@ -414,6 +417,9 @@ class LocalJournal:
 
     def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
         """See `Journal.clean`."""
+        while self._missing_sidecars:
+            missing = self._missing_sidecars.popleft()
+            self._keeping_thread.submit(lambda missing=missing: self._write_sidecar(*missing))  # type: ignore[misc]
         sealed = list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
         waits_for_sidecar = len(sealed) + 1 < len(self._segments)
         self._cleaner.clean(sealed, floors, self.position, waits_for_sidecar, done)

@@ -4,6 +4,7 @@ Owns the choice among segments of which some may have been cleaned or dropped, a
 the place of all that it covers, and what lies before the position in `start` is no part of the journal any more.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from exacta.adapters.local import start
@@ -71,6 +72,12 @@ def lay_out(files: Files, names: list[str]) -> Layout:
         if (base, generation) not in kept
     ]
     return Layout(segments, left_over, faults)
+
+
+def begin_of_replay(segments: Sequence[Segment], position: int) -> int | None:
+    """Return in which segment the events from `position` on begin; None: they are gone (case 16)."""
+    first = max((number for number, segment in enumerate(segments) if segment.base <= position), default=None)
+    return None if first is None or segments[first].generation else first
 
 
 def _missing(position: int) -> Fault:

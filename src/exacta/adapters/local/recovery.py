@@ -66,15 +66,17 @@ def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged
 def recover(files: Files) -> Recovered:
     """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
     names = files.names()
+    _check_format(files, names)
     for name in names:
         if name.endswith(TEMPORARY_SUFFIX):
             files.remove(name)  # case 13
-    _check_format(files, names)
+    if FORMAT_NAME not in names:
+        write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
     # What a crash left in the directory may so far be in memory only: names included.
     files.sync_directory()
     chosen, left_over, faults = lay_out(files, names)
     for fault in faults:
-        raise damaged(files, fault.name, 0, fault.reason)  # cases 4 and 11
+        raise damaged(files, fault.name, 0, fault.reason)  # cases 4, 11 and 15
     witnesses = positions_of(names, SNAPSHOT_SUFFIX)
     witness = witnesses[-1] if witnesses else 0
     index = Index()
@@ -103,7 +105,6 @@ def _check_format(files: Files, names: list[str]) -> None:
     if FORMAT_NAME not in names:
         if segments_of(names, SEGMENT_SUFFIX):
             raise damaged(files, FORMAT_NAME, 0, "there are segments, but no format file")
-        write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
         return
     content = read_file(files, FORMAT_NAME)[:256]
     if content != FORMAT_CONTENT:

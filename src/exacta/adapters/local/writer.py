@@ -115,6 +115,13 @@ def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
 
 def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
     """Put a whole file in place: it exists under `name` with all of its content, durable, or not at all."""
+    write_temporary(files, temporary_name, buffers)
+    files.rename(temporary_name, name)
+    files.sync_directory()
+
+
+def write_temporary(files: Files, temporary_name: str, buffers: Sequence[Buffer]) -> None:
+    """Write a whole file, durably but for its name; where that fails, there is none."""
     handle = files.create(temporary_name)
     try:
         try:
@@ -126,5 +133,3 @@ def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[B
         with suppress(OSError):  # on a full disk its bytes are somebody else's need
             files.remove(temporary_name)
         raise
-    files.rename(temporary_name, name)
-    files.sync_directory()

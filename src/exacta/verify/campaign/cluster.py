@@ -20,6 +20,8 @@ from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
 
 PROBE_MS = 15_000
 RETURN_MS = 120_000
+KEEP_ALL = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+"""What the cluster deletes by its defaults would look lost."""
 _LISTING_MS = 2_000
 _STABLE_WITHIN_S = 30.0
 _LOOK_AGAIN_S = 0.1
@@ -50,12 +52,17 @@ class Watcher:
     def create(self, topics: Mapping[str, int], replication_factor: int) -> None:
         """Make the topics; raises `ClientError`."""
         for topic, partitions in topics.items():
-            create_topic(self._client, topic, partitions=partitions, replication_factor=replication_factor)
+            create_topic(
+                self._client, topic, partitions=partitions, replication_factor=replication_factor, configs=KEEP_ALL
+            )
+        deadline = time.monotonic() + RETURN_MS / 1000
         while True:  # a topic that was just created may be unknown to some brokers for a moment
             try:
                 self._client.partitions(topics)
                 return
             except UnknownTopic:
+                if time.monotonic() > deadline:
+                    raise
                 time.sleep(_LOOK_AGAIN_S)
 
     def watermarks(self, topics: Mapping[str, int], *, final: bool = False) -> Watermarks:
