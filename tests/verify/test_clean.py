@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from exacta.verify.analysis.anomalies import Kind
 from exacta.verify.analysis.verdict import analyse
 from exacta.verify.history import (
+    BROKER_KILLED,
     CommitAsked,
     End,
+    Fault,
     GroupOffsets,
     Op,
     Outcome,
@@ -76,6 +78,16 @@ def test_a_clean_history_passes_and_a_vacuous_one_does_not() -> None:
     assert not analyse([run]).passed
     for kind in (ReadTo, GroupOffsets, Watermarks, Poll):
         assert not analyse(_without(history, kind)).passed, kind
+    for final in (True, False):
+        unlisted = [
+            msgspec.structs.replace(op, partitions=[]) if isinstance(op, Watermarks) and op.final is final else op
+            for op in history
+        ]
+        (said,) = analyse(unlisted).unchecked
+        assert said.startswith("the last stable offsets were not listed")
+    failed = Fault(kind=BROKER_KILLED, target="1", start_us=0, end_us=1, outcome=Outcome.FAIL, error="gone")
+    assert analyse([*history, failed]).unchecked == ["the broker was to be killed, and never was"]
+    assert analyse([*history, failed, msgspec.structs.replace(failed, outcome=Outcome.OK)]).passed
     unacknowledged = [
         msgspec.structs.replace(op, outcome=Outcome.UNKNOWN) if isinstance(op, End) and op.committing else op
         for op in history

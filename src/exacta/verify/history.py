@@ -166,6 +166,10 @@ class GroupOffsets(Line, frozen=True, kw_only=True, tag="offsets"):
     partitions: list[tuple[str, int, int]]
 
 
+BROKER_KILLED = "broker killed"
+"""The kind of a fault."""
+
+
 class Fault(Line, frozen=True, kw_only=True, tag="fault"):
     """What was done to the cluster or its clients, and to whom."""
 

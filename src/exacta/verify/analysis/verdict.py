@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger, fold, workload_of
-from exacta.verify.history import Isolation, Op, Outcome, Run, Workload
+from exacta.verify.history import BROKER_KILLED, Isolation, Op, Outcome, Run, Workload
 
 CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_fates.lost_writes,
@@ -118,8 +118,14 @@ def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
             yield f"no {isolation.value} reader got anything while the clients ran"
     if Workload.ETL in run.workloads and ledger.group_offsets is None:
         yield "the offsets of the etl group were not read"
-    if not any(sample.final for sample in ledger.samples):
+    everything = {(topic, at) for topic, partitions in run.topics.items() for at in range(partitions)}
+    if not any(sample.final and everything <= sample.marks.keys() for sample in ledger.samples):
         yield "the last stable offsets were not listed at the end"
+    if not any(sample.marks for sample in ledger.samples if not sample.final):
+        yield "the last stable offsets were not listed while the clients ran"
+    outcomes = [fault.outcome for fault in ledger.faults if fault.kind == BROKER_KILLED]
+    if outcomes and Outcome.OK not in outcomes:
+        yield "the broker was to be killed, and never was"
 
 
 def _whole(ledger: Ledger, isolation: Isolation, topic: str, partition: int) -> bool:

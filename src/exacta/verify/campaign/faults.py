@@ -18,7 +18,7 @@ from pathlib import Path
 from exacta.client.errors import ClientError
 from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import Fault, Outcome
+from exacta.verify.history import BROKER_KILLED, Fault, Outcome
 
 _COMMAND_WITHIN_S = 300.0
 _COMMITS_BETWEEN = 5
@@ -64,9 +64,7 @@ class BrokerFaults:
             error = str(raised)
         outcome = Outcome.FAIL if error else Outcome.OK
         end_us = self._watcher.now_us()
-        return Fault(
-            kind="broker killed", target=target, start_us=start_us, end_us=end_us, outcome=outcome, error=error
-        )
+        return Fault(kind=BROKER_KILLED, target=target, start_us=start_us, end_us=end_us, outcome=outcome, error=error)
 
     def _restart(self, command: str) -> Fault:
         start_us = self._watcher.now_us()
