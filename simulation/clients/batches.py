@@ -13,7 +13,7 @@ CHECKED_FROM = 21
 def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transactional: bool, now_ms: int) -> bytes:
     """Build one batch, uncompressed."""
     return data_batch(
-        [_record(number, value) for number, value in enumerate(values)],
+        [record(number, value) for number, value in enumerate(values)],
         len(values),
         compression=0,
         transactional=transactional,
@@ -35,11 +35,14 @@ def read_batches(records: object) -> Iterator[tuple[BatchHeader, list[bytes], bo
             # length, attributes, timestamp delta, offset delta, key length: one byte each in a marker
             yield header, [], view[HEADER_SIZE + 8] == 1
         else:
-            yield header, list(_values(view, header.record_count)), False
+            yield header, list(values_of(view, header.record_count)), False
 
 
-def _record(offset_delta: int, value: bytes) -> bytes:
-    body = b"\0" + _varint(0) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+def record(offset_delta: int, value: bytes, timestamp_delta_ms: int = 0) -> bytes:
+    """Return a record without key and headers, as a batch holds it."""
+    body = (
+        b"\0" + _varint(timestamp_delta_ms) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
+    )
     return _varint(len(body)) + body
 
 
@@ -53,7 +56,8 @@ def _varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def _values(view: memoryview, count: int) -> Iterator[bytes]:
+def values_of(view: memoryview, count: int) -> Iterator[bytes]:
+    """Yield the values of the records in a batch of `count`, which have neither key nor headers."""
     position = HEADER_SIZE
     for _ in range(count):
         length, position = _read_varint(view, position)

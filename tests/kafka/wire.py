@@ -20,8 +20,10 @@ from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.protocol.apis import API
 from exacta.protocol.codec import decode_response, encode_request
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.records import iter_batches
 from exacta.protocol.schema import Message
 from exacta.server import new_event_loop
+from simulation.clients.batches import record, values_of
 
 T = TypeVar("T")
 ANSWER_SECONDS = 10
@@ -180,7 +182,7 @@ def batch(
     """Build a record batch, as a producer does; its records are of one time, or of a time each."""
     times = timestamps_ms or [timestamp_ms] * len(values)
     records = b"".join(
-        _record(delta, value, time_ms - times[0])
+        record(delta, value, time_ms - times[0])
         for delta, (value, time_ms) in enumerate(zip(values, times, strict=True))
     )
     covered = (
@@ -201,23 +203,6 @@ def batch(
     return struct.pack(">qi", 0, len(after_length)) + after_length
 
 
-def _record(offset_delta: int, value: bytes, timestamp_delta_ms: int) -> bytes:
-    body = (
-        b"\0" + _varint(timestamp_delta_ms) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
-    )
-    return _varint(len(body)) + body
-
-
-def _varint(number: int) -> bytes:
-    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    encoded = bytearray()
-    while zigzag > 0x7F:
-        encoded.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    encoded.append(zigzag)
-    return bytes(encoded)
-
-
 def produce(wire: Wire, records: bytes, topic: str = "t", partition: int = 0, version: int = 11) -> Any:
     """Append one batch outside any transaction; return the partition's answer."""
     data = PartitionProduceData(index=partition, records=records)
@@ -227,29 +212,9 @@ def produce(wire: Wire, records: bytes, topic: str = "t", partition: int = 0, ve
 
 def values_in(records: Any) -> list[bytes]:
     """Return the values of the records in batches made by `batch`; control batches are left out."""
-    from exacta.protocol.records import HEADER_SIZE, iter_batches
-
-    found = []
-    for header, view in iter_batches(bytes(records)):
-        position = HEADER_SIZE
-        for _ in range(0 if header.control else header.record_count):
-            length, position = _read_varint(view, position)
-            end = position + length
-            _, position = _read_varint(view, position + 1)  # behind the attributes: the timestamp delta
-            _, position = _read_varint(view, position)
-            _, position = _read_varint(view, position)
-            size, position = _read_varint(view, position)
-            found.append(bytes(view[position : position + size]))
-            position = end
-    return found
-
-
-def _read_varint(view: memoryview, position: int) -> tuple[int, int]:
-    shift = result = 0
-    while True:
-        byte = view[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            return (result >> 1) ^ -(result & 1), position
+    return [
+        value
+        for header, view in iter_batches(bytes(records))
+        if not header.control
+        for value in values_of(view, header.record_count)
+    ]

@@ -348,7 +348,7 @@ class Engine:
             self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
         if event.durable:
-            self._gathering.add(event, payload, self._records, self._marker_clock())
+            self._gathering.add(event, payload, self._records, self._marker_clock)
             if urgent and not self._gathering.urgent:
                 self._gathering.urgent = True
                 self._schedule_flush()

@@ -36,8 +36,8 @@ class CommitGroup:
         self.synced_too: set[PartitionId] = set()
         """What is touched by the groups before it that were only written, and are synced along with it."""
 
-    def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_ms: int) -> None:
-        """Turn an event into its journal entry; a batch's bytes and markers, of `marker_ms`, become its payload."""
+    def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
+        """Turn an event into its journal entry; a batch's bytes and markers, of that time, become its payload."""
         encoded = encode_event(event)
         if isinstance(event, BatchAppended):
             assert payload is not None
@@ -54,7 +54,7 @@ class CommitGroup:
             self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
         elif isinstance(event, TransactionEnded):
-            self.entries.append(_ended(event, encoded, records, marker_ms))
+            self.entries.append(_ended(event, encoded, records, marker_clock()))
             self.touched.update(partition_id for partition_id, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))

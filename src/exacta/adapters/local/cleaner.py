@@ -102,7 +102,8 @@ class Cleaner:
         unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
         choice = cleaning.choose(unneeded, floors, self._segment_bytes)
         if choice is None:
-            more = cleaning.choose(sealed, floors, self._segment_bytes) is not None
+            is_held_up = len(unneeded) < len(sealed)
+            more = is_held_up and cleaning.choose(sealed, floors, self._segment_bytes) is not None
             return _Outcome(Cleaned(0, may_free_more=more), wants_snapshot=more and newest < position)
         freed_bytes = sum(segment.size for segment in choice.segments)
         if choice.drops:

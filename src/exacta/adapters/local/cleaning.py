@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from exacta.adapters.local import writer
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import (
     GROUP_HEADER_BYTES,
@@ -33,7 +34,6 @@ from exacta.adapters.local.format import (
 from exacta.adapters.local.recovery import damaged, write_sidecar
 from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import SegmentScan
-from exacta.adapters.local.writer import Writer
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
 MOST_SEGMENTS = 16
@@ -117,8 +117,7 @@ def write(
 
 def put_in_place(files: Files, new: Segment) -> None:
     """Let the segment take the place of those that it was made from, at the next opening at the latest."""
-    files.rename(new.name + TEMPORARY_SUFFIX, new.name)
-    files.sync_directory()
+    writer.put_in_place(files, new.name + TEMPORARY_SUFFIX, new.name)
 
 
 class NotWanted(Exception):
@@ -155,7 +154,7 @@ class _Copy:
                     raise damaged(self._files, segment.name, 0, "the segment's header is unreadable")
                 if segment is old[0]:
                     header = header._replace(previous_checksum=scan.header.previous_checksum)
-                    self._writer = Writer(self._files, self._handle, header, header.previous_checksum, first)
+                    self._writer = writer.Writer(self._files, self._handle, header, header.previous_checksum, first)
                 for group in scan.groups():
                     if not self._is_wanted():
                         raise NotWanted

@@ -124,8 +124,8 @@ class LocalJournal:
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[_PlacedRows] = []
         self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
-        self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise; taken by `clean`
         self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
+        self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise, and tried again by `clean`
         self._waiting_snapshot: tuple[bytes, int, SnapshotDone | None] | None = None
         self._cleaner = Cleaner(
             files,

@@ -8,9 +8,9 @@ from struct import Struct
 
 from crc32c import crc32c
 
+from exacta.adapters.local import writer
 from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import START_NAME, TEMPORARY_SUFFIX
-from exacta.adapters.local.writer import write_temporary
 
 _START = Struct("<8sIQ")  # magic, checksum of the rest, position
 _MAGIC = b"EXACTA-B"
@@ -38,10 +38,9 @@ def load(files: Files, names: list[str]) -> int | None:
 
 def write(files: Files, position: int) -> None:
     """Get ready to let the journal begin there, durably; raises OSError, and nothing has changed."""
-    write_temporary(files, START_NAME + TEMPORARY_SUFFIX, [pack_start(position)])
+    writer.write_temporary(files, START_NAME + TEMPORARY_SUFFIX, [pack_start(position)])
 
 
 def put_in_place(files: Files) -> None:
     """Let it begin there; raises OSError, and nobody knows."""
-    files.rename(START_NAME + TEMPORARY_SUFFIX, START_NAME)
-    files.sync_directory()
+    writer.put_in_place(files, START_NAME + TEMPORARY_SUFFIX, START_NAME)

@@ -116,6 +116,11 @@ def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
 def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
     """Put a whole file in place: it exists under `name` with all of its content, durable, or not at all."""
     write_temporary(files, temporary_name, buffers)
+    put_in_place(files, temporary_name, name)
+
+
+def put_in_place(files: Files, temporary_name: str, name: str) -> None:
+    """Give a file that is written its name, durably; where that raises OSError, nobody knows which one it has."""
     files.rename(temporary_name, name)
     files.sync_directory()
 
