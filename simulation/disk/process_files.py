@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Protocol
 
+from exacta.adapters.local.aside import InPlace
 from exacta.ports.journal import Buffer
 from simulation.disk.simulated import SimulatedDisk
 from simulation.process import Process
@@ -189,3 +190,7 @@ class ProcessFiles:
     def boot_id(self) -> str:
         """See `Files.boot_id`."""
         return self._disk.boot_id()
+
+    def aside(self) -> InPlace:
+        """See `Files.aside`: what happens to the process happens within the job, too."""
+        return InPlace(self)

@@ -310,29 +310,49 @@ def test_snapshot_of_an_empty_journal(bench: Bench):
     assert (blob, list(replayed)) == (b"nothing yet", [])
 
 
-def test_snapshot_of_the_group_in_flight_waits_for_it(bench: Bench, turns: Turns):
-    journal = bench.open()
-    order: list[object] = []
-    end = journal.append(0, [Entry(b"a")], lambda result: order.append(result))
-    journal.save_snapshot(b"blob", end, order.append)
-    turns.run_until(lambda: len(order) == 2)
-    assert order == [Appended(end), None]
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"blob", [])
+def joined(blob: bytes | None, events: Iterator[bytes]) -> bytes:
+    return b"+".join([*([] if blob is None else [blob]), *events])
 
 
-def test_closing_finishes_a_snapshot_of_the_group_in_flight(bench: Bench):
+def test_a_fold_takes_the_latest_snapshot_and_the_events_since(bench: Bench, turns: Turns):
     journal = bench.open()
-    end = journal.append(0, [Entry(b"a")], lambda result: None)
-    journal.save_snapshot(b"blob", end)
+    append(turns, journal, Entry(b"a"), Entry(b"b"))
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
+    append(turns, journal, Entry(b"c"))
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None, "once more, of the same"
+    append(turns, journal, Entry(b"d"))
     blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"blob", [])
+    assert (blob, list(replayed)) == (b"a+b+c", [b"d"])
+
+
+def test_a_fold_reaches_over_segments(bench: Bench, turns: Turns):
+    journal = bench.open()
+    while journal.position < 3 * SEGMENT_BYTES:
+        append(turns, journal, Entry(b"e" * 100))
+    wanted = events(journal)
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
+    blob, replayed = bench.open().replay()
+    assert (blob, list(replayed)) == (b"+".join(wanted), [])
+
+
+def test_a_fold_leaves_out_what_is_in_flight_or_not_durable(bench: Bench, turns: Turns):
+    journal = bench.open()
+    append(turns, journal, Entry(b"a"))
+    assert isinstance(journal.write(journal.position, [Entry(b"written")]), Appended)
+    results: list[object] = []
+    journal.fold_snapshot(joined, results.append)
+    end = journal.append(journal.position, [Entry(b"in flight")], results.append)
+    turns.run_until(lambda: len(results) == 2)
+    assert set(results) == {None, Appended(end)}
+    blob, replayed = bench.open().replay()
+    assert (blob, list(replayed)) == (b"a", [b"written", b"in flight"])
 
 
 def test_snapshot_of_any_other_position_is_refused(turns: Turns, journal: Journal):
     end = append(turns, journal, Entry(b"a"))
     for position in (0, end - 1, end + 1):
-        with pytest.raises(ValueError, match="not that of a durable journal, nor"):
+        with pytest.raises(ValueError, match="not that of a durable journal"):
             journal.save_snapshot(b"blob", position)
 
 
@@ -371,9 +391,8 @@ def test_first_failure_is_final(failing: tuple[Bench, Callable[[], None]]):
     fail()
     results: list[object] = []
     failed_end = journal.append(end, [batch(1, 1, b"b")], results.append)
-    journal.save_snapshot(b"blob", failed_end, results.append)
-    turns.run_until(lambda: len(results) == 2)
-    assert all(isinstance(result, Failed) for result in results)
+    turns.run_until(lambda: len(results) == 1)
+    assert isinstance(results[0], Failed)
     assert journal.position == end
     assert offsets(journal, 1, 0, 10, EVERYTHING) == [(0, 0)]
     for position in (end, failed_end):

@@ -269,7 +269,7 @@ def test_segment_of_another_journal_is_refused(disk: SimulatedDisk):
 
 def test_directory_of_another_version_is_refused(disk: SimulatedDisk):
     disk.put("format", b"exacta journal 99\n")
-    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 4'"):
+    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 5'"):
         replayed(disk)
     disk.remove("format")
     refuses(disk, "format")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from exacta.adapters.local.aside import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.ports.journal import Buffer
 
@@ -80,6 +81,9 @@ class LossyFiles(PosixFiles):
 
     def boot_id(self) -> str:
         return self.boot
+
+    def aside(self) -> InPlace:
+        return InPlace(self)
 
 
 def main() -> None:

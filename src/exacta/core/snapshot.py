@@ -1,8 +1,12 @@
 """The durable part of the state as bytes: a cached fold of the journal up to some position, nothing more."""
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec import Struct
 
+from exacta.core.apply import apply
+from exacta.core.events import decode_event
 from exacta.core.ids import PartitionId, ProducerId
 from exacta.core.incidents import Incident
 from exacta.core.state import Group, Limits, Partition, State, Topic, Transactional
@@ -64,6 +68,22 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         state.volatile.topic_names[topic.topic_id] = topic.topic
     for entry in held.transactionals:
         state.volatile.transactional_by_producer[entry.producer_id] = entry
+    return state
+
+
+def fold(blob: bytes | None, events: Iterable[bytes]) -> bytes:
+    """Return the snapshot that this one (None: there is none) and the encoded events after it come to.
+
+    Raises `msgspec.DecodeError` for what is neither.
+    """
+    return snapshot(replayed(blob, events, Limits()))
+
+
+def replayed(blob: bytes | None, events: Iterable[bytes], limits: Limits) -> State:
+    """Return the durable state after a snapshot and the encoded events that follow it."""
+    state = restore(blob, limits)
+    for encoded in events:
+        apply(state, decode_event(encoded))
     return state
 
 

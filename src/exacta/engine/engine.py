@@ -27,7 +27,7 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import Command, JoinGroup, SyncGroup
 from exacta.core.decide import decide
-from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended, decode_event
+from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended
 from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
@@ -35,7 +35,7 @@ from exacta.core.loss import open_to_loss
 from exacta.core.outcome import Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
-from exacta.core.snapshot import after_recovery, restore, snapshot
+from exacta.core.snapshot import after_recovery, fold, replayed, snapshot
 from exacta.core.state import Limits, Phase, State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS
@@ -103,9 +103,7 @@ class Engine:
         self._closing: Callable[[], None] | None = None
 
         blob, events = journal.replay()
-        self._state = restore(blob, limits)
-        for encoded in events:
-            apply(self._state, decode_event(encoded))
+        self._state = replayed(blob, events, limits)
         after_recovery(self._state)
         if (behind_ms := latest_noted_ms(self._state) - clock()) > 0:
             logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
@@ -137,7 +135,7 @@ class Engine:
             clock=self._clock,
             record_clock=schedule.record_clock or self._marker_clock,
             delete=lambda commands: self.submit(commands, _nobody),
-            save_snapshot=self._save_snapshot_if_wanted,
+            fold_snapshot=self._fold_snapshot_if_wanted,
         )
         upkeep.start()
         return upkeep
@@ -412,19 +410,14 @@ class Engine:
             self._unsynced = None
         self._changes = visible_changes(self._state, group.touched)
         try:
-            end_position = self._journal.append(self._journal.position, group.entries, self._appended)
-            if self._journal.wants_snapshot:
-                # Nothing has gathered since: the state is exactly the one at the end of this group.
-                self._journal.save_snapshot(snapshot(self._state), end_position, self._snapshot_saved)
+            self._journal.append(self._journal.position, group.entries, self._appended)
         except Exception as defect:
             self._fail(f"append: {defect!r}")
             raise
 
-    def _save_snapshot_if_wanted(self) -> None:
-        """Save one now where the state is that of the journal; else the next group brings one."""
-        is_durable = self._in_flight is None and self._unsynced is None and not self._gathering.entries
-        if self._journal.wants_snapshot and is_durable and self.failed is None:
-            self._journal.save_snapshot(snapshot(self._state), self._journal.position, self._snapshot_saved)
+    def _fold_snapshot_if_wanted(self) -> None:
+        if self._journal.wants_snapshot and self.failed is None and self._closing is None:
+            self._journal.fold_snapshot(fold, self._snapshot_saved)
 
     def _snapshot_saved(self, failed: Failed | None) -> None:
         if failed is None and self._upkeep is not None:
@@ -471,6 +464,7 @@ class Engine:
         self._durable_number = group.number
         changes = self._changes
         self._show(changes)
+        self._fold_snapshot_if_wanted()
         if self._gathering.urgent or self._closing is not None:
             self._flush()
         elif self._gathering.awaited:

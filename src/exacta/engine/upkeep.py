@@ -7,7 +7,7 @@ Theory of operation. At intervals all partitions are gone through, some in each 
 much is deleted like a client would do it (DeleteRecords), but never beyond the last stable offset: an open transaction
 keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
 follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
-nothing more to free; `save_snapshot` saves one where the journal wants it for that.
+nothing more to free; `fold_snapshot` makes one where the journal wants it for that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +63,7 @@ class Upkeep:
         clock: Callable[[], int],
         record_clock: Callable[[], int],
         delete: Callable[[list[Command]], None],
-        save_snapshot: Callable[[], None],
+        fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule
         self._state = state
@@ -74,7 +74,7 @@ class Upkeep:
         self._clock = clock
         self._record_clock = record_clock
         self._delete = delete
-        self._save_snapshot = save_snapshot
+        self._fold_snapshot = fold_snapshot
         self._floors: dict[int, int] = {}
         self._may_free = False
         self._has_stopped = False
@@ -170,7 +170,7 @@ class Upkeep:
             return
         if isinstance(result, Failed) or result.may_free_more:  # also for a full disk, which needs it most
             self._may_free = True
-        self._save_snapshot()
+        self._fold_snapshot()
         self._in(self._schedule.clean_interval_ms, self._clean)
 
 

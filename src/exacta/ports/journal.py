@@ -20,7 +20,10 @@ Opening, `replay` and `close` may block; nothing else may.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
+
+Fold: TypeAlias = Callable[[bytes | None, Iterator[bytes]], bytes]
+"""Make a snapshot of the one before (None: there is none) and the events after it, oldest first."""
 
 
 class JournalError(Exception):
@@ -164,11 +167,16 @@ class Journal(Protocol):
         """
 
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
-        """Store the state as of `position`, so that a later replay starts there.
+        """Store the state as of `position`, that of a durable journal, so that a later replay starts there.
 
-        `position` is that of a durable journal, or the end of the append in flight; in the latter case nothing is
-        stored before that group is durable, and nothing at all if it fails. A snapshot that fails loses nothing: the
-        one before stays in force, and `done` gets `Failed`.
+        A snapshot that fails loses nothing: the one before stays in force, and `done` gets `Failed`.
+        """
+
+    def fold_snapshot(self, fold: Fold, done: Callable[[Failed | None], None]) -> None:
+        """Store a snapshot of all that is durable now, made from the latest one and the events since it.
+
+        `fold` must be a function that can be imported: it may be called in another process. Failures as for
+        `save_snapshot`. At most one may be under way; it sets `wants_snapshot` back.
         """
 
     def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:

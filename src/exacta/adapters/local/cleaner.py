@@ -1,23 +1,25 @@
-"""One cleaning after another: the choice, the writing, the change-over of readers, the removal of what was replaced.
+"""One cleaning after another: the writing aside, the change-over of readers, the removal of what was replaced.
 
 Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`).
 
-Theory of operation. The keeping thread chooses and writes; the event loop changes readers over; the keeping thread
-removes the old files once nobody reads them. What is left of them after a crash is removed at the next opening.
+Theory of operation. The keeping thread lets a process of its own choose and write, and puts in place what that has
+written; the event loop changes readers over; the keeping thread removes the old files once nobody reads them. What is
+left of them after a crash is removed at the next opening.
 
 Once the step has begun that puts a new segment in place of old ones, or that moves the journal's beginning, a failure
 leaves it unknown which of them the next opening will find. Then nothing more is cleaned in this opening, lest it
 contradict what that finds.
 """
 
-import errno
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from exacta.adapters.local import cleaning, snapshots, start
+from exacta.adapters.local import cleaning, sealed, start
+from exacta.adapters.local.aside import Aside, Interrupted
 from exacta.adapters.local.files import Files
+from exacta.adapters.local.format import TEMPORARY_SUFFIX
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.worker import Jobs
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged
@@ -42,6 +44,7 @@ class Cleaner:
     def __init__(
         self,
         files: Files,
+        aside: Aside,
         thread: Jobs,
         post: Callable[..., None],
         *,
@@ -51,6 +54,7 @@ class Cleaner:
     ) -> None:
         """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
         self._files = files
+        self._aside = aside
         self._thread = thread
         self._post = post
         self._segment_bytes = segment_bytes
@@ -62,18 +66,18 @@ class Cleaner:
         """Of the keeping thread: it is known what the next opening will find."""
 
     def stop(self) -> None:
-        """Give up what is being written: the journal is being closed."""
+        """Put nothing more in place: the journal is being closed."""
         self._is_stopped = True
 
     def clean(
         self,
-        sealed: Sequence[Segment],
+        segments: Sequence[Segment],
         floors: Mapping[int, int],
         position: int,
         waits_for_sidecar: bool,
         done: Done,
     ) -> None:
-        """See `Journal.clean`. `sealed` are the oldest segments, of a journal that has come to `position`."""
+        """See `Journal.clean`. `segments` are the oldest, sealed ones, of a journal that has come to `position`."""
         assert not self._is_cleaning, "one cleaning at a time"
         self._is_cleaning = True
         kept = dict(floors)
@@ -81,47 +85,46 @@ class Cleaner:
         def job() -> None:
             outcome = _Outcome(Failed("the cleaning did not finish"))
             try:
-                outcome = self._make_room(sealed, kept, position)
+                outcome = self._make_room(segments, kept, position)
                 if waits_for_sidecar and isinstance(outcome.result, Cleaned):
                     outcome = outcome._replace(result=outcome.result._replace(may_free_more=True))
             except (OSError, JournalDamaged) as error:
                 logger.warning("no space could be freed in %s: %s", self._files.directory, error)
                 outcome = _Outcome(Failed(str(error)))
-            except cleaning.NotWanted:
+            except Interrupted:
                 outcome = _Outcome(Failed("the journal is being closed"))
             finally:
+                if isinstance(outcome.result, Failed):
+                    self._remove_leavings()
                 self._post(self._finish, outcome, done)
 
         self._thread.submit(job)
 
-    def _make_room(self, sealed: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
-        """Choose and write; on the keeping thread."""
+    def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
+        """Let it be chosen and written, and put it in place; on the keeping thread."""
         if not self._is_certain:
             return _Outcome(Failed("after a failure nothing more is cleaned before the next start"))
-        replays_begin_at, newest = snapshots.replays_begin_at(self._files)
-        unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
-        choice = cleaning.choose(unneeded, floors, self._segment_bytes)
-        if choice is None:
-            is_held_up = len(unneeded) < len(sealed)
-            more = is_held_up and cleaning.choose(sealed, floors, self._segment_bytes) is not None
-            return _Outcome(Cleaned(0, may_free_more=more), wants_snapshot=more and newest < position)
-        freed_bytes = sum(segment.size for segment in choice.segments)
-        if choice.drops:
-            last = choice.segments[-1].sidecar
+        if not segments:
+            return _Outcome(Cleaned(0))
+        ids = [segment.id for segment in segments]
+        made = self._aside.run(cleaning.make_room, ids, floors, self._segment_bytes)
+        if self._is_stopped:
+            raise Interrupted
+        if not made.segments:
+            wants_snapshot = made.waits_for_snapshot and made.newest_snapshot < position
+            return _Outcome(Cleaned(0, may_free_more=made.waits_for_snapshot), wants_snapshot=wants_snapshot)
+        begin = ids.index(made.segments[0])
+        old = segments[begin : begin + len(made.segments)]
+        if made.new is None:
+            last = old[-1].sidecar
             assert last is not None
             start.write(self._files, last.end)
             with self._uncertain_till_done():
                 start.put_in_place(self._files)
-            return _Outcome(Cleaned(freed_bytes), choice.segments)
-        needed = freed_bytes + self._segment_bytes
-        if (available := self._files.available_bytes()) < needed:
-            # What it took last would be what a producer's batch needs, and that failure is final.
-            raise OSError(errno.ENOSPC, f"no space to clean in: {needed} bytes are asked for, {available} are free")
-        new, sidecar = cleaning.write(self._files, choice.segments, floors, lambda: not self._is_stopped)
+            return _Outcome(Cleaned(made.freed_bytes), old)
         with self._uncertain_till_done():
-            cleaning.put_in_place(self._files, new)
-        new.seal(sidecar)
-        return _Outcome(Cleaned(freed_bytes - new.size), choice.segments, new)
+            new = sealed.put_in_place(self._files, made.new)
+        return _Outcome(Cleaned(made.freed_bytes), old, new)
 
     @contextmanager
     def _uncertain_till_done(self) -> Iterator[None]:
@@ -132,6 +135,13 @@ class Cleaner:
             logger.error("nothing more is cleaned in %s before the next start", self._files.directory)
             raise
         self._is_certain = True
+
+    def _remove_leavings(self) -> None:
+        """Remove what was written for nothing: on a full disk its bytes are somebody else's need."""
+        with suppress(OSError):
+            for name in self._files.names():
+                if name.endswith(TEMPORARY_SUFFIX):
+                    self._files.remove(name)
 
     def _finish(self, outcome: _Outcome, done: Done) -> None:
         """Change over; on the event loop."""

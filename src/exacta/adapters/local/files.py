@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
 
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
@@ -102,6 +103,9 @@ class Files(Protocol):
 
     def boot_id(self) -> str:
         """Return what names the time since the machine was started, up to 40 ASCII characters; empty: unknown."""
+
+    def aside(self) -> Aside:
+        """Return what runs long jobs over these files."""
 
 
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
@@ -287,3 +291,7 @@ class PosixFiles:
             return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         except OSError:
             return ""
+
+    def aside(self) -> ChildProcess:
+        """See `Files.aside`."""
+        return ChildProcess(self.directory)

@@ -16,12 +16,13 @@ from crc32c import crc32c
 
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
-VERSION = 4
+VERSION = 5
 FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 START_NAME = "start"
 
 SEGMENT_SUFFIX = ".log"
+COMPACTED_PREFIX = "compacted-"
 SIDECAR_SUFFIX = ".index"
 SNAPSHOT_SUFFIX = ".snapshot"
 TEMPORARY_SUFFIX = ".tmp"
@@ -68,23 +69,40 @@ def positions_of(names: Sequence[str], suffix: str) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-def segment_name(base: int, generation: int, suffix: str) -> str:
-    """Name a file of the segment that begins at `base`; one that was cleaned says in its name how often."""
-    return file_name(base, f".{generation}{suffix}" if generation else suffix)
+class SegmentId(NamedTuple):
+    """What the names of a segment's files say.
+
+    A segment that was cleaned says how often. A compacted one has no place among the others: `base` is its number.
+    """
+
+    base: int
+    generation: int = 0
+    is_compacted: bool = False
+
+    def name(self, suffix: str) -> str:
+        """Name a file of the segment."""
+        name = file_name(self.base, f".{self.generation}{suffix}" if self.generation else suffix)
+        return COMPACTED_PREFIX + name if self.is_compacted else name
 
 
-def segments_of(names: Sequence[str], suffix: str) -> list[tuple[int, int]]:
-    """Return base and generation of the segments that have a file of this suffix: by base, the latest one first."""
+def segments_of(names: Sequence[str], suffix: str) -> list[SegmentId]:
+    """Return the segments that have a file of this suffix: by base, the latest one first; no compacted ones."""
     found = (_POSITION_AND_GENERATION.fullmatch(name.removesuffix(suffix)) for name in names if name.endswith(suffix))
-    segments = [(int(match[1]), int(match[2] or 0)) for match in found if match]
-    return sorted(segments, key=lambda segment: (segment[0], -segment[1]))
+    segments = [SegmentId(int(match[1]), int(match[2] or 0)) for match in found if match]
+    return sorted(segments, key=lambda segment: (segment.base, -segment.generation))
+
+
+def compacted_of(names: Sequence[str], suffix: str) -> list[SegmentId]:
+    """Return the compacted segments that have a file of this suffix, the oldest first."""
+    numbers = positions_of([n.removeprefix(COMPACTED_PREFIX) for n in names if n.startswith(COMPACTED_PREFIX)], suffix)
+    return [SegmentId(number, is_compacted=True) for number in numbers]
 
 
 class SegmentHeader(NamedTuple):
     """The first bytes of a segment; `previous_checksum` is that of the last group before it.
 
     What was cleaned (`generation` above 0) holds what is left of the journal up to `end`; the last group there had
-    `last_checksum`. The file has `size` bytes.
+    `last_checksum`. The file has `size` bytes. What was compacted has `size`, too, and its number for a base.
     """
 
     base: int

@@ -23,15 +23,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from exacta.adapters.local import recovery, snapshots
+from exacta.adapters.local import recovery, replay, snapshots
+from exacta.adapters.local.aside import Interrupted
 from exacta.adapters.local.cleaner import Cleaner
 from exacta.adapters.local.files import Files, PosixFiles
-from exacta.adapters.local.format import GROUP_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, pack_entry
+from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
-from exacta.adapters.local.layout import begin_of_replay
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment, Sidecar
-from exacta.adapters.local.scan import SegmentScan
 from exacta.adapters.local.tail import Tail
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.journal import (
@@ -43,6 +42,7 @@ from exacta.ports.journal import (
     Entry,
     Extent,
     Failed,
+    Fold,
     IndexEntry,
     JournalDamaged,
     JournalError,
@@ -104,7 +104,7 @@ class LocalJournal:
         new_worker: NewWorker,
     ) -> None:
         self.position = recovered.position
-        self.wants_snapshot = False
+        self._wants_snapshot = False
         self._files = files
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
@@ -126,9 +126,11 @@ class LocalJournal:
         self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
         self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
         self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise, and tried again by `clean`
-        self._waiting_snapshot: tuple[bytes, int, SnapshotDone | None] | None = None
+        self._aside = files.aside()
+        self._is_folding = False
         self._cleaner = Cleaner(
             files,
+            self._aside,
             self._keeping_thread,
             self._post,
             segment_bytes=segment_bytes,
@@ -286,24 +288,19 @@ class LocalJournal:
         end, self._in_flight_end = self._in_flight_end, None
         if isinstance(result, Failed):
             self._failure = result
-            self._drop_waiting_snapshot(result)
             return
         assert result.position == end, "the journal thread framed another group than was announced"
         if sealed is not None:
             self._begin_segment(sealed)
         self._take_in(result.position, self._in_flight_rows)
         self._in_flight_rows = []
-        if self._waiting_snapshot is not None:
-            blob, position, snapshot_done = self._waiting_snapshot
-            self._waiting_snapshot = None
-            self._store_snapshot(blob, position, snapshot_done)
 
     def _take_in(self, end: int, rows: Sequence[_PlacedRows]) -> None:
         for payload_position, index in rows:
             self._index.add(payload_position, index)
         self.position = end
         if self._events_since_snapshot >= self._snapshot_events:
-            self.wants_snapshot = True
+            self._wants_snapshot = True
 
     def _begin_segment(self, sealed: _Sealed) -> None:
         """Follow the journal thread, which rolled: seal the segment that was active and take in the new one."""
@@ -314,7 +311,7 @@ class LocalJournal:
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
-        self.wants_snapshot = True
+        self._wants_snapshot = True
         end = self.position
         self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
 
@@ -340,35 +337,51 @@ class LocalJournal:
 
     # --- snapshots and replay ----------------------------------------------------------------------------------------
 
+    @property
+    def wants_snapshot(self) -> bool:
+        """See `Journal.wants_snapshot`."""
+        return self._wants_snapshot and not self._is_folding
+
     def save_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None = None) -> None:
         """See `Journal.save_snapshot`."""
         is_durable = self._in_flight_end is None and self._writer.durable_end == self.position
-        if position == self.position and is_durable and self._failure is None:
-            self._store_snapshot(blob, position, done)
-        elif position == self._in_flight_end:
-            self._drop_waiting_snapshot(Failed("a later snapshot took its place"))
-            self._waiting_snapshot = (blob, position, done)
-        else:
-            raise ValueError(f"position {position} is not that of a durable journal, nor of the append in flight")
-        self.wants_snapshot = False
+        if position != self.position or not is_durable or self._failure is not None:
+            raise ValueError(f"position {position} is not that of a durable journal")
+        self._keep_snapshot(lambda: snapshots.save(self._files, blob, position), done)
+
+    def fold_snapshot(self, fold: Fold, done: SnapshotDone) -> None:
+        """See `Journal.fold_snapshot`."""
+        assert not self._is_folding, "one fold at a time"
+        self._is_folding = True
+        position = min(self.position, self._writer.durable_end)
+        ids = [segment.id for segment in self._segments]
+
+        def work() -> None:
+            name = self._aside.run(snapshots.fold, ids, position, fold)
+            if name is not None:
+                snapshots.keep_folded(self._files, name, position)
+
+        def folded(result: Failed | None) -> None:
+            self._is_folding = False
+            done(result)
+
+        self._keep_snapshot(work, folded)
+
+    def _keep_snapshot(self, work: Callable[[], None], done: SnapshotDone | None) -> None:
+        """Let the keeping thread do the work."""
+        self._wants_snapshot = False
         self._events_since_snapshot = 0
 
-    def _drop_waiting_snapshot(self, reason: Failed) -> None:
-        if self._waiting_snapshot is not None:
-            done = self._waiting_snapshot[2]
-            self._waiting_snapshot = None
-            if done is not None:
-                self._post(done, reason)
-
-    def _store_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None) -> None:
         def job() -> None:
             result: Failed | None = Failed("the snapshot was not finished")
             try:
-                snapshots.save(self._files, blob, position)
+                work()
                 result = None
-            except OSError as error:
+            except Interrupted:
+                result = Failed("the journal is being closed")
+            except (OSError, JournalDamaged) as error:
                 result = Failed(str(error))
-                logger.warning("the snapshot of position %d could not be written: %s", position, error)
+                logger.warning("a snapshot could not be written in %s: %s", self._files.directory, error)
             finally:
                 if done is not None:
                     self._post(done, result)
@@ -381,37 +394,19 @@ class LocalJournal:
             position, blob = snapshots.load_latest(self._files)
         except OSError as error:
             raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
-        first = begin_of_replay(self._segments, position)
-        if first is None:
-            reason = "events are gone that no sound snapshot holds"
-            raise recovery.damaged(self._files, self._segments[0].name, 0, reason)  # case 16
-        return blob, self._events(position, self._segments[first:])
+        return blob, self._counted(position, replay.segments_after(self._files, self._segments, position))
 
-    def _events(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
-        """Yield the events from `position` on, a boundary between groups in the first of these segments."""
+    def _counted(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
+        """Yield the events, and see whether there are so many of them that they call for a snapshot."""
         count = 0
-        for segment in segments:
-            handle = self._files.open(segment.name)
-            try:
-                scan = SegmentScan(self._files, handle)
-                if scan.header is None:
-                    raise recovery.damaged(self._files, segment.name, 0, "the segment's header is unreadable")
-                for group in scan.groups():
-                    if group.position < position < group.end:
-                        name = file_name(position, SNAPSHOT_SUFFIX)
-                        raise recovery.damaged(self._files, name, 0, "the snapshot ends within a group")
-                    if group.position >= position:
-                        count += len(group.entries)
-                        for entry in group.entries:
-                            yield entry.event
-                if scan.fault is not None:
-                    raise recovery.damaged(self._files, segment.name, scan.fault.offset, scan.fault.reason)
-            except OSError as error:
-                raise JournalError(f"{self._files.directory / segment.name} cannot be read: {error}") from error
-            finally:
-                self._files.close(handle)
+        try:
+            for event in replay.events(self._files, segments, position):
+                count += 1
+                yield event
+        except OSError as error:
+            raise JournalError(f"the journal in {self._files.directory} cannot be read: {error}") from error
         self._events_since_snapshot = count
-        self.wants_snapshot = count >= self._snapshot_events or len(segments) > 1
+        self._wants_snapshot = count >= self._snapshot_events or len(segments) > 1
 
     # --- cleaning ----------------------------------------------------------------------------------------------------
 
@@ -432,7 +427,7 @@ class LocalJournal:
         self._reader.retire(old, then)
 
     def _want_snapshot(self) -> None:
-        self.wants_snapshot = True
+        self._wants_snapshot = True
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -485,6 +480,7 @@ class LocalJournal:
     def close(self) -> None:
         """See `Journal.close`."""
         self._cleaner.stop()
+        self._aside.stop()
         self._journal_thread.close()
         self._settle()
         self._close_tail()

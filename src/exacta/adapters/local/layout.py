@@ -16,7 +16,6 @@ from exacta.adapters.local.format import (
     START_NAME,
     SegmentHeader,
     file_name,
-    segment_name,
     segments_of,
     unpack_segment_header,
 )
@@ -46,15 +45,15 @@ def lay_out(files: Files, names: list[str]) -> Layout:
     if begin is None:
         faults.append(Fault(START_NAME, "it is unreadable"))
     taken_to = begin or 0
-    for base, generation in segments_of(names, SEGMENT_SUFFIX):
-        if base < taken_to:
+    for each in segments_of(names, SEGMENT_SUFFIX):
+        if each.base < taken_to:
             continue
-        segment = Segment(base, generation)
-        if not segments and begin is not None and base > begin:
+        segment = Segment(*each)
+        if not segments and begin is not None and each.base > begin:
             faults.append(_missing(begin))
         segments.append(segment)
-        taken_to = base + 1
-        if generation:
+        taken_to = each.base + 1
+        if each.generation:
             header = _header(files, segment)
             if header is None:
                 faults.append(Fault(segment.name, "the segment's header is unreadable"))
@@ -64,12 +63,12 @@ def lay_out(files: Files, names: list[str]) -> Layout:
         faults.append(_missing(taken_to))  # what is written to was never cleaned
     if begin and not segments:
         faults.append(_missing(begin))
-    kept = {(segment.base, segment.generation) for segment in segments}
+    kept = {segment.id for segment in segments}
     left_over = [
-        segment_name(base, generation, suffix)
+        each.name(suffix)
         for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX)
-        for base, generation in segments_of(names, suffix)
-        if (base, generation) not in kept
+        for each in segments_of(names, suffix)
+        if each not in kept
     ]
     return Layout(segments, left_over, faults)
 

@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, segment_name
+from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
 from exacta.ports.journal import IndexEntry, TimeEntry
 
 Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
@@ -122,11 +122,12 @@ class Segment:
     `reading.Reader`.
     """
 
-    __slots__ = ("base", "generation", "growing", "handle", "readers", "sidecar", "size")
+    __slots__ = ("base", "generation", "growing", "handle", "is_compacted", "readers", "sidecar", "size")
 
-    def __init__(self, base: int, generation: int = 0) -> None:
+    def __init__(self, base: int, generation: int = 0, is_compacted: bool = False) -> None:
         self.base = base
         self.generation = generation
+        self.is_compacted = is_compacted
         self.growing: dict[int, Rows] = {}
         self.sidecar: Sidecar | None = None
         self.size = 0
@@ -135,14 +136,19 @@ class Segment:
         self.readers = 0
 
     @property
+    def id(self) -> SegmentId:
+        """What its files' names say."""
+        return SegmentId(self.base, self.generation, self.is_compacted)
+
+    @property
     def name(self) -> str:
         """The name of the segment's file."""
-        return segment_name(self.base, self.generation, SEGMENT_SUFFIX)
+        return self.id.name(SEGMENT_SUFFIX)
 
     @property
     def sidecar_name(self) -> str:
         """The name of the segment's sidecar, which exists once it is sealed."""
-        return segment_name(self.base, self.generation, SIDECAR_SUFFIX)
+        return self.id.name(SIDECAR_SUFFIX)
 
     def file_offset(self, position: int) -> int:
         """Return where in the file the journal's `position` lies."""

@@ -1,20 +1,26 @@
 """Snapshots: the engine's state at a position, so that a replay need not begin at the beginning.
 
-Owns the snapshot files: writing them whole, keeping the last two, passing over a damaged one. The blob is the engine's.
+Owns the snapshot files: writing them whole, keeping the last two, passing over a damaged one. The blob is the engine's,
+and so is the fold that makes the next one from the last one and the events since.
 """
 
 import logging
+from collections.abc import Sequence
 
+from exacta.adapters.local import replay
 from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
     SNAPSHOT_SUFFIX,
     TEMPORARY_SUFFIX,
+    SegmentId,
     file_name,
     pack_snapshot,
     positions_of,
     unpack_snapshot,
 )
-from exacta.adapters.local.writer import write_file
+from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.writer import put_in_place, write_file, write_temporary
+from exacta.ports.journal import Fold
 
 KEPT = 2  # the second, since the first may turn out damaged
 
@@ -49,5 +55,31 @@ def save(files: Files, blob: bytes, position: int) -> None:
     """Write a snapshot, then remove those that are too many."""
     name = file_name(position, SNAPSHOT_SUFFIX)
     write_file(files, name, name + TEMPORARY_SUFFIX, pack_snapshot(position, blob))
+    _remove_old(files)
+
+
+def fold(files: Files, segment_ids: Sequence[SegmentId], position: int, fold: Fold) -> str | None:
+    """Write the snapshot of `position` as a temporary file, and return its name; None: there is one already.
+
+    Runs aside; `segment_ids` are all of the journal's, of which the last may still be written to, behind `position`.
+    Raises JournalDamaged or OSError, and what `fold` raises.
+    """
+    begin, blob = load_latest(files)
+    if begin >= position:
+        return None
+    segments = replay.segments_after(files, [Segment(*each) for each in segment_ids], begin)
+    folded = fold(blob, replay.events(files, segments, begin, position))
+    name = f"{file_name(position, SNAPSHOT_SUFFIX)}.{files.random_bytes(4).hex()}{TEMPORARY_SUFFIX}"
+    write_temporary(files, name, pack_snapshot(position, folded))
+    return name
+
+
+def keep_folded(files: Files, temporary_name: str, position: int) -> None:
+    """Let what was folded be the snapshot of `position`, then remove those that are too many."""
+    put_in_place(files, temporary_name, file_name(position, SNAPSHOT_SUFFIX))
+    _remove_old(files)
+
+
+def _remove_old(files: Files) -> None:
     for old in positions_of(files.names(), SNAPSHOT_SUFFIX)[:-KEPT]:
         files.remove(file_name(old, SNAPSHOT_SUFFIX))

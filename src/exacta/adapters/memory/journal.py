@@ -24,6 +24,7 @@ from exacta.ports.journal import (
     Entry,
     Extent,
     Failed,
+    Fold,
     IndexEntry,
     TimeEntry,
 )
@@ -107,7 +108,6 @@ class MemoryJournal:
         self._segment_base = storage.position
         self._position = storage.position
         self._failure: Failed | None = None
-        self._waiting_snapshots: list[tuple[int, bytes, Callable[[Failed | None], None] | None]] = []
         self._batches: dict[int, list[tuple[IndexEntry, bytes]]] = {}
         for group in storage.groups:
             self._publish(group)
@@ -200,10 +200,6 @@ class MemoryJournal:
         storage = self._storage
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)
-            for _, _, snapshot_done in self._waiting_snapshots:
-                if snapshot_done is not None:
-                    self._call_soon(snapshot_done, self._failure)
-            self._waiting_snapshots.clear()
             return
         storage.keep_in_flight()
         storage.last_appended = group
@@ -212,9 +208,6 @@ class MemoryJournal:
         self._has_appended = True
         self._position = group.end
         self._publish(group)
-        for position, blob, snapshot_done in self._waiting_snapshots:
-            self._store_snapshot(blob, position, snapshot_done)
-        self._waiting_snapshots.clear()
 
     def _publish(self, group: _Group) -> None:
         for row, batch in group.batches:
@@ -229,13 +222,20 @@ class MemoryJournal:
 
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
         """See `Journal.save_snapshot`."""
-        in_flight = self._storage.in_flight
-        if position == self._position and not self._storage.unsynced and in_flight is None:
-            self._store_snapshot(blob, position, done)
-        elif in_flight is not None and position == in_flight.end and self._failure is None:
-            self._waiting_snapshots.append((position, blob, done))
-        else:
-            raise ValueError(f"position {position} is not that of a durable journal, nor of the append in flight")
+        storage = self._storage
+        if position != self._position or storage.unsynced or storage.in_flight is not None or self._failure is not None:
+            raise ValueError(f"position {position} is not that of a durable journal")
+        self._store_snapshot(blob, position, done)
+        self.wants_snapshot = False
+
+    def fold_snapshot(self, fold: Fold, done: Callable[[Failed | None], None]) -> None:
+        """See `Journal.fold_snapshot`."""
+        storage = self._storage
+        durable = storage.groups[: len(storage.groups) - storage.unsynced]
+        position = durable[-1].end if durable else 0
+        begin = max(storage.snapshots, default=0)
+        events = (event for group in durable if group.position >= begin for event in group.events)
+        self._store_snapshot(fold(storage.snapshots.get(begin), events), position, done)
         self.wants_snapshot = False
 
     def _store_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None) -> None:
