@@ -7,6 +7,7 @@ from typing import Any
 
 from exacta.core.commands import OffsetToCommit
 from exacta.core.events import (
+    AbortedForgotten,
     BatchAppended,
     ConsumerGroupChanged,
     Event,
@@ -99,8 +100,16 @@ def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
 def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
-    # Nobody can read what these are about; markers lie in the order of their offsets.
-    count = sum(1 for _ in takewhile(lambda entry: entry.last_offset < event.log_start_offset, partition.aborted))
+    _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
+
+
+def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:
+    _forget_aborted(state.partitions[event.partition_id], event.before_offset)
+
+
+def _forget_aborted(partition: Partition, before_offset: Offset) -> None:
+    # Markers lie in the order of their offsets.
+    count = sum(1 for _ in takewhile(lambda entry: entry.last_offset < before_offset, partition.aborted))
     del partition.aborted[:count]
 
 
@@ -363,6 +372,7 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TopicConfigsSet: _topic_configs_set,
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
+    AbortedForgotten: _aborted_forgotten,
     ProducerIdAllocated: _producer_id_allocated,
     ProducerBound: _producer_bound,
     TransactionExtended: _transaction_extended,

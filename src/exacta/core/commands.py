@@ -76,6 +76,14 @@ class SetTopicConfigs(Command, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
+class ForgetAborted(Command, frozen=True, kw_only=True):
+    """Tell readers no more of aborted transactions that ended before an offset: compaction has removed their records."""
+
+    topic: str
+    partition: int
+    before_offset: int
+
+
 # --- producers and transactions ---------------------------------------------------------------------------------------
 
 

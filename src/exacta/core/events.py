@@ -202,6 +202,13 @@ class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True, tag=22):
     log_start_offset: Offset
 
 
+class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True, tag=25):
+    """Compaction has removed the records of all aborted transactions that ended before this offset."""
+
+    partition_id: PartitionId
+    before_offset: Offset
+
+
 class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True, tag=24):
     """Groups of the consumer protocol may have epochs below this one; after a restart they begin with it (KIP-848)."""
 
@@ -234,6 +241,7 @@ DurableEvent = (
     | PartitionsAdded
     | LogStartMoved
     | GroupEpochsReserved
+    | AbortedForgotten
 )
 
 _encoder = msgspec.msgpack.Encoder()

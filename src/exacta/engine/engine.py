@@ -134,7 +134,7 @@ class Engine:
             deadlines=self._deadlines,
             clock=self._clock,
             record_clock=schedule.record_clock or self._marker_clock,
-            delete=lambda commands: self.submit(commands, _nobody),
+            submit=lambda commands, done: self.submit(commands, lambda _: done()),
             fold_snapshot=self._fold_snapshot_if_wanted,
         )
         upkeep.start()

@@ -7,7 +7,8 @@ Theory of operation. At intervals all partitions are gone through, some in each 
 much is deleted like a client would do it (DeleteRecords), but never beyond the last stable offset: an open transaction
 keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
 follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
-nothing more to free; `fold_snapshot` makes one where the journal wants it for that.
+nothing more to free; `fold_snapshot` makes one where the journal wants it for that. What is to be compacted
+(`compaction`) comes before that: it is what makes space to free.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +19,10 @@ from msgspec import Struct
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.ids import PartitionId
 from exacta.core.state import Partition, State
+from exacta.engine.compaction import Compacting, Compactions
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
+from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, Journal
 from exacta.ports.scheduler import Scheduler
 
@@ -28,10 +31,11 @@ PARTITIONS_AT_ONCE = 10
 
 
 class Keep(Struct, frozen=True):
-    """For how long, and how much of a partition is kept; None: no bound."""
+    """For how long, and how much of a partition is kept; None: no bound, or no compaction."""
 
     retention_ms: int | None = None
     retention_bytes: int | None = None
+    compacting: Compacting | None = None
 
 
 Rules = Callable[[Mapping[str, str]], Keep]
@@ -42,6 +46,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     """How often what is done."""
 
     rules: Rules
+    rewriter: Compact
     record_clock: Callable[[], int] | None = None
     """By which records are old, in milliseconds since 1970; None: that of the engine's clock."""
     check_interval_ms: int = 300_000
@@ -62,7 +67,7 @@ class Upkeep:
         deadlines: Deadlines,
         clock: Callable[[], int],
         record_clock: Callable[[], int],
-        delete: Callable[[list[Command]], None],
+        submit: Callable[[list[Command], Callable[[], None]], None],
         fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule
@@ -73,8 +78,9 @@ class Upkeep:
         self._deadlines = deadlines
         self._clock = clock
         self._record_clock = record_clock
-        self._delete = delete
+        self._submit = submit
         self._fold_snapshot = fold_snapshot
+        self._compactions = Compactions(state, visible, journal, lambda configs: schedule.rules(configs).compacting)
         self._floors: dict[int, int] = {}
         self._may_free = False
         self._has_stopped = False
@@ -128,7 +134,7 @@ class Upkeep:
                     DeleteRecords(topic=partition.topic, partition=partition.index, before_offset=before_offset)
                 )
         if commands:
-            self._delete(commands)
+            self._submit(commands, _nothing)
         self._scheduler.call_soon(self._step, partition_ids)
 
     def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
@@ -155,6 +161,25 @@ class Upkeep:
     # --- space --------------------------------------------------------------------------------------------------------
 
     def _clean(self) -> None:
+        if self._has_stopped:
+            return
+        if forgotten := self._compactions.to_forget():
+            self._submit(forgotten, self._clean)
+        elif orders := self._compactions.orders(self._record_clock()):
+            self._journal.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
+        else:
+            self._free()
+
+    def _compacted(self, failed: Failed | None) -> None:
+        self._may_free = True
+        if failed is None:
+            self._clean()
+        else:
+            self._free()
+
+    def _free(self) -> None:
+        if self._has_stopped:
+            return
         if self._may_free:
             self._may_free = False
             self._journal.clean(self._floors, self._cleaned)
@@ -166,7 +191,7 @@ class Upkeep:
             return
         if isinstance(result, Cleaned) and result.freed_bytes:
             self._may_free = True
-            self._clean()
+            self._free()
             return
         if isinstance(result, Failed) or result.may_free_more:  # also for a full disk, which needs it most
             self._may_free = True
@@ -178,3 +203,7 @@ def _has_time(journal: Journal, stream: int, offset: int, end_offset: int) -> bo
     """Tell whether any of the batches has a timestamp: where none has, none is too old."""
     latest = journal.find_latest(stream, offset, end_offset)
     return latest is not None and latest.max_timestamp_ms >= 0
+
+
+def _nothing() -> None:
+    """Nobody waits."""

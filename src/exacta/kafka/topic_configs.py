@@ -36,8 +36,12 @@ RETENTION_BYTES: Final = "retention.bytes"
 RETENTION_MS: Final = "retention.ms"
 DELETE: Final = "delete"
 COMPACT: Final = "compact"
-_MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
-_MAX_COMPACTION_LAG_MS: Final = "max.compaction.lag.ms"
+DELETE_RETENTION_MS: Final = "delete.retention.ms"
+MIN_CLEANABLE_DIRTY_RATIO: Final = "min.cleanable.dirty.ratio"
+MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
+MAX_COMPACTION_LAG_MS: Final = "max.compaction.lag.ms"
+SEGMENT_BYTES: Final = "segment.bytes"
+SEGMENT_MS: Final = "segment.ms"
 
 
 class ConfigType(IntEnum):
@@ -101,7 +105,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         *CODECS,
     ),
     COMPRESSION_LEVELS[ZSTD]: _int(3, _LEVEL, lowest=-131_072, highest=22),
-    "delete.retention.ms": _long(86_400_000, "How long a compacted topic shows that a key was deleted."),
+    DELETE_RETENTION_MS: _long(86_400_000, "How long a compacted topic shows that a key was deleted."),
     "errors.deadletterqueue.group.enable": _off("There are no share groups."),
     "file.delete.delay.ms": _long(60_000, "How long files of removed records stay."),
     "flush.messages": _long(1, "What is acknowledged or committed is on disk, whatever is set here.", lowest=1),
@@ -111,7 +115,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "leader.replication.throttled.replicas": _choice("", _NO_REPLICATION, type=ConfigType.LIST),
     "local.retention.bytes": _long(-2, _ONE_STORAGE, lowest=-2),
     "local.retention.ms": _long(-2, _ONE_STORAGE, lowest=-2),
-    _MAX_COMPACTION_LAG_MS: _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
+    MAX_COMPACTION_LAG_MS: _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
     "max.decompressed.message.bytes": _int(
         2_147_483_639,
         "Only compression.type decompresses batches, up to 64 MiB of one request, whatever is set here.",
@@ -126,10 +130,10 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         _LONG_MAX, "How far behind the broker's clock a batch's first and its highest timestamp may be."
     ),
     TIMESTAMP_TYPE: _choice("CreateTime", "Whether timestamps are the producers' or the broker's.", LOG_APPEND_TIME),
-    "min.cleanable.dirty.ratio": TopicConfig(
+    MIN_CLEANABLE_DIRTY_RATIO: TopicConfig(
         type=ConfigType.DOUBLE, default="0.5", highest=1, description="When compaction is worth its cost."
     ),
-    _MIN_COMPACTION_LAG_MS: _long(0, "How long a record is safe from compaction."),
+    MIN_COMPACTION_LAG_MS: _long(0, "How long a record is safe from compaction."),
     "min.insync.replicas": _int(1, "There is one replica.", lowest=1, highest=1),
     "preallocate": _off("Files grow as they are written."),
     "remote.copy.lag.bytes": _long(-1, _ONE_STORAGE, lowest=-1),
@@ -143,10 +147,16 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         lowest=_LONG_MIN,
     ),
     RETENTION_MS: _long(604_800_000, "How long records are kept; -1: for ever.", lowest=-1),
-    "segment.bytes": _int(1 << 30, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=1 << 20),
+    SEGMENT_BYTES: _int(
+        1 << 30,
+        "So much of a compacted partition ends a file; else log.segment.bytes of the broker does.",
+        lowest=1 << 20,
+    ),
     "segment.index.bytes": _int(10 << 20, "Indexes are as large as they must be, whatever is set here.", lowest=4),
     "segment.jitter.ms": _long(0, "Files hold many topics: log.segment.bytes of the broker decides."),
-    "segment.ms": _long(604_800_000, "Files hold many topics: log.segment.bytes of the broker decides.", lowest=1),
+    SEGMENT_MS: _long(
+        604_800_000, "So long a record of a compacted topic waits for its file to end, to be compacted then.", lowest=1
+    ),
     "unclean.leader.election.enable": _off("There is one replica."),
 }
 
@@ -174,10 +184,10 @@ def checked(name: str, value: str) -> str:
 def require_consistent(configs: dict[str, str]) -> None:
     """Check what settings say together. Raises UnfitValue."""
     least, most = (
-        int(configs.get(name, TOPIC_CONFIGS[name].default)) for name in (_MIN_COMPACTION_LAG_MS, _MAX_COMPACTION_LAG_MS)
+        int(configs.get(name, TOPIC_CONFIGS[name].default)) for name in (MIN_COMPACTION_LAG_MS, MAX_COMPACTION_LAG_MS)
     )
     if least > most:
-        raise UnfitValue(f"{_MIN_COMPACTION_LAG_MS} ({least}) must not be above {_MAX_COMPACTION_LAG_MS} ({most})")
+        raise UnfitValue(f"{MIN_COMPACTION_LAG_MS} ({least}) must not be above {MAX_COMPACTION_LAG_MS} ({most})")
 
 
 def as_list(value: str) -> list[str]:

@@ -22,6 +22,8 @@ Opening, `replay` and `close` may block; nothing else may.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
+from exacta.ports.compaction import Compact, Rules
+
 Fold: TypeAlias = Callable[[bytes | None, Iterator[bytes]], bytes]
 """Make a snapshot of the one before (None: there is none) and the events after it, oldest first."""
 
@@ -60,6 +62,14 @@ class Entry(NamedTuple):
     event: bytes
     payload: Sequence[bytes | bytearray | memoryview] = ()
     index: Sequence[IndexEntry] = ()  # type: ignore[assignment]  # hides tuple.index, which nobody asks an entry for
+
+
+class CompactionOrder(NamedTuple):
+    """Rewrite by these rules what a stream has wholly below `end_offset`."""
+
+    stream: int
+    end_offset: int
+    rules: Rules
 
 
 class Extent(NamedTuple):
@@ -186,6 +196,29 @@ class Journal(Protocol):
         It must be of a durable state. Events are forgotten only where two sound snapshots are later. Call again until
         nothing is freed. A failure loses nothing. At most one may be under way; appends and reads go on meanwhile.
         """
+
+    def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
+        """Return which offsets of the stream, from and to (exclusive), could be compacted now and have not been.
+
+        No batch that does not lie wholly below `end_offset` counts, nor one in the segment that is written to.
+        """
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """Rewrite these streams' batches up to what is `compactable`; `find` sees what is left of them from then on.
+
+        `floors` as for `clean`; `rewriter` must be a function that can be imported: it may be called in another
+        process. A failure loses nothing. At most one may be under way, and none while `clean` is; appends and reads go
+        on meanwhile.
+        """
+
+    def seal(self) -> None:
+        """Let the next append begin a segment, so that what is written can be compacted."""
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """Find written batches of `stream`, beginning with the first whose last offset is `offset` or later.

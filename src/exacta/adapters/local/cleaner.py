@@ -14,18 +14,22 @@ contradict what that finds.
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from exacta.adapters.local import cleaning, sealed, start
+from exacta.adapters.local import cleaning, compacted, compacting, sealed, start
 from exacta.adapters.local.aside import Aside, Interrupted
+from exacta.adapters.local.compacted import Named
+from exacta.adapters.local.compacting import Source
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import TEMPORARY_SUFFIX
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.worker import Jobs
+from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Done = Callable[[Cleaned | Failed], None]
 
 
@@ -100,6 +104,52 @@ class Cleaner:
 
         self._thread.submit(job)
 
+    def compact(
+        self, sources: Sequence[Source], rewriter: Compact, number: int, done: Callable[[Segment | Failed], None]
+    ) -> None:
+        """Write the compacted segment of this number, and put it in place."""
+        assert not self._is_cleaning, "one cleaning at a time"
+        self._is_cleaning = True
+
+        def job() -> None:
+            result: Segment | Failed = Failed("the compaction did not finish")
+            try:
+                result = self._compact(sources, rewriter, number)
+            except (OSError, JournalDamaged) as error:
+                logger.warning("nothing could be compacted in %s: %s", self._files.directory, error)
+                result = Failed(str(error))
+            except Interrupted:
+                result = Failed("the journal is being closed")
+            finally:
+                if isinstance(result, Failed):
+                    self._remove_leavings()
+                self._post(self._end, result, done)
+
+        self._thread.submit(job)
+
+    def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment | Failed:
+        if not self._is_certain:
+            return Failed("after a failure nothing more is compacted before the next start")
+        new = self._aside.run(compacting.compact, sources, rewriter, number, self._segment_bytes)
+        if self._is_stopped:
+            raise Interrupted
+        with self._uncertain_till_done():
+            return sealed.put_in_place(self._files, new)
+
+    def drop_compacted(self, named: Named, dropped: Sequence[Segment], done: Callable[[], None]) -> None:
+        """Remove compacted segments that nobody reads, after naming those that are left."""
+
+        def job() -> None:
+            try:
+                compacted.save(self._files, named)
+                self._remove_files(dropped)
+            except OSError as error:
+                logger.warning("compacted segments that are not needed any more stay: %s", error)
+            finally:
+                self._post(done)
+
+        self._thread.submit(job)
+
     def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
         """Let it be chosen and written, and put it in place; on the keeping thread."""
         if not self._is_certain:
@@ -161,15 +211,18 @@ class Cleaner:
     def _remove(self, outcome: _Outcome, done: Done) -> None:
         """Remove the old files; on the keeping thread."""
         try:
-            for segment in outcome.old:
-                self._files.remove(segment.sidecar_name)
-                self._files.remove(segment.name)
+            self._remove_files(outcome.old)
         except OSError as error:
             logger.warning("a file that is not needed any more stays until the next start: %s", error)
         finally:
             self._post(self._end, outcome.result, done)
 
-    def _end(self, result: Cleaned | Failed, done: Done) -> None:
+    def _remove_files(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            self._files.remove(segment.sidecar_name)
+            self._files.remove(segment.name)
+
+    def _end(self, result: T, done: Callable[[T], None]) -> None:
         self._is_cleaning = False
         if not self._is_stopped:
             done(result)

@@ -14,7 +14,6 @@ A crash leaves the old files, or both: the new one gets its name when it is dura
 it stands in the place of the old ones (`layout`).
 """
 
-import errno
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, Segmen
 from exacta.adapters.local.recovery import damaged
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.scan import SegmentScan
-from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, open_sealed, read_header
+from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, open_sealed, read_header, require_space
 
 MOST_SEGMENTS = 16
 """How many are made one at once: a bound on the time that it takes, and that readers change over in."""
@@ -63,10 +62,7 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:
         return Made(ids, freed_bytes)
-    needed = freed_bytes + segment_bytes
-    if (available := files.available_bytes()) < needed:
-        # What it took last would be what a producer's batch needs, and that failure is final.
-        raise OSError(errno.ENOSPC, f"no space to clean in: {needed} bytes are asked for, {available} are free")
+    require_space(files, freed_bytes + segment_bytes)
     new = write(files, choice.segments, floors)
     return Made(ids, freed_bytes - new.size, new)
 

@@ -20,6 +20,7 @@ VERSION = 5
 FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 START_NAME = "start"
+COMPACTED_NAME = "compacted"
 
 SEGMENT_SUFFIX = ".log"
 COMPACTED_PREFIX = "compacted-"
@@ -112,6 +113,11 @@ class SegmentHeader(NamedTuple):
     end: int = 0
     last_checksum: int = 0
     size: int = 0
+
+    @property
+    def was_written_at_once(self) -> bool:
+        """Whether the segment was cleaned or compacted, so that the header says all of it."""
+        return self.size > 0
 
 
 def pack_segment_header(header: SegmentHeader) -> bytes:

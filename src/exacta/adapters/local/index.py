@@ -6,6 +6,9 @@ numbers of those that it has been in, four bytes each. What lies within one segm
 Theory of operation. A segment gets a number when it is taken in; a stream's list has the numbers of the segments in
 which it has rows. The lists are sorted by number, hence by offset, too, so that bisection finds the first segment of a
 range. When neighbouring segments are cleaned, the one that takes their place has the number of the first of them.
+
+A compacted segment has the beginnings of streams. It has a smaller number than all that are not, and comes first in the
+lists of its streams; whatever other segments have of these offsets is no longer found, until they are cleaned of it.
 """
 
 from array import array
@@ -15,13 +18,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from exacta.adapters.local.rows import Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
+_FIRST_NUMBER = 1 << 31
+
 
 class Index:
     """All rows of all segments, by stream. The segment added last is the active one."""
 
     def __init__(self) -> None:
         self._numbered: dict[int, Segment] = {}
-        self._next_number = 0
+        self._next_number = _FIRST_NUMBER
+        self._next_compacted_number = 0
         self._streams: dict[int, array[int]] = {}
 
     def add_segment(self, segment: Segment) -> None:
@@ -46,9 +52,11 @@ class Index:
         streams = {stream for segment in old for stream in segment.streams}
         left = set() if new is None else set(new.streams)
         for stream in streams:
-            numbers = self._streams[stream]
+            numbers = self._streams.get(stream)
+            if numbers is None:
+                continue  # all of it is compacted, and gone
             low, high = bisect_left(numbers, first), bisect_right(numbers, last)
-            if stream in left:
+            if stream in left and low < high:
                 numbers[low] = first
                 low += 1
             del numbers[low:high]
@@ -60,6 +68,48 @@ class Index:
             del self._numbered[first]
         else:
             self._numbered[first] = new
+
+    def add_compacted(self, segment: Segment) -> None:
+        """Find in this segment, from now on, what its streams have up to its last offset of each."""
+        number = self._next_compacted_number
+        self._next_compacted_number += 1
+        self._numbered[number] = segment
+        for stream in segment.streams:
+            numbers = self._streams.setdefault(stream, array("I"))
+            end = self._first_behind(stream, numbers, segment.last_offset(stream))
+            numbers[:end] = array("I", (number,))
+
+    def _first_behind(self, stream: int, numbers: "array[int]", offset: int) -> int:
+        """Return which of the stream's segments is the first with a later offset."""
+        return bisect_right(numbers, offset, key=lambda number: self._numbered[number].last_offset(stream))
+
+    def drop_compacted(self, segment: Segment) -> None:
+        """Forget a compacted segment, and the streams that are found there: they are gone."""
+        number = self._number_of(segment)
+        for stream in self.streams_found_in(segment):
+            del self._streams[stream][0]
+            if not self._streams[stream]:
+                del self._streams[stream]
+        del self._numbered[number]
+
+    def _number_of(self, segment: Segment) -> int:
+        return next(number for number, each in self._numbered.items() if each is segment)
+
+    def streams_found_in(self, segment: Segment) -> list[int]:
+        """Return the streams of a compacted segment whose beginnings are found there, and not in a later one."""
+        number = self._number_of(segment)
+        return [stream for stream in segment.streams if self._streams.get(stream, (0xFFFFFFFF,))[0] == number]
+
+    def segments_of(self, stream: int) -> list[Segment]:
+        """Return the segments in which the stream is found, in order of offset."""
+        return [self._numbered[number] for number in self._streams.get(stream, ())]
+
+    def compacted_to(self, stream: int) -> int:
+        """Return up to which offset (exclusive) the stream is found in a compacted segment; 0: it is in none."""
+        numbers = self._streams.get(stream)
+        if not numbers or numbers[0] >= _FIRST_NUMBER:
+            return 0
+        return self._numbered[numbers[0]].last_offset(stream) + 1
 
     def last_offset(self, stream: int) -> int:
         """Return the last offset of the stream, -1 if it has none."""

@@ -63,7 +63,7 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
     """
     names = files.names()
     yield from _format(files, names)
-    segments, _, faults = lay_out(files, names)
+    segments, compacted, _, _, faults = lay_out(files, names)
     for fault in faults:
         yield Finding(fault.name, 0, fault.reason, Verdict.DAMAGED)
     snapshots = positions_of(names, SNAPSHOT_SUFFIX)
@@ -80,6 +80,10 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
             reason = f"the journal ends before its snapshot of {snapshots[-1]}"
             yield Finding(segment.name, walk.size, reason, Verdict.DAMAGED)
         previous = walk.last_checksum
+    for segment in compacted:
+        walk = _Walk(files, segment, None)
+        yield from walk.groups(0)
+        yield from walk.sidecar(names)
     newest = 0
     for position in snapshots:
         name = file_name(position, SNAPSHOT_SUFFIX)
@@ -137,7 +141,7 @@ class _Walk:
             self.last_checksum = last_checksum if scan.fault is None else None
             if end is not None and self._is_whole and self.end != end:  # case 11
                 yield self._fault(scan.offset, f"it ends at position {self.end}, not {end}", Verdict.DAMAGED)
-            if header.generation and self._is_whole and scan.size != header.size:
+            if header.was_written_at_once and self._is_whole and scan.size != header.size:
                 yield self._fault(scan.size, f"it has {scan.size} bytes, not {header.size}", Verdict.DAMAGED)
         finally:
             self._files.close(handle)

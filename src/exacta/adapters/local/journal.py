@@ -26,6 +26,8 @@ from typing import NamedTuple
 from exacta.adapters.local import recovery, replay, snapshots
 from exacta.adapters.local.aside import Interrupted
 from exacta.adapters.local.cleaner import Cleaner
+from exacta.adapters.local.compacted import Named
+from exacta.adapters.local.compacting import Source
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
@@ -33,11 +35,13 @@ from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.tail import Tail
 from exacta.adapters.local.worker import NewWorker, Worker
+from exacta.ports.compaction import Compact
 from exacta.ports.journal import (
     Appended,
     AppendResult,
     Buffer,
     Cleaned,
+    CompactionOrder,
     Conflict,
     Entry,
     Extent,
@@ -111,6 +115,9 @@ class LocalJournal:
         self._snapshot_events = snapshot_events
         self._events_since_snapshot = 0
         self._segments = recovered.segments
+        self._compacted = recovered.compacted
+        self._next_compacted = recovered.next_compacted
+        self._wants_seal = False
         self._index = recovered.index
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
@@ -193,7 +200,8 @@ class LocalJournal:
 
     @property
     def _is_full(self) -> bool:
-        return self.position - self._segments[-1].base >= self._segment_bytes
+        size = self.position - self._segments[-1].base
+        return size >= self._segment_bytes or (size > 0 and self._wants_seal)
 
     def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
         """See `Journal.write`."""
@@ -306,6 +314,7 @@ class LocalJournal:
         """Follow the journal thread, which rolled: seal the segment that was active and take in the new one."""
         old_segment = self._segments[-1]
         old_segment.size = old_segment.file_offset(self.position)
+        self._wants_seal = False
         segment = Segment(self.position)
         segment.handle = self._writer.handle  # stays as it is until the next append, which only we can ask for
         self._segments.append(segment)
@@ -415,9 +424,99 @@ class LocalJournal:
         while self._missing_sidecars:
             missing = self._missing_sidecars.popleft()
             self._keeping_thread.submit(lambda missing=missing: self._write_sidecar(*missing))  # type: ignore[misc]
-        sealed = list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
+        sealed = self._sealed()
         waits_for_sidecar = len(sealed) + 1 < len(self._segments)
-        self._cleaner.clean(sealed, floors, self.position, waits_for_sidecar, done)
+        kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
+
+        def clean() -> None:
+            self._cleaner.clean(sealed, kept, self.position, waits_for_sidecar, done)
+
+        dropped = [each for each in self._compacted if not self._is_needed(each, floors)]
+        if dropped:
+            self._drop_compacted(dropped, clean)
+        else:
+            clean()
+
+    def _sealed(self) -> list[Segment]:
+        """Return the oldest segments, up to the first that has no sidecar."""
+        return list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
+
+    def _is_needed(self, compacted: Segment, floors: Mapping[int, int]) -> bool:
+        return any(
+            stream in floors and compacted.size_from(stream, floors[stream]) > 0
+            for stream in self._index.streams_found_in(compacted)
+        )
+
+    def _drop_compacted(self, dropped: Sequence[Segment], then: Callable[[], None]) -> None:
+        for segment in dropped:
+            self._compacted.remove(segment)
+            self._index.drop_compacted(segment)
+        named = Named([each.base for each in self._compacted], self._next_compacted)
+        self._reader.retire(dropped, lambda: self._cleaner.drop_compacted(named, dropped, then))
+
+    def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
+        """See `Journal.compactable`."""
+        begin = self._index.compacted_to(stream)
+        segments = self._compactable(stream, end_offset)
+        return begin, max(begin, segments[-1].last_offset(stream) + 1) if segments else begin
+
+    def _compactable(self, stream: int, end_offset: int) -> list[Segment]:
+        def counts(segment: Segment) -> bool:
+            return segment.sidecar is not None and segment.last_offset(stream) < end_offset
+
+        return list(takewhile(counts, self._index.segments_of(stream)))
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """See `Journal.compact`."""
+        sources = [
+            Source(
+                order.stream,
+                [segment.id for segment in self._compactable(order.stream, order.end_offset)],
+                floors[order.stream],
+                self._index.compacted_to(order.stream),
+                order.rules,
+            )
+            for order in orders
+        ]
+        number = self._next_compacted
+        self._next_compacted += 1
+
+        def compacted(result: Segment | Failed) -> None:
+            if isinstance(result, Failed):
+                done(result)
+                return
+            self._compacted.append(result)
+            self._index.add_compacted(result)
+            unused = [each for each in self._compacted if not self._index.streams_found_in(each)]
+            self._drop_compacted(unused, lambda: done(None))
+
+        self._cleaner.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
+
+    def _carried(self, orders: Sequence[CompactionOrder], floors: Mapping[int, int]) -> list[Source]:
+        """Return what else is found in compacted segments of which, without these streams, less than half is needed."""
+        ordered = {order.stream for order in orders}
+        carried: list[Source] = []
+        for segment in self._compacted:
+            needed = {
+                stream: segment.size_from(stream, floors[stream])
+                for stream in self._index.streams_found_in(segment)
+                if stream in floors and stream not in ordered
+            }
+            if segment.size >= 2 * sum(needed.values()):
+                carried += [
+                    Source(stream, [segment.id], floors[stream], 0, None) for stream, size in needed.items() if size
+                ]
+        return carried
+
+    def seal(self) -> None:
+        """See `Journal.seal`."""
+        self._wants_seal = True
 
     def _change_over(self, old: Sequence[Segment], new: Segment | None, then: Callable[[], None]) -> None:
         """Find batches in the new segment from now on; call back once nobody reads in the old ones any more."""
@@ -493,5 +592,6 @@ class LocalJournal:
         # The mapped sidecars go with their last reference.
         self._new_sidecars.clear()
         self._segments.clear()
+        self._compacted.clear()
         self._index = Index()
         self._files.unlock()

@@ -1,20 +1,24 @@
 """Which files a journal consists of, by their names and first bytes.
 
 Owns the choice among segments of which some may have been cleaned or dropped, and not removed yet: a cleaned one takes
-the place of all that it covers, and what lies before the position in `start` is no part of the journal any more.
+the place of all that it covers, and what lies before the position in `start` is no part of the journal any more. What
+is compacted stands beside them.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exacta.adapters.local import start
+from exacta.adapters.local import compacted, start
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import (
+    COMPACTED_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     SIDECAR_SUFFIX,
     START_NAME,
     SegmentHeader,
+    SegmentId,
+    compacted_of,
     file_name,
     segments_of,
     unpack_segment_header,
@@ -30,9 +34,11 @@ class Fault(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The segments, oldest first; the names of files that are left over from a cleaning; what is missing."""
+    """The segments, and the compacted ones, oldest first; what is left over from a cleaning; what is missing."""
 
     segments: list[Segment]
+    compacted: list[Segment]
+    next_compacted: int
     left_over: list[str]
     faults: list[Fault]
 
@@ -63,14 +69,25 @@ def lay_out(files: Files, names: list[str]) -> Layout:
         faults.append(_missing(taken_to))  # what is written to was never cleaned
     if begin and not segments:
         faults.append(_missing(begin))
-    kept = {segment.id for segment in segments}
+    named = compacted.load(files, names)
+    if named is None:
+        faults.append(Fault(COMPACTED_NAME, "it is unreadable"))
+        named = compacted.Named((), 0)
+    found = compacted_of(names, SEGMENT_SUFFIX)
+    compacted_ids = [each for each in found if each.base in named.numbers or each.base >= named.next_number]
+    missing = [SegmentId(number, is_compacted=True) for number in named.numbers]
+    faults += [
+        Fault(each.name(SEGMENT_SUFFIX), "the segment is missing") for each in missing if each not in compacted_ids
+    ]
+    kept = {*(segment.id for segment in segments), *compacted_ids}
     left_over = [
         each.name(suffix)
         for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX)
-        for each in segments_of(names, suffix)
+        for each in (*segments_of(names, suffix), *compacted_of(names, suffix))
         if each not in kept
     ]
-    return Layout(segments, left_over, faults)
+    next_number = max([named.next_number, *(each.base + 1 for each in compacted_ids)])
+    return Layout(segments, [Segment(*each) for each in compacted_ids], next_number, left_over, faults)
 
 
 def begin_of_replay(segments: Sequence[Segment], position: int) -> int | None:

@@ -47,9 +47,14 @@ class UnsupportedFormat(JournalError):
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """An opened directory: its segments, oldest first, the index of all, the writer at its end."""
+    """An opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
+
+    `position` is its end, `next_compacted` the number of the next compacted segment.
+    """
 
     segments: list[Segment]
+    compacted: list[Segment]
+    next_compacted: int
     index: Index
     writer: Writer
     position: int
@@ -74,7 +79,7 @@ def recover(files: Files) -> Recovered:
         write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
     # What a crash left in the directory may so far be in memory only: names included.
     files.sync_directory()
-    chosen, left_over, faults = lay_out(files, names)
+    chosen, compacted, next_compacted, left_over, faults = lay_out(files, names)
     for fault in faults:
         raise damaged(files, fault.name, 0, fault.reason)  # cases 4, 11 and 15
     witnesses = positions_of(names, SNAPSHOT_SUFFIX)
@@ -95,9 +100,12 @@ def recover(files: Files) -> Recovered:
         last = Segment(0)
         writer, position = _create_first(files, last, index)  # case 1
     segments.append(last)
+    for segment in compacted:
+        _open_sealed(files, segment, None, None)
+        index.add_compacted(segment)
     for name in left_over:
         files.remove(name)  # case 14: a crash while cleaning
-    return Recovered(segments, index, writer, position)
+    return Recovered(segments, compacted, next_compacted, index, writer, position)
 
 
 def _check_format(files: Files, names: list[str]) -> None:
@@ -123,18 +131,22 @@ def _create_first(files: Files, segment: Segment, index: Index) -> tuple[Writer,
 # --- sealed segments -------------------------------------------------------------------------------------------------
 
 
-def _open_sealed(files: Files, segment: Segment, following: int, previous_checksum: int | None) -> int:
-    """Load or rebuild the index of a sealed segment; return the checksum of the last group before the next one."""
+def _open_sealed(files: Files, segment: Segment, following: int | None, previous_checksum: int | None) -> int:
+    """Load or rebuild the index of a sealed segment; return the checksum of the last group before the next one.
+
+    `following` is where that begins; None: no other follows a compacted one.
+    """
     handle = files.open(segment.name)
     try:
         scan = SegmentScan(files, handle)
         header = _check_header(files, segment, scan, previous_checksum)
         if header is None:
             raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # case 4
-        end = header.end if header.generation else following
-        if end != following:  # case 11
+        end = header.end if header.was_written_at_once else following
+        if following is not None and end != following:  # case 11
             raise damaged(files, segment.name, 0, f"it ends at position {end}, and the next segment begins elsewhere")
-        wanted_size = header.size if header.generation else end - segment.base + SEGMENT_HEADER_BYTES
+        assert end is not None
+        wanted_size = header.size if header.was_written_at_once else end - segment.base + SEGMENT_HEADER_BYTES
         if scan.size != wanted_size:  # case 11
             raise damaged(files, segment.name, min(scan.size, wanted_size), f"{scan.size} bytes, not {wanted_size}")
         segment.size = scan.size
@@ -174,7 +186,7 @@ def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidec
 
 def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
     """Return where the journal is at the end of a sealed segment, and the checksum of its last group there."""
-    return (header.end, header.last_checksum) if header.generation else (scan.end, scan.last_checksum)
+    return (header.end, header.last_checksum) if header.was_written_at_once else (scan.end, scan.last_checksum)
 
 
 def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:

@@ -175,6 +175,11 @@ class Segment:
         assert rows is not None
         return rows.last_offsets[rows.high - 1]
 
+    def size_from(self, stream: int, offset: int) -> int:
+        """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none."""
+        rows = self.rows(stream)
+        return 0 if rows is None else rows.size_from(offset)
+
     def seal(self, sidecar: Sidecar) -> None:
         """Look up in the sidecar from now on; rows that an extent names stay as they are."""
         self.sidecar = sidecar

@@ -4,6 +4,7 @@ Owns what cleaning and compaction have in common. A new segment, and its sidecar
 nobody else can have chosen, durably; they become part of the journal when they are renamed (`put_in_place`).
 """
 
+import errno
 from typing import NamedTuple
 
 from exacta.adapters.local import writer
@@ -55,6 +56,12 @@ def _map_sidecar(files: Files, segment: Segment, mark: bytes) -> Sidecar:
     if sidecar is None:
         raise damaged(files, segment.sidecar_name, 0, "it is not the segment's index")
     return sidecar
+
+
+def require_space(files: Files, needed_bytes: int) -> None:
+    """Raise OSError where fewer bytes are free: the last are what a producer's batch needs, whose failure is final."""
+    if (available := files.available_bytes()) < needed_bytes:
+        raise OSError(errno.ENOSPC, f"no space to clean in: {needed_bytes} bytes are asked for, {available} are free")
 
 
 class NewSegment(NamedTuple):

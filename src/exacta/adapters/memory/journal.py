@@ -15,11 +15,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from exacta.ports.compaction import Compact, Rewritten
 from exacta.ports.journal import (
     Appended,
     AppendResult,
     Buffer,
     Cleaned,
+    CompactionOrder,
     Conflict,
     Entry,
     Extent,
@@ -56,6 +58,8 @@ class MemoryStorage:
     may_be_unsynced: bool = False
     """The journal that appended last was opened for unsynced writes, and not closed."""
     snapshots: dict[int, bytes] = field(default_factory=dict)
+    compacted: dict[int, list[tuple[IndexEntry, bytes]]] = field(default_factory=dict)
+    """What is left of streams that were compacted, up to the end of the last batch there."""
     append_fault: str | None = None
     clean_fault: str | None = None
     read_fault: str | None = None
@@ -109,8 +113,8 @@ class MemoryJournal:
         self._position = storage.position
         self._failure: Failed | None = None
         self._batches: dict[int, list[tuple[IndexEntry, bytes]]] = {}
-        for group in storage.groups:
-            self._publish(group)
+        self._wants_seal = False
+        self._publish_all()
 
     @property
     def position(self) -> int:
@@ -130,12 +134,18 @@ class MemoryJournal:
         if not entries and not storage.unsynced:
             raise ValueError("an append needs entries where all is durable")
         group = self._make_group(entries)
-        if self._position - self._segment_base >= self._segment_bytes:
+        if self._is_full:
             self._segment_base = self._position
+            self._wants_seal = False
             self.wants_snapshot = True
         storage.in_flight = group
         self._call_soon(self._finish_append, group, done)
         return group.end
+
+    @property
+    def _is_full(self) -> bool:
+        size = self._position - self._segment_base
+        return size >= self._segment_bytes or (size > 0 and self._wants_seal)
 
     def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
         """See `Journal.write`."""
@@ -147,11 +157,7 @@ class MemoryJournal:
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if (
-            not self._unsynced_writes
-            or not self._has_appended
-            or self._position - self._segment_base >= self._segment_bytes
-        ):
+        if not self._unsynced_writes or not self._has_appended or self._is_full:
             return None
         group = self._make_group(entries)
         if group.end - group.position > self._unsynced_group_bytes:
@@ -209,9 +215,19 @@ class MemoryJournal:
         self._position = group.end
         self._publish(group)
 
+    def _publish_all(self) -> None:
+        self._batches = {stream: list(batches) for stream, batches in self._storage.compacted.items()}
+        for group in self._storage.groups:
+            self._publish(group)
+
     def _publish(self, group: _Group) -> None:
         for row, batch in group.batches:
-            self._batches.setdefault(row.stream, []).append((row, batch))
+            if row.last_offset >= self._compacted_to(row.stream):
+                self._batches.setdefault(row.stream, []).append((row, batch))
+
+    def _compacted_to(self, stream: int) -> int:
+        compacted = self._storage.compacted.get(stream)
+        return compacted[-1][0].last_offset + 1 if compacted else 0
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""
@@ -255,14 +271,17 @@ class MemoryJournal:
         for number, group in enumerate(storage.groups):
             if group.end <= unneeded_to:
                 kept = tuple(
-                    each for each in group.batches if each[0].last_offset >= floors.get(each[0].stream, EVERYTHING)
+                    each
+                    for each in group.batches
+                    if each[0].last_offset
+                    >= max(floors.get(each[0].stream, EVERYTHING), self._compacted_to(each[0].stream))
                 )
                 freed_bytes += sum(row.size for row, _ in group.batches) - sum(row.size for row, _ in kept)
                 freed_bytes += sum(map(len, group.events))
                 storage.groups[number] = replace(group, events=(), batches=kept)
-        self._batches = {}
-        for group in storage.groups:
-            self._publish(group)
+        for stream in [each for each in storage.compacted if each not in floors]:
+            del storage.compacted[stream]
+        self._publish_all()
         may_free_more = any(
             row.last_offset < floors.get(row.stream, EVERYTHING)
             for group in storage.groups
@@ -272,6 +291,51 @@ class MemoryJournal:
         if may_free_more and max(storage.snapshots, default=0) < self._position:
             self.wants_snapshot = True
         self._call_soon(done, Cleaned(freed_bytes, may_free_more))
+
+    def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
+        """See `Journal.compactable`."""
+        begin = self._compacted_to(stream)
+        sealed = [
+            row.last_offset + 1
+            for group in self._storage.groups
+            if group.end <= self._segment_base
+            for row, _ in group.batches
+            if row.stream == stream and row.last_offset < end_offset
+        ]
+        return begin, max([begin, *sealed])
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """See `Journal.compact`."""
+        storage = self._storage
+        if storage.clean_fault is not None:
+            self._call_soon(done, Failed(storage.clean_fault))
+            return
+        for order in orders:
+            begin, end = self.compactable(order.stream, order.end_offset)
+            batches = [
+                each for each in self._batches[order.stream] if floors[order.stream] <= each[0].last_offset < end
+            ]
+            compaction = rewriter(order.rules)
+            for row, batch in batches:
+                if row.first_offset >= begin:
+                    compaction.note(batch)
+            storage.compacted[order.stream] = [
+                (_rewritten(row, left), bytes(left.batch))
+                for row, batch in batches
+                if (left := compaction.rewrite(batch, row.last_offset == end - 1)) is not None
+            ]
+        self._publish_all()
+        self._call_soon(done, None)
+
+    def seal(self) -> None:
+        """See `Journal.seal`."""
+        self._wants_seal = True
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`."""
@@ -343,3 +407,8 @@ class MemoryJournal:
         if self._failure is None:
             self._storage.unsynced = 0
             self._storage.may_be_unsynced = self._storage.may_be_unsynced and not self._has_appended
+
+
+def _rewritten(row: IndexEntry, left: Rewritten) -> IndexEntry:
+    latest_ms = left.max_timestamp_ms if row.record_count else row.max_timestamp_ms
+    return row._replace(max_timestamp_ms=latest_ms, size=len(left.batch), record_count=left.record_count)
