@@ -13,7 +13,7 @@ from exacta.protocol.compression import ZSTD
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.records import BatchHeader, CorruptBatch, iter_batches, recompressed, validate_batch
+from exacta.protocol.records import BatchHeader, CorruptBatch, iter_batches, opened, recompressed, validate_batch
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, produce, values_in
@@ -36,6 +36,10 @@ def says_log_append_time(records: bytes) -> bytes:
     changed[22] |= 0x08
     struct.pack_into(">I", changed, 17, crc32c.crc32c(bytes(changed[21:])))
     return bytes(changed)
+
+
+def zstd(records: bytes) -> bytes:
+    return recompressed(records, opened(records, validate_batch(records), 1 << 20), ZSTD, 3)
 
 
 def test_the_size_limit_follows_its_changes(wire: Wire) -> None:
@@ -144,7 +148,7 @@ def test_batches_are_kept_in_the_codec_of_their_topic(wire: Wire) -> None:
     assert len(kept) < len(sent)
     assert produce(wire, kept[:22] + b"\x04" + kept[23:]).error_code == ErrorCode.CORRUPT_MESSAGE
     changes(wire, ("compression.type", SET, "uncompressed"), ("message.timestamp.type", DELETE, None))
-    plain, _ = recompressed(sent, validate_batch(sent), ZSTD, 3, 1 << 20)
+    plain = zstd(sent)
     assert produce(wire, plain).error_code == ErrorCode.NONE
     assert stored(wire)[1][1] == [b"x" * 200, b"y" * 200]
 
@@ -163,7 +167,7 @@ def test_the_size_limit_is_of_what_is_kept(wire: Wire) -> None:
     create(wire)
     changes(wire, ("compression.type", SET, "uncompressed"), ("max.message.bytes", SET, "5000"))
     plain = batch(b"x" * 10_000)
-    small, _ = recompressed(plain, validate_batch(plain), ZSTD, 3, 1 << 20)
+    small = zstd(plain)
     assert len(small) < 1000
     assert produce(wire, small).error_code == ErrorCode.MESSAGE_TOO_LARGE
 
@@ -172,7 +176,7 @@ def test_what_one_request_decompresses_is_bounded() -> None:
     rules = batch_rules({"compression.type": "uncompressed", "max.message.bytes": str(1 << 20)}, Configuration())
     assert rules is not None
     plain = batch(b"x" * 10_000)
-    small, _ = recompressed(plain, validate_batch(plain), ZSTD, 3, 1 << 20)
+    small = zstd(plain)
     budget = Budget(25_000)
     for _ in range(2):
         rules.stamped(small, validate_batch(small), NOW_MS, budget)

@@ -1,12 +1,13 @@
-"""What a topic's configurations say about a batch that is to be appended: its size, its timestamps.
+"""What a topic's configurations say about a batch that is to be appended: its size, its timestamps, its keys.
 
-Records are not looked into (DESIGN D5), but where a topic's compression.type is another than their producer's: then
-they are compressed anew, as a whole. A batch's timestamps are those of its header, that of its first record and the
+Records are not looked into (DESIGN D5), but for two topics: one whose compression.type is another than their
+producer's, where they are compressed anew, as a whole, and one that is compacted, where each must have a key, since it
+would be the next compaction's to remove. A batch's timestamps are those of its header, that of its first record and the
 highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
 for the time of all of the batch's records.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,11 +21,13 @@ from exacta.kafka.topic_configs import (
     TIMESTAMP_BEFORE_MAX_MS,
     TIMESTAMP_TYPE,
     TOPIC_CONFIGS,
+    is_compacted,
 )
 from exacta.ports.record_format import Buffer
-from exacta.protocol.compression import CODECS
+from exacta.protocol.compression import CODECS, NONE
 from exacta.protocol.errors import ErrorCode
-from exacta.protocol.records import BatchHeader, CorruptBatch, recompressed, with_max_timestamp
+from exacta.protocol.record_keys import record_keys
+from exacta.protocol.records import BatchHeader, CorruptBatch, opened, recompressed, with_max_timestamp
 
 _NO_TIMESTAMP = -1
 
@@ -39,6 +42,14 @@ class Budget(Struct):
     left_bytes: int = MAX_DECOMPRESSED_BYTES
 
 
+class KeylessRecords(CorruptBatch):
+    """Records of a compacted topic have no keys; `indexes` are theirs within the batch."""
+
+    def __init__(self, indexes: Sequence[int]) -> None:
+        super().__init__(f"{len(indexes)} records have no key, in a compacted topic", ErrorCode.INVALID_RECORD)
+        self.indexes = indexes
+
+
 class BatchRules(Struct, frozen=True, kw_only=True):
     """One topic's rules; the defaults are those of a topic that sets nothing."""
 
@@ -47,6 +58,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     """What records are compressed by, whatever their producer did; None: as the producer did it."""
     level: int = 0
     log_append_time: bool = False
+    needs_keys: bool = False
     before_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_BEFORE_MAX_MS].default)
     after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
 
@@ -62,12 +74,15 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         return None
 
     def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, budget: Budget) -> tuple[Buffer, int]:
-        """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch."""
-        if self.codec is not None and self.codec != header.codec:
-            # One that cannot be decompressed may have cost all of it.
-            allowed, budget.left_bytes = budget.left_bytes, 0
-            records, plain_bytes = recompressed(records, header, self.codec, self.level, allowed)
-            budget.left_bytes = allowed - plain_bytes
+        """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch, KeylessRecords."""
+        codec = header.codec if self.codec is None else self.codec
+        plain = _opened(records, header, budget) if self.needs_keys or codec != header.codec else b""
+        if self.needs_keys:
+            keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
+            if None in keys:
+                raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
+        if codec != header.codec:
+            records = recompressed(records, plain, codec, self.level)
             if len(records) > self.max_bytes:
                 reason = (
                     f"the batch of {len(records)} bytes, as it is kept, is above the limit of {self.max_bytes} bytes"
@@ -78,6 +93,16 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         if header.log_append_time:  # it says so of a producer's time
             return with_max_timestamp(records, header.max_timestamp, log_append_time=False), header.max_timestamp
         return records, header.max_timestamp
+
+
+def _opened(records: Buffer, header: BatchHeader, budget: Budget) -> bytes:
+    if header.codec == NONE:  # as large as it was sent
+        return opened(records, header, len(records))
+    # One that cannot be decompressed may have cost all of it.
+    allowed, budget.left_bytes = budget.left_bytes, 0
+    plain = opened(records, header, allowed)
+    budget.left_bytes = allowed - len(plain)
+    return plain
 
 
 def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration) -> BatchRules | None:
@@ -92,6 +117,7 @@ def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration)
         level=_number(configs, COMPRESSION_LEVELS[codec]) if codec in COMPRESSION_LEVELS else 0,
         max_bytes=int(configs.get(MAX_MESSAGE_BYTES, configuration.message_max_bytes)),
         log_append_time=configs.get(TIMESTAMP_TYPE) == LOG_APPEND_TIME,
+        needs_keys=is_compacted(configs),
         before_max_ms=_number(configs, TIMESTAMP_BEFORE_MAX_MS),
         after_max_ms=_number(configs, TIMESTAMP_AFTER_MAX_MS),
     )

@@ -218,3 +218,8 @@ def only_compacts(configs: Mapping[str, str]) -> bool:
     """Say whether a topic with these configurations of its own keeps every key's last record, however old it is."""
     policy = as_list(configs.get(CLEANUP_POLICY, DELETE))
     return COMPACT in policy and DELETE not in policy
+
+
+def is_compacted(configs: Mapping[str, str]) -> bool:
+    """Say whether records of a topic with these configurations of its own go by key, whether or not also by age."""
+    return COMPACT in as_list(configs.get(CLEANUP_POLICY, DELETE))

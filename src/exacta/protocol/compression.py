@@ -14,6 +14,9 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS: Final[dict[str, int]] = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 """By the names of the configuration `compression.type`."""
 
+LEVELS: Final = {GZIP: -1, LZ4: 9, ZSTD: 3}
+"""Kafka's own, where nobody has chosen; Snappy has none."""
+
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_VERSIONS: Final = struct.pack(">ii", 1, 1)
 _XERIAL_HEADER_BYTES: Final = len(_XERIAL_MAGIC) + len(_XERIAL_VERSIONS)

@@ -1,8 +1,8 @@
 """When the records of one batch are from: for who asks for the offset of a time.
 
-Owns the walk over a batch's records as far as their timestamps and offsets, the one place where a broker looks into
-single records. A compressed batch is not opened for it, by choice (decision 0015). What a client has written may be no
-records at all, or lie outside its batch; then there is nothing to see either.
+Owns the walk over a batch's records as far as their timestamps and offsets. A compressed batch is not opened for it, by
+choice (decision 0015). What a client has written may be no records at all, or lie outside its batch; then there is
+nothing to see either.
 
 A record begins: length varint | attributes i8 | timestamp delta varlong | offset delta varint; all zigzag.
 """

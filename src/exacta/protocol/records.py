@@ -1,8 +1,8 @@
 """Record batches, format v2 (magic 2), as far as the header: 61 bytes. Single records are never looked into.
 
-Owns reading and checking a batch's header, giving a batch its offset without touching its records, compressing them
-anew as a whole where a topic's `compression.type` asks for it, making a batch of records that a client has encoded, and
-the control batches that end transactions. The codecs are in `compression.py`.
+Owns reading and checking a batch's header, giving a batch its offset without touching its records, taking them out of
+it and putting others in as a whole, for a topic's `compression.type` and for compaction, making a batch of records that
+a client has encoded, and the control batches that end transactions. The codecs are in `compression.py`.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
 first two groups of fields without computing it anew:
@@ -12,7 +12,7 @@ first two groups of fields without computing it anew:
     producer_id i64 | producer_epoch i16 | base_sequence i32 | record_count i32 | records
 
 `batch_length` counts from `partition_leader_epoch` on. Attributes: bits 0-2 compression, 3 timestamp type,
-4 transactional, 5 control (KIP-98).
+4 transactional, 5 control (KIP-98), 6 delete horizon: the base timestamp is one (KIP-534).
 """
 
 import struct
@@ -22,7 +22,7 @@ from typing import Final
 import crc32c
 from msgspec import Struct
 
-from exacta.protocol.compression import NotDecompressed, compress, decompress
+from exacta.protocol.compression import LEVELS, NotDecompressed, compress, decompress
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.primitives import DecodeError
 from exacta.protocol.schema import Buffer
@@ -49,6 +49,7 @@ _COMPRESSION_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
 _SEQUENCES: Final = 1 << 31
 """Sequence numbers wrap to 0 after 2**31 - 1."""
 
@@ -119,6 +120,11 @@ class BatchHeader(Struct, frozen=True, gc=False):
     def control(self) -> bool:
         """Whether the batch holds a control record, such as the marker that ends a transaction."""
         return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on its tombstones, or its marker, may go; None: compaction has not said so yet (KIP-534)."""
+        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
 
 def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
@@ -217,22 +223,26 @@ def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_tim
     return bytes(batch)
 
 
-def recompressed(records: Buffer, header: BatchHeader, codec: int, level: int, most_bytes: int) -> tuple[bytes, int]:
-    """Return a copy of the batch whose records are compressed by another codec, and their size when they are not.
+def opened(records: Buffer, header: BatchHeader, most_bytes: int) -> bytes:
+    """Return the batch's records, decompressed.
 
     Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed, or are more than `most_bytes` then.
     """
     try:
-        plain = decompress(header.codec, memoryview(records)[HEADER_SIZE:], most_bytes)
+        return decompress(header.codec, memoryview(records)[HEADER_SIZE:], most_bytes)
     except NotDecompressed as error:
         raise CorruptBatch(f"the records cannot be decompressed: {error}", ErrorCode.INVALID_RECORD) from error
+
+
+def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes:
+    """Return a copy of the batch whose records, decompressed `plain`, are compressed by another codec."""
     batch = bytearray(memoryview(records)[:HEADER_SIZE])
     batch += compress(codec, plain, level)
     _LENGTH.pack_into(batch, _LENGTH_OFFSET - _LENGTH.size, len(batch) - _LENGTH_OFFSET)
     (attributes,) = struct.unpack_from(">h", batch, _CRC_START)
     struct.pack_into(">h", batch, _CRC_START, attributes & ~_COMPRESSION_MASK | codec)
     struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
-    return bytes(batch), len(plain)
+    return bytes(batch)
 
 
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
@@ -279,6 +289,49 @@ def data_batch(
         count,
     )
     return _sealed((covered, *records), base_offset=0, partition_leader_epoch=-1)
+
+
+def compacted(
+    header: BatchHeader, plain: bytes, record_count: int, max_timestamp_ms: int, delete_horizon_ms: int | None
+) -> bytes:
+    """Build the batch with fewer records: those of `plain`, by the codec of before.
+
+    Offsets, producer and sequence stay. A delete horizon, whether new or not, is what `plain` counts its times from.
+    """
+    attributes, base_timestamp = header.attributes, header.base_timestamp
+    if delete_horizon_ms is not None:
+        attributes, base_timestamp = attributes | _DELETE_HORIZON, delete_horizon_ms
+    return _rebuilt(
+        header,
+        compress(header.codec, plain, LEVELS.get(header.codec, 0)),
+        record_count,
+        attributes,
+        base_timestamp,
+        max_timestamp_ms,
+    )
+
+
+def emptied(header: BatchHeader) -> bytes:
+    """Build the batch without records: only its header, whose timestamps are none (-1)."""
+    return _rebuilt(header, b"", 0, header.attributes & ~(_COMPRESSION_MASK | _DELETE_HORIZON), -1, -1)
+
+
+def _rebuilt(
+    header: BatchHeader, records: bytes, record_count: int, attributes: int, base_timestamp: int, max_timestamp: int
+) -> bytes:
+    covered = _COVERED.pack(
+        attributes,
+        header.last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        record_count,
+    )
+    return _sealed(
+        (covered, records), base_offset=header.base_offset, partition_leader_epoch=header.partition_leader_epoch
+    )
 
 
 def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int) -> bytes:

@@ -1,13 +1,14 @@
 """Produce: append record batches. Bytes are checked here, the rest by the core (DESIGN D5)."""
 
 import struct
+from collections.abc import Sequence
 
 from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
-from exacta.kafka.batch_rules import BatchRules, Budget, batch_rules
+from exacta.kafka.batch_rules import BatchRules, Budget, KeylessRecords, batch_rules
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -17,6 +18,7 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.codec import decode
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -36,15 +38,18 @@ ADVERTISED_MIN_VERSION = 0
 
 NO_RESPONSE_ACKS = 0
 VALID_ACKS = (-1, 0, 1)
+MOST_RECORD_ERRORS = 100
+"""Of one batch that are named: what is said of a record without a key is longer than that record."""
 _UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
 
 
 class _Refused(Exception):
-    """This partition's batch is not even worth asking the core."""
+    """This partition's batch is not even worth asking the core; `keyless` are the records that are to blame, if any."""
 
-    def __init__(self, code: ErrorCode, message: str) -> None:
+    def __init__(self, code: ErrorCode, message: str, keyless: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.code = code
+        self.keyless = keyless
 
 
 def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
@@ -68,6 +73,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
             except _Refused as refused:
                 answer.error_code = refused.code
                 answer.error_message = str(refused)
+                answer.record_errors = _record_errors(refused.keyless, f"{name}-{data.index}")
             else:
                 commands.append(command)
                 payloads.append(payload)
@@ -128,6 +134,8 @@ def _command(
             raise _Refused(ErrorCode.INVALID_TIMESTAMP, wrong)
         try:
             kept, max_timestamp_ms = rules.stamped(records, header, now_ms, budget)
+        except KeylessRecords as refused:
+            raise _Refused(refused.error_code, str(refused), refused.indexes) from refused
         except CorruptBatch as corrupt:
             raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
     command = AppendBatch(
@@ -143,6 +151,15 @@ def _command(
         version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
     )
     return command, kept
+
+
+def _record_errors(keyless: Sequence[int], partition: str) -> list[BatchIndexAndErrorMessage]:
+    """Name the records because of which all of their batch is refused (KIP-467)."""
+    message = f"Compacted topic cannot accept message without key in topic partition {partition}"
+    return [
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        for index in keyless[:MOST_RECORD_ERRORS]
+    ]
 
 
 def _fill(
