@@ -18,6 +18,7 @@ from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
 from exacta.engine.upkeep import Keep, Schedule
 from exacta.kafka.broker import BrokerContext
+from exacta.kafka.compaction import compaction
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.record_format import KafkaRecordFormat
@@ -98,7 +99,9 @@ class Broker:
         self.limits: Limits = replace(configuration.limits(), **limits)
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         # Clients delete records and topics; what retention deleted by itself, they would miss.
-        self._schedule = Schedule(rules=lambda configs: Keep(), clean_interval_ms=clean_interval_ms)
+        self._schedule = Schedule(
+            rules=lambda configs: Keep(), rewriter=compaction, clean_interval_ms=clean_interval_ms
+        )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
         self._complain = complain

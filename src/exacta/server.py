@@ -34,6 +34,7 @@ from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.upkeep import Schedule
 from exacta.kafka.admission import Admission
 from exacta.kafka.broker import WILDCARDS, BrokerContext
+from exacta.kafka.compaction import compaction
 from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.kafka.retention import retention_rules
@@ -154,6 +155,7 @@ class Server:
                 on_failure=self._failed,
                 schedule=Schedule(
                     rules=retention_rules(self._configuration),
+                    rewriter=compaction,
                     record_clock=clock.least_ms,
                     check_interval_ms=self._configuration.log_retention_check_interval_ms,
                     clean_interval_ms=self._configuration.log_cleaner_backoff_ms,

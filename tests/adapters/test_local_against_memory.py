@@ -11,9 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
-from exacta.ports.journal import Entry, IndexEntry, Journal
+from exacta.ports.journal import CompactionOrder, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
 
+from .compacting import RULES, thinned
 from .turns import Turns, append, read
 
 STREAMS = st.integers(0, 3)
@@ -89,6 +90,25 @@ class SideBySide(RuleBasedStateMachine):
         for journal in self.both():
             while self.turns.wait(lambda done, journal=journal: journal.clean(floors, done)).freed_bytes:
                 pass
+
+    @rule(data=st.data(), streams=st.sets(STREAMS, min_size=1))
+    def compact(self, data: st.DataObject, streams: set[int]) -> None:
+        """Compact some streams up to where the local journal can: whole segments only."""
+        for journal in self.both():
+            journal.seal()
+            append(self.turns, journal, Entry(b"makes durable what is written"))
+        for stream, next_offset in self.next_offsets.items():
+            if self.next_offset(stream) == next_offset != GONE and self.local.find(stream, 0, 1 << 60, 1):
+                self.turns.run_until(
+                    lambda at=(stream, next_offset): self.local.compactable(at[0], 1 << 60)[1] == at[1]
+                )
+        floors = {stream: self.asked(stream, 0) for stream in range(4) if not self.is_gone(stream)}
+        orders = [
+            CompactionOrder(stream, self.local.compactable(stream, data.draw(st.integers(0, 80)))[1], RULES)
+            for stream in streams & floors.keys()
+        ]
+        for journal in self.both():
+            assert self.turns.wait(lambda done, of=journal: of.compact(orders, floors, thinned, done)) is None
 
     @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60), max_bytes=st.integers(0, 2000))
     def find_and_read(self, stream: int, offset: int, length: int, max_bytes: int) -> None:

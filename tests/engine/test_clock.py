@@ -8,6 +8,7 @@ from exacta.core.commands import CreateTopic
 from exacta.core.state import Phase
 from exacta.engine.clock import Clock
 from exacta.engine.upkeep import Keep, Schedule
+from tests.engine.compacting import last_values
 from tests.engine.rig import Rig, batch
 from tests.engine.test_unsynced_writes import Producer
 
@@ -63,7 +64,10 @@ def test_the_clock_of_this_machine_passes() -> None:
 def test_a_clock_that_jumps_ahead_deletes_no_young_record() -> None:
     rig_time = [0]
     schedule = Schedule(
-        rules=lambda configs: Keep(50_000), record_clock=lambda: rig_time[0], check_interval_ms=CHECK_MS
+        rules=lambda configs: Keep(50_000),
+        rewriter=last_values,
+        record_clock=lambda: rig_time[0],
+        check_interval_ms=CHECK_MS,
     )
     rig = Rig(schedule=schedule)
     rig_time[0] = rig.loop.now_ms

@@ -9,6 +9,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
 from exacta.ports.journal import Cleaned, Failed
+from tests.engine.compacting import last_values
 from tests.engine.rig import Rig, batch
 from tests.engine.test_unsynced_writes import Producer
 
@@ -21,7 +22,7 @@ def rules(configs: Mapping[str, str]) -> Keep:
     return Keep(None if time is None else int(time), None if size is None else int(size))
 
 
-SCHEDULE = Schedule(rules=rules, check_interval_ms=CHECK_MS, clean_interval_ms=CLEAN_MS)
+SCHEDULE = Schedule(rules=rules, rewriter=last_values, check_interval_ms=CHECK_MS, clean_interval_ms=CLEAN_MS)
 
 
 @pytest.fixture

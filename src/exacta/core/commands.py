@@ -77,7 +77,7 @@ class SetTopicConfigs(Command, frozen=True, kw_only=True):
 
 
 class ForgetAborted(Command, frozen=True, kw_only=True):
-    """Tell readers no more of aborted transactions that ended before an offset: compaction has removed their records."""
+    """Tell readers no more of aborted transactions that ended before an offset: their records are compacted away."""
 
     topic: str
     partition: int

@@ -12,7 +12,7 @@ from exacta.core.events import AbortedForgotten, LogStartMoved
 from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Done, RecordsDeleted
+from exacta.core.replies import DONE, RecordsDeleted
 from exacta.core.state import State
 
 
@@ -38,6 +38,6 @@ def forget_aborted(state: State, command: ForgetAborted, now_ms: int) -> Outcome
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if not partition.aborted or partition.aborted[0].last_offset >= command.before_offset:
-        return Outcome(reply=Done())
+        return Outcome(reply=DONE)
     forgotten = AbortedForgotten(partition_id=partition.partition_id, before_offset=Offset(command.before_offset))
-    return Outcome(events=(forgotten,), reply=Done())
+    return Outcome(events=(forgotten,), reply=DONE)

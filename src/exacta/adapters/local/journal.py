@@ -477,13 +477,17 @@ class LocalJournal:
         sources = [
             Source(
                 order.stream,
-                [segment.id for segment in self._compactable(order.stream, order.end_offset)],
+                [segment.id for segment in segments],
                 floors[order.stream],
                 self._index.compacted_to(order.stream),
                 order.rules,
             )
             for order in orders
+            if (segments := self._compactable(order.stream, order.end_offset))
         ]
+        if not sources:
+            self._post(done, None)
+            return
         number = self._next_compacted
         self._next_compacted += 1
 

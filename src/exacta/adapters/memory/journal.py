@@ -318,6 +318,8 @@ class MemoryJournal:
             return
         for order in orders:
             begin, end = self.compactable(order.stream, order.end_offset)
+            if not end:
+                continue
             batches = [
                 each for each in self._batches[order.stream] if floors[order.stream] <= each[0].last_offset < end
             ]

@@ -1,0 +1,146 @@
+"""The journal port's contract of `compact`, run on every adapter."""
+
+import pytest
+
+from exacta.ports.journal import Cleaned, CompactionOrder, Entry, Failed, Journal
+
+from .bench import EVERYTHING, Bench
+from .compacting import RULES, keyed, keys_of, last_of_each_key
+from .test_journal_cleaning import clean, save
+from .turns import Turns, append, batch, read
+
+COUNT = 60
+KEYS = "abcd"
+
+
+@pytest.fixture
+def filled(bench: Bench, turns: Turns) -> Journal:
+    """Streams 1 and 2 in turn, their keys one after another, over many segments that are all sealed."""
+    journal = bench.open()
+    for number in range(COUNT):
+        append(turns, journal, keyed(1 + number % 2, number // 2, KEYS[number // 2 % 4]))
+    sealed(turns, journal, (1, COUNT // 2), (2, COUNT // 2))
+    return journal
+
+
+def sealed(turns: Turns, journal: Journal, *next_offsets: tuple[int, int]) -> None:
+    """Seal what is written, and wait until these streams can be compacted up to there."""
+    journal.seal()
+    append(turns, journal, Entry(b"begins another segment"))
+    for stream, offset in next_offsets:
+        turns.run_until(lambda stream=stream, offset=offset: journal.compactable(stream, EVERYTHING)[1] == offset)
+
+
+def compact(turns: Turns, journal: Journal, *streams: int, floors: dict[int, int] | None = None) -> None:
+    orders = [CompactionOrder(stream, EVERYTHING, RULES) for stream in streams]
+    floors = {1: 0, 2: 0} if floors is None else floors
+    assert turns.wait(lambda done: journal.compact(orders, floors, last_of_each_key, done)) is None
+
+
+def found(turns: Turns, journal: Journal, stream: int, offset: int = 0) -> list[tuple[int, str]]:
+    return list(keys_of(read(turns, journal, journal.find(stream, offset, EVERYTHING, EVERYTHING))))
+
+
+LAST = [(26, "c"), (27, "d"), (28, "a"), (29, "b")]
+
+
+def test_the_last_of_each_key_stays(bench: Bench, turns: Turns, filled: Journal):
+    whole = found(turns, filled, 2)
+    assert filled.compactable(1, EVERYTHING) == (0, COUNT // 2)
+    compact(turns, filled, 1)
+    journal = filled
+    for _ in range(2):
+        assert found(turns, journal, 1) == LAST
+        assert found(turns, journal, 1, 27) == LAST[1:]
+        assert found(turns, journal, 2) == whole
+        assert journal.compactable(1, EVERYTHING) == (COUNT // 2, COUNT // 2)
+        assert journal.count_records(1, 0, EVERYTHING) == 4
+        assert journal.size_bytes(1, 0, EVERYTHING) == 4 * 200
+        assert journal.find_by_time(1, 0, 0, EVERYTHING).first_offset == 26
+        assert journal.find_latest(1, 0, EVERYTHING).first_offset == 29
+        journal = bench.open()
+
+
+def test_what_comes_later_follows(bench: Bench, turns: Turns, filled: Journal):
+    compact(turns, filled, 1, 2)
+    append(turns, filled, keyed(1, 30, "c"), keyed(1, 31, "e"))
+    later = [(30, "c"), (31, "e")]
+    assert found(turns, filled, 1) == LAST + later
+    assert filled.compactable(1, EVERYTHING) == (30, 30), "what is written to is not compacted"
+    journal = bench.open()
+    assert found(turns, journal, 1) == LAST + later
+    sealed(turns, journal, (1, 32))
+    assert journal.compactable(1, EVERYTHING) == (30, 32)
+    assert journal.compactable(1, 31) in ((30, 30), (30, 31)), "as far as whole segments go"
+    compact(turns, journal, 1)
+    assert found(turns, journal, 1) == LAST[1:] + later
+    assert found(turns, journal, 2) == LAST
+    assert found(turns, bench.open(), 1) == LAST[1:] + later
+
+
+def test_the_last_batch_stays_though_it_is_emptied(turns: Turns, bench: Bench):
+    journal = bench.open()
+    append(turns, journal, keyed(1, 0, "a"))
+    append(turns, journal, keyed(1, 1, ""))
+    sealed(turns, journal, (1, 2))
+    compact(turns, journal, 1, floors={1: 0})
+    assert found(turns, journal, 1)[0] == (0, "a")
+    assert journal.find(1, 1, EVERYTHING, EVERYTHING)[0].last_offset == 1
+    append(turns, journal, keyed(1, 2, "b"))
+    with pytest.raises(ValueError, match="goes back"):
+        append(turns, journal, keyed(1, 1, "b"))
+
+
+def test_its_space_is_freed(bench: Bench, turns: Turns, filled: Journal):
+    for name in (b"older", b"newer"):
+        save(turns, filled, name)
+        append(turns, filled, Entry(b"after"))
+    compact(turns, filled, 1)
+    assert clean(turns, filled, {1: 0, 2: EVERYTHING}) > COUNT * 200 * 3 // 4
+    assert found(turns, filled, 1) == LAST
+    assert found(turns, bench.open(), 1) == LAST
+
+
+def test_what_is_deleted_goes_from_what_was_compacted(bench: Bench, turns: Turns, filled: Journal):
+    compact(turns, filled, 1, 2)
+    clean(turns, filled, {1: 27})
+    journal = bench.open()
+    assert found(turns, journal, 1, 27) == LAST[1:]
+    append(turns, journal, keyed(1, 30, "e"))
+    sealed(turns, journal, (1, 31))
+    compact(turns, journal, 1, floors={1: 28})
+    assert found(turns, journal, 1, 28) == [*LAST[2:], (30, "e")]
+    clean(turns, journal, {})
+
+
+def test_a_stream_without_anything_that_is_compactable_stays(turns: Turns, journal: Journal):
+    append(turns, journal, batch(1, 0, b"0:a="))
+    assert journal.compactable(1, EVERYTHING) == (0, 0)
+    assert journal.compactable(2, EVERYTHING) == (0, 0)
+    compact(turns, journal, 1)
+    assert found(turns, journal, 1) == [(0, "a")]
+
+
+def test_a_failure_loses_nothing(bench: Bench, turns: Turns, filled: Journal):
+    whole = found(turns, filled, 1)
+    if isinstance(bench.files, type(None)):
+        bench.storage.clean_fault = "broken"
+    elif hasattr(bench.files, "failing"):
+        bench.files.failing["write"] = 5
+    else:
+        pytest.skip("a fault of real files")
+    orders = [CompactionOrder(1, EVERYTHING, RULES)]
+    assert isinstance(turns.wait(lambda done: filled.compact(orders, {1: 0, 2: 0}, last_of_each_key, done)), Failed)
+    assert found(turns, filled, 1) == whole
+    if hasattr(bench.files, "failing"):
+        bench.files.failing.clear()
+    else:
+        bench.storage.clean_fault = None
+    compact(turns, filled, 1)
+    assert found(turns, filled, 1) == LAST
+
+
+def test_cleaning_goes_on_after_a_compaction(bench: Bench, turns: Turns, filled: Journal):
+    compact(turns, filled, 1)
+    result = turns.wait(lambda done: filled.clean({1: 0, 2: 0}, done))
+    assert isinstance(result, Cleaned)

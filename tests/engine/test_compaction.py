@@ -1,0 +1,225 @@
+"""When partitions are compacted, and what of them, by a clock that the test turns."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from exacta.core.commands import CreateTopic
+from exacta.engine.compaction import Compacting
+from exacta.engine.upkeep import Keep, Schedule
+from exacta.ports.compaction import Rules
+from tests.engine.compacting import LastValues, last_values
+from tests.engine.rig import Rig, batch
+from tests.engine.test_unsynced_writes import Producer
+
+CLEAN_MS = 1_000
+SEGMENT_BYTES = 400
+FOR_EVER_MS = 1 << 50
+
+
+def rules(configs: Mapping[str, str]) -> Keep:
+    if "compact" not in configs:
+        return Keep()
+    numbers = {name: int(value) for name, value in configs.items() if name.endswith(("_ms", "_bytes"))}
+    settings = {
+        "min_lag_ms": 0,
+        "max_lag_ms": FOR_EVER_MS,
+        "segment_ms": FOR_EVER_MS,
+        "segment_bytes": 1 << 30,
+        "delete_retention_ms": 7,
+        **numbers,
+    }
+    return Keep(compacting=Compacting(min_dirty_ratio=float(configs.get("ratio", "0.5")), **settings))
+
+
+TOLD: list[Rules] = []
+
+
+def noting(rules: Rules, slice_number: int = 0, slice_count: int = 1) -> LastValues:
+    """Compact, and note the rules."""
+    TOLD.append(rules)
+    return last_values(rules)
+
+
+SCHEDULE = Schedule(rules=rules, rewriter=noting, check_interval_ms=1 << 40, clean_interval_ms=CLEAN_MS)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    TOLD.clear()
+    return Rig(segment_bytes=SEGMENT_BYTES, schedule=SCHEDULE)
+
+
+def topic(rig: Rig, **configs: str) -> None:
+    rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=2, configs={"compact": "", **configs}))
+
+
+def put(rig: Rig, *values: bytes, age_ms: int = 0) -> None:
+    for value in values:
+        rig.submit(batch(value, 0, timestamp_ms=rig.loop.now_ms - age_ms), payloads=[value])
+        rig.settle()
+
+
+def fill(rig: Rig) -> None:
+    """Fill what is written to, from another topic, so that all before it is sealed."""
+    if rig.engine.partition_count("other") == 0:
+        rig.ask(CreateTopic(topic="other", topic_id=b"1" * 16, partition_count=1))
+    for _ in range(2):
+        payload = bytes(SEGMENT_BYTES)
+        rig.submit(batch(payload, 0, topic="other"), payloads=[payload])
+        rig.settle()
+
+
+def test_of_each_key_the_last_value_stays(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;", b"b=1;", b"a=2;")
+    fill(rig)
+    assert rig.records() == b"a=1;b=1;a=2;"
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"b=1;a=2;"
+    rig.crash()
+    assert rig.records() == b"b=1;a=2;"
+    assert [told.delete_retention_ms for told in TOLD] == [7]
+
+
+def test_what_is_written_to_is_not_compacted(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;", b"a=2;")
+    rig.loop.pass_time(CLEAN_MS * 3)
+    assert rig.records() == b"a=1;a=2;"
+
+
+def test_a_topic_that_is_not_compacted_keeps_everything(rig: Rig) -> None:
+    rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=1))
+    put(rig, b"a=1;", b"a=2;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=1;a=2;"
+
+
+def test_little_that_is_new_waits_for_more(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;", b"b=1;", b"c=1;", b"d=1;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    put(rig, b"a=2;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=1;b=1;c=1;d=1;a=2;", "a fifth of it is new"
+    put(rig, b"b=2;", b"c=2;", b"d=2;", b"d=3;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=2;b=2;c=2;d=3;"
+
+
+def test_little_that_is_new_does_not_wait_for_ever(rig: Rig) -> None:
+    topic(rig, max_lag_ms=str(10 * CLEAN_MS))
+    put(rig, b"a=1;", b"b=1;", b"c=1;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    put(rig, b"a=2;")
+    fill(rig)
+    rig.loop.pass_time(10 * CLEAN_MS)
+    assert rig.records() == b"a=1;b=1;c=1;a=2;"
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"b=1;c=1;a=2;"
+
+
+def test_what_is_young_is_safe(rig: Rig) -> None:
+    topic(rig, min_lag_ms=str(10 * CLEAN_MS), ratio="0.1")
+    put(rig, b"a=1;", b"a=2;", age_ms=20 * CLEAN_MS)
+    put(rig, b"a=3;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=2;a=3;"
+    rig.loop.pass_time(10 * CLEAN_MS)
+    assert rig.records() == b"a=3;"
+
+
+def test_an_open_transaction_is_not_compacted(rig: Rig) -> None:
+    topic(rig, ratio="0")
+    put(rig, b"a=1;", b"a=2;")
+    producer = Producer(rig, "x")
+    producer.begin(b"a=3;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records(read_committed=False) == b"a=2;a=3;"
+    producer.end(commit=True)
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records(read_committed=False).startswith(b"a=3;")
+
+
+def test_readers_are_told_no_more_of_aborted_records_that_are_gone(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;")
+    producer = Producer(rig, "x")
+    producer.begin(b"a=aborted;")
+    producer.end(commit=False)
+    put(rig, b"b=1;")
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert [len(told.aborted) for told in TOLD] == [1]
+    state = rig.engine._state
+    partition = state.partition("t", 0)
+    assert partition is not None
+    assert partition.aborted == []
+    assert b"aborted" not in rig.records(read_committed=False)
+    rig.crash()
+    partition = rig.engine._state.partition("t", 0)
+    assert partition is not None
+    assert partition.aborted == []
+
+
+def test_a_crash_before_they_are_forgotten_is_made_up_for(rig: Rig) -> None:
+    """Nothing more is compacted before: else a marker might go of which readers still know."""
+    topic(rig)
+    producer = Producer(rig, "x")
+    producer.begin(b"a=aborted;")
+    producer.end(commit=False)
+    fill(rig)
+    told: list[object] = []
+    orders = rig.engine._upkeep._compactions.orders(rig.loop.now_ms)
+    rig.journal.compact(orders, dict.fromkeys(range(9), 0), noting, told.append)
+    rig.settle()
+    assert told == [None]
+    rig.crash()
+    TOLD.clear()
+    put(rig, *(b"b=%d;" % number for number in range(20)))
+    fill(rig)
+    rig.loop.pass_time(CLEAN_MS)
+    assert [told.aborted for told in TOLD] == [()]
+
+
+def test_what_waits_for_long_begins_another_file(rig: Rig) -> None:
+    topic(rig, segment_ms=str(5 * CLEAN_MS))
+    put(rig, b"a=1;", b"a=2;")
+    rig.loop.pass_time(4 * CLEAN_MS)
+    put(rig, b"b=1;")
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=1;a=2;b=1;"
+    put(rig, b"b=2;")
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=2;b=1;b=2;"
+
+
+def test_much_begins_another_file(rig: Rig) -> None:
+    topic(rig, segment_bytes="10")
+    put(rig, b"a=1;", b"a=2;", b"a=3;")
+    rig.loop.pass_time(CLEAN_MS)
+    put(rig, b"b=1;")
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=3;b=1;"
+
+
+def test_a_compaction_that_fails_is_tried_again(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;", b"a=2;")
+    fill(rig)
+    rig.storage.clean_fault = "broken"
+    rig.loop.pass_time(CLEAN_MS * 2)
+    assert rig.records() == b"a=1;a=2;"
+    rig.storage.clean_fault = None
+    rig.loop.pass_time(CLEAN_MS)
+    assert rig.records() == b"a=2;"
+    assert rig.failures == []
