@@ -1,6 +1,9 @@
 """Scenarios without transactions: what is produced is read back whole, in order, and unchanged."""
 
-from .clients import Isolation, TopicPartition
+import pytest
+
+from .administration import DONE, Librdkafka
+from .clients import ClientError, Isolation, TopicPartition
 from .scenario import Scenario, offsets_of, send_all, values, wait_until
 
 
@@ -82,3 +85,27 @@ def test_reading_may_begin_inside_a_batch(scenario: Scenario) -> None:
 
     wait_until(all_came, "the last record")
     assert arrived == [7, 8, 9]
+
+
+def test_a_compacted_topic_takes_no_record_without_a_key(scenario: Scenario) -> None:
+    partition = scenario.partition()
+    assert Librdkafka(scenario.bootstrap).set_configs(partition.topic, {"cleanup.policy": "compact"}) == DONE
+    producer = scenario.producer()
+    taken: list[bytes | None] = []
+
+    def refused() -> bool:
+        sent = producer.send(partition.topic, b"no key", partition=0)
+        producer.flush()
+        if sent.exception() is None:
+            taken.append(b"no key")
+        return sent.exception() is not None
+
+    # Apache Kafka's log may have its old settings for a moment after the new ones were acknowledged.
+    wait_until(refused, "the new settings")
+    with pytest.raises(ClientError):
+        send_all(producer, partition, [b"no key"])
+    producer = scenario.producer()  # that of kafka-python fails for ever once it was refused a record
+    keyed = producer.send(partition.topic, b"a key", key=b"k", partition=0)
+    producer.flush()
+    assert keyed.result(0) == len(taken)
+    assert scenario.read(partition) == [*taken, b"a key"]

@@ -165,6 +165,7 @@ class Model:
     originals: dict[int, bytes] = field(default_factory=dict)
     next_offset: int = 0
     clean_to: int = 0
+    retention_ms: int = RETENTION_MS
 
     def add(self, batch: bytes, rows: list[Row], transaction: Transaction | None, *, is_marker: bool = False) -> None:
         header = parse_batch_header(batch)
@@ -200,7 +201,7 @@ class Model:
                 if in_use or told or not passed or each is below[-1]:
                     markers.append(each.header.base_offset)
                 if not in_use and each.horizon_ms is None:
-                    each.horizon_ms = now_ms + RETENTION_MS
+                    each.horizon_ms = now_ms + self.retention_ms
                 continue
             if each not in counting:
                 continue
@@ -208,7 +209,7 @@ class Model:
             if each.horizon_ms is not None and each.horizon_ms <= now_ms:
                 rows = [row for row in rows if row.value is not None]
             if not each.was_compacted and any(row.value is None for row in rows):
-                each.horizon_ms = now_ms + RETENTION_MS
+                each.horizon_ms = now_ms + self.retention_ms
             each.was_compacted = True
             left += rows
             if rows:
@@ -235,9 +236,10 @@ def write(model: Model, data: st.DataObject) -> None:
     transaction = None
     if producer_id is not None:
         transaction = model.open.setdefault(producer_id, Transaction(producer_id, model.next_offset))
+    drawn = data.draw(RECORDS, "records")
+    none_has_time = drawn[0][2] < 0  # aiokafka would take the next record's time for that of the first one
     records = [
-        (key, value, -1 if late_ms < 0 else NOW_MS - 100 + late_ms)
-        for key, value, late_ms in data.draw(RECORDS, "records")
+        (key, value, -1 if none_has_time or late_ms < 0 else NOW_MS - 100 + late_ms) for key, value, late_ms in drawn
     ]
     append_time_ms = data.draw(st.sampled_from([None, None, NOW_MS - 50]), "append time")
     headers = data.draw(st.sampled_from([(), (("h", b"x" * 70), ("n", None))]), "headers")
@@ -257,10 +259,10 @@ def write(model: Model, data: st.DataObject) -> None:
     model.add(batch, rows, transaction)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_what_is_left_is_what_the_model_says(data: st.DataObject) -> None:
-    model, now_ms = Model(), NOW_MS
+    model, now_ms = Model(retention_ms=data.draw(st.sampled_from([RETENTION_MS, RETENTION_MS, 0]), "retention")), NOW_MS
     for _ in range(data.draw(st.integers(1, 4), "compactions")):
         for _ in range(data.draw(st.integers(0, 8), "batches")):
             write(model, data)
@@ -270,13 +272,14 @@ def test_what_is_left_is_what_the_model_says(data: st.DataObject) -> None:
         if not below:
             continue
         rows, markers = model.compact(now_ms, end)
-        by = rules(now_ms, *model.aborted(end))
+        by = rules(now_ms, *model.aborted(end), retention_ms=model.retention_ms)
         left, said = compacted(below, by, dirty_from=model.clean_to)
         assert_is(left, said, rows, markers, model)
         assert parse_batch_header(left[-1]).last_offset == parse_batch_header(below[-1]).last_offset
         for slices in (2, 3, 4):
             assert compacted(below, by, dirty_from=model.clean_to, slices=slices)[0] == left
-        assert compacted(left, by, dirty_from=end)[0] == left, "nothing is new, hence nothing to do"
+        if model.retention_ms:
+            assert compacted(left, by, dirty_from=end)[0] == left, "nothing is new, hence nothing to do"
         model.log = left + model.log[len(below) :]
         model.clean_to = end
 
@@ -405,6 +408,46 @@ def test_a_marker_stays_as_long_as_it_is_needed() -> None:
     assert parse_batch_header(log[0]).base_offset == 2
     log, _ = compacted(log, rules(NOW_MS + RETENTION_MS), dirty_from=5)
     assert [parse_batch_header(batch).base_offset for batch in log] == [3, 4]
+
+
+def test_a_marker_is_kept_for_its_own_transaction_only() -> None:
+    of_one = {"producer_id": 1, "transactional": True}
+    log = [
+        put(0, (A, b"1"), **of_one),
+        marker(1, 1, commit=True),
+        put(2, (B, b"1"), **of_one),
+        marker(3, 1, commit=True),
+        put(4, (B, b"2")),
+    ]
+    left, _ = compacted(log, rules())
+    horizons_ms = {parse_batch_header(batch).base_offset: parse_batch_header(batch).delete_horizon_ms for batch in left}
+    assert horizons_ms == {0: None, 1: None, 3: NOW_MS + RETENTION_MS, 4: None}
+
+
+def test_a_marker_at_the_end_stays_beyond_its_horizon() -> None:
+    log, _ = compacted([put(0, (A, b"1")), marker(1, 1, commit=True)], rules())
+    assert parse_batch_header(log[1]).delete_horizon_ms == NOW_MS + RETENTION_MS
+    later = rules(NOW_MS + RETENTION_MS)
+    assert compacted(log, later, dirty_from=2)[0] == log
+    assert offsets(compacted([*log, put(2, (B, b"1"))], later, dirty_from=2)[0]) == [0, 2]
+
+
+@pytest.mark.parametrize("slices", [1, 2, 3, 4])
+def test_a_marker_is_seen_once_without_its_transaction(slices: int) -> None:
+    log = [put(0, (A, b"1"), producer_id=1, transactional=True), marker(1, 1, commit=True), put(2, (A, b"2"))]
+    log, _ = compacted(log, rules(retention_ms=0), slices=slices)
+    assert [parse_batch_header(batch).base_offset for batch in log] == [1, 2]
+    log, _ = compacted(log, rules(retention_ms=0), dirty_from=3, slices=slices)
+    assert [parse_batch_header(batch).base_offset for batch in log] == [2]
+
+
+def test_a_batch_keeps_its_first_horizon() -> None:
+    log, _ = compacted([put(0, (A, None), (B, b"1"), (C, b"1"))], rules())
+    log, _ = compacted([*log, put(3, (B, b"2"))], rules(NOW_MS + 1), dirty_from=3)
+    assert offsets(log) == [0, 2, 3]
+    assert parse_batch_header(log[0]).delete_horizon_ms == NOW_MS + RETENTION_MS
+    log, _ = compacted(log, rules(NOW_MS + RETENTION_MS), dirty_from=4)
+    assert [(row.offset, row.timestamp_ms) for row in rows_of(log[0])] == [(2, NOW_MS)]
 
 
 def test_an_abort_marker_stays_while_readers_are_told_of_its_transaction() -> None:

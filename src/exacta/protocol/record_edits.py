@@ -31,8 +31,7 @@ def with_records(
             _retimed(plain, found.starts[index], found.starts[index + 1], _wrapped(time_ms - delete_horizon_ms))
             for index, time_ms in zip(kept, times_ms, strict=True)
         )
-    horizon_ms = header.delete_horizon_ms if delete_horizon_ms is None else delete_horizon_ms
-    return compacted(header, records, len(kept), max_timestamp_ms, horizon_ms), max_timestamp_ms
+    return compacted(header, records, len(kept), max_timestamp_ms, delete_horizon_ms), max_timestamp_ms
 
 
 def _runs(plain: bytes, starts: Sequence[int], kept: Sequence[int]) -> list[bytes]:

@@ -296,7 +296,8 @@ def compacted(
 ) -> bytes:
     """Build the batch with fewer records: those of `plain`, by the codec of before.
 
-    Offsets, producer and sequence stay. A delete horizon, whether new or not, is what `plain` counts its times from.
+    Offsets, producer, sequence and base timestamp stay, but for a new delete horizon: then `plain` counts its times
+    from there.
     """
     attributes, base_timestamp = header.attributes, header.base_timestamp
     if delete_horizon_ms is not None:
