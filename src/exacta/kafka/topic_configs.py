@@ -1,10 +1,9 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
 Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
-where a value would promise what is not done here (more replicas, a second storage), it is refused. Settings of
-compaction are kept for when there is one: until then a compacted topic keeps everything. What those of them mean that
-Produce goes by, and how timestamps are judged, stands in `batch_rules.py`; what is kept, in `retention.py`; how
-requests change values in `topic_config_changes.py`.
+where a value would promise what is not done here (more replicas, a second storage), it is refused. What those of them
+mean that Produce goes by, and how timestamps are judged, stands in `batch_rules.py`; what is kept, in `retention.py`;
+how requests change values in `topic_config_changes.py`.
 """
 
 import re
