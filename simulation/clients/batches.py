@@ -32,10 +32,17 @@ def read_batches(records: object) -> Iterator[tuple[BatchHeader, list[bytes], bo
         if crc32c(view[CHECKED_FROM:]) != header.crc:
             raise CorruptBatch(f"the batch at {header.base_offset} fails its checksum")
         if header.control:
-            # length, attributes, timestamp delta, offset delta, key length: one byte each in a marker
-            yield header, [], view[HEADER_SIZE + 8] == 1
+            yield header, [], _commits(view)
         else:
             yield header, list(values_of(view, header.record_count)), False
+
+
+def _commits(marker: memoryview) -> bool:
+    _, position = _read_varint(marker, HEADER_SIZE)  # length
+    position += 1  # attributes
+    for _ in range(3):  # timestamp delta, which compaction may have made longer, offset delta, length of the key
+        _, position = _read_varint(marker, position)
+    return marker[position + 3] == 1
 
 
 def record(offset_delta: int, value: bytes, timestamp_delta_ms: int = 0) -> bytes:

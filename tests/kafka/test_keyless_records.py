@@ -104,6 +104,19 @@ def test_what_is_opened_for_its_keys_counts() -> None:
         rules.stamped(batch(None), validate_batch(batch(None)), NOW_MS, budget)
 
 
+def test_how_many_records_are_read_is_bounded() -> None:
+    rules = batch_rules({"cleanup.policy": "compact"}, Configuration())
+    assert rules is not None
+    budget = Budget(left_records=5)
+    three = batch(b"a", b"b", b"c")
+    rules.stamped(three, validate_batch(three), NOW_MS, budget)
+    with pytest.raises(CorruptBatch, match="in one request") as refused:
+        rules.stamped(three, validate_batch(three), NOW_MS, budget)
+    assert refused.value.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    two = batch(b"a", b"b")
+    rules.stamped(two, validate_batch(two), NOW_MS, budget)
+
+
 @pytest.mark.parametrize("idempotent", [False, True])
 def test_a_real_producer_is_told(broker: Front, wire: Wire, idempotent: bool) -> None:
     create(wire, configs=[CreatableTopicConfig(name="cleanup.policy", value="compact")])

@@ -36,10 +36,15 @@ MAX_DECOMPRESSED_BYTES = 64 << 20
 end, and all of it happens on the event loop."""
 
 
+MAX_RECORDS_READ = 500_000
+"""How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
+
+
 class Budget(Struct):
-    """How much of one request may still be decompressed."""
+    """How much of one request may still be decompressed, and looked at."""
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
+    left_records: int = MAX_RECORDS_READ
 
 
 class KeylessRecords(CorruptBatch):
@@ -75,9 +80,14 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, budget: Budget) -> tuple[Buffer, int]:
         """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch, KeylessRecords."""
+        records_left = budget.left_records - header.record_count
+        if self.needs_keys and records_left < 0:
+            reason = f"more than {MAX_RECORDS_READ} records for compacted topics in one request"
+            raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         codec = header.codec if self.codec is None else self.codec
         plain = _opened(records, header, budget) if self.needs_keys or codec != header.codec else b""
         if self.needs_keys:
+            budget.left_records = records_left
             keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
