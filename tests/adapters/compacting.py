@@ -28,6 +28,11 @@ class LastOfEachKey:
         offset, _, rest = bytes(batch).partition(b":")
         return int(offset), rest.partition(b"=")[0]
 
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        offset, _ = self._parsed(batch)
+        if offset != first_offset or b"\0" in bytes(batch):
+            raise ValueError("it is altered")
+
     def note(self, batch: Buffer) -> None:
         offset, key = self._parsed(batch)
         number, count = self._slice
@@ -58,6 +63,9 @@ class Thinned:
     """Of any bytes some batches go, some are halved: as their checksums say."""
 
     unreadable = 0
+
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        pass
 
     def note(self, batch: Buffer) -> None:
         pass

@@ -165,6 +165,25 @@ def test_a_full_disk_keeps_what_there_is(filled: tuple[SimulatedDisk, Turns, Loc
     journal.close()
 
 
+@pytest.mark.parametrize("streams", [(1,), (2,)])
+def test_a_damaged_batch_gets_no_new_checksum(
+    filled: tuple[SimulatedDisk, Turns, LocalJournal], streams: tuple[int, ...]
+) -> None:
+    """Whether its stream is compacted, or was, and is carried along."""
+    disk, turns, journal = filled
+    assert compact(turns, journal, 1, 2) is None
+    append(turns, journal, *(keyed(stream, 20, "a") for stream in FLOORS))
+    sealed(turns, journal)
+    name = next(name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log"))
+    whole = disk.content(name)
+    at = whole.index(b"16:a=") + 10  # of stream 1, which is first
+    disk.put(name, whole[:at] + b"\0" + whole[at + 1 :])
+    result = compact(turns, journal, *streams)
+    assert isinstance(result, Failed)
+    assert "offset 16 of partition id 1" in result.reason
+    journal.close()
+
+
 def test_more_keys_than_memory_should_hold_are_compacted_in_turns(
     filled: tuple[SimulatedDisk, Turns, LocalJournal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,9 @@ class LastValues:
         self.rules = rules
         self._last: dict[bytes, bytes] = {}
 
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        pass
+
     def note(self, batch: Buffer) -> None:
         key, _, _ = bytes(batch).partition(b"=")
         if not any(b"aborted" in bytes(batch) for _ in self.rules.aborted):

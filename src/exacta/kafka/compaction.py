@@ -40,7 +40,7 @@ from zlib import crc32
 from exacta.ports.compaction import Buffer, Rewritten, Rules
 from exacta.protocol.record_edits import with_records
 from exacta.protocol.record_keys import RecordKeys, record_keys
-from exacta.protocol.records import BatchHeader, CorruptBatch, emptied, opened, parse_batch_header
+from exacta.protocol.records import BatchHeader, CorruptBatch, check_crc, emptied, opened, parse_batch_header
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -68,6 +68,17 @@ class RecordCompaction:
         self._last_offsets: dict[bytes, int] = {}
         self._producers_left: set[int] = set()
         """Those with a batch that is kept of the transaction that they are in."""
+
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        """See `Compaction.check`."""
+        header = parse_batch_header(batch)
+        check_crc(batch, header)
+        if (header.size, header.base_offset, header.base_offset + header.last_offset_delta) != (
+            len(batch),
+            first_offset,
+            last_offset,
+        ):
+            raise CorruptBatch(f"{header} is not of {len(batch)} bytes, offsets {first_offset} to {last_offset}")
 
     def note(self, batch: Buffer) -> None:
         """See `Compaction.note`."""

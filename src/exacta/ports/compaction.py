@@ -59,6 +59,9 @@ class Compaction(Protocol):
         No tombstone behind such a batch goes, for it may hold an older record of the same key.
         """
 
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        """Raise ValueError where this is not a whole, unaltered batch of these offsets."""
+
     def note(self, batch: Buffer) -> None:
         """Remember where the batch's keys are last; every dirty batch, before the first `rewrite`."""
 

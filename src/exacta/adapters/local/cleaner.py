@@ -130,11 +130,13 @@ class Cleaner:
     def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment | Failed:
         if not self._is_certain:
             return Failed("after a failure nothing more is compacted before the next start")
-        new = self._aside.run(compacting.compact, sources, rewriter, number, self._segment_bytes)
+        made = self._aside.run(compacting.compact, sources, rewriter, number, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
+        if made.unreadable:
+            logger.warning("%d batches were kept whole: their records cannot be read", made.unreadable)
         with self._uncertain_till_done():
-            return sealed.put_in_place(self._files, new)
+            return sealed.put_in_place(self._files, made.new)
 
     def drop_compacted(self, named: Named, dropped: Sequence[Segment], done: Callable[[], None]) -> None:
         """Remove compacted segments that nobody reads, after naming those that are left."""

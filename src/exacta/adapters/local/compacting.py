@@ -21,11 +21,12 @@ from exacta.adapters.local.recovery import damaged
 from exacta.adapters.local.rows import Rows, Segment
 from exacta.adapters.local.scan import WINDOW_BYTES
 from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, open_sealed, require_space
-from exacta.ports.compaction import BYTES_PER_KEY, Compact, Rules
-from exacta.ports.journal import IndexEntry
+from exacta.ports.compaction import BYTES_PER_KEY, Compact, Compaction, Rules
+from exacta.ports.journal import IndexEntry, JournalDamaged
 
 KEY_BYTES = 128 << 20
 """For the keys that are held at a time."""
+_CARRIED = Rules(now_ms=0, delete_retention_ms=0)
 
 
 class Source(NamedTuple):
@@ -40,6 +41,13 @@ class Source(NamedTuple):
     floor: int
     dirty_from: int
     rules: Rules | None
+
+
+class Compacted(NamedTuple):
+    """The segment that was written, and how many batches were kept because their records cannot be read."""
+
+    new: NewSegment
+    unreadable: int
 
 
 class _Piece(NamedTuple):
@@ -57,7 +65,7 @@ def compact(
     number: int,
     reserve_bytes: int,
     key_bytes: int = KEY_BYTES,
-) -> NewSegment:
+) -> Compacted:
     """Write the compacted segment of this number; raise OSError, also where it would leave less than the reserve.
 
     Raises JournalDamaged.
@@ -79,15 +87,16 @@ def compact(
     most_bytes = sum(piece.rows.size_from(source.floor) for source in sources for piece in pieces[source.stream])
     require_space(files, min(slice_count, 2) * most_bytes + reserve_bytes)
     made: NewSegment | None = None
+    unreadable = 0
     for slice_number in range(slice_count):
         before = made
-        made, segment = _pass(files, sources, pieces, rewriter, number, slice_number, slice_count)
+        made, segment, unreadable = _pass(files, sources, pieces, rewriter, number, slice_number, slice_count)
         if before is not None:
             files.remove(before.temporary_name)
             files.remove(before.temporary_sidecar_name)
         pieces = {stream: [_Piece(made.temporary_name, segment, rows)] for stream, rows in segment.growing.items()}
     assert made is not None
-    return made
+    return Compacted(made, unreadable)
 
 
 def _records_from(rows: Rows, offset: int) -> int:
@@ -102,41 +111,40 @@ def _pass(
     number: int,
     slice_number: int,
     slice_count: int,
-) -> tuple[NewSegment, Segment]:
+) -> tuple[NewSegment, Segment, int]:
     new = NewSegmentWriter(files, SegmentId(number, is_compacted=True), 0)
+    unreadable = 0
     try:
         for source in sources:
-            _write_stream(files, source, pieces.get(source.stream, []), rewriter, slice_number, slice_count, new)
-        return new.finish(0, 0), new.segment
+            compaction = rewriter(source.rules or _CARRIED, slice_number, slice_count)
+            _write_stream(files, source, pieces.get(source.stream, []), compaction, new)
+            unreadable += compaction.unreadable
+        return new.finish(0, 0), new.segment, unreadable
     finally:
         new.close()
 
 
 def _write_stream(
-    files: Files,
-    source: Source,
-    pieces: Sequence[_Piece],
-    rewriter: Compact,
-    slice_number: int,
-    slice_count: int,
-    new: NewSegmentWriter,
+    files: Files, source: Source, pieces: Sequence[_Piece], compaction: Compaction, new: NewSegmentWriter
 ) -> None:
-    stream = source.stream
-    if source.rules is None:
-        for entry, batch in _batches(files, stream, pieces, source.floor):
+    if source.rules is not None:
+        for _, batch in _batches(files, source.stream, pieces, max(source.floor, source.dirty_from)):
+            compaction.note(batch)
+    last_offset = max((piece.rows.last_offsets[piece.rows.high - 1] for piece in pieces), default=-1)
+    for entry, batch in _batches(files, source.stream, pieces, source.floor):
+        try:
+            compaction.check(batch, entry.first_offset, entry.last_offset)
+        except ValueError as error:  # what is damaged must not get a new, correct checksum
+            where = f"offset {entry.first_offset} of partition id {source.stream}"
+            raise JournalDamaged(f"the batch at {where} in {files.directory} is damaged: {error}") from error
+        if source.rules is None:
             new.add(entry, batch)
-        return
-    compaction = rewriter(source.rules, slice_number, slice_count)
-    for _, batch in _batches(files, stream, pieces, max(source.floor, source.dirty_from)):
-        compaction.note(batch)
-    last_offset = max(piece.rows.last_offsets[piece.rows.high - 1] for piece in pieces)
-    for entry, batch in _batches(files, stream, pieces, source.floor):
-        left = compaction.rewrite(batch, entry.last_offset == last_offset)
-        if left is None:
             continue
-        # A marker holds no record for readers, but has its time.
-        latest_ms = left.max_timestamp_ms if entry.record_count else entry.max_timestamp_ms
-        new.add(entry._replace(max_timestamp_ms=latest_ms, record_count=left.record_count), left.batch)
+        left = compaction.rewrite(batch, entry.last_offset == last_offset)
+        if left is not None:
+            # A marker holds no record for readers, but has its time.
+            latest_ms = left.max_timestamp_ms if entry.record_count else entry.max_timestamp_ms
+            new.add(entry._replace(max_timestamp_ms=latest_ms, record_count=left.record_count), left.batch)
 
 
 def _batches(
