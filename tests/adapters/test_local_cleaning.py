@@ -287,6 +287,28 @@ def test_closing_does_not_wait_for_a_long_cleaning(
     assert not [name for name in disk.names() if ".1." in name or name.endswith(".tmp")]
 
 
+def test_an_idle_journal_is_not_looked_through_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All waits for a second snapshot, which there cannot be before something is written."""
+    disk, turns = SimulatedDisk(), Turns()
+    journal = opened(disk, turns)
+    append_some(turns, journal, 0, COUNT)
+    snapshot(turns, journal)
+    calls: list[object] = []
+    choose = cleaning.choose
+
+    def counted(*arguments: object) -> object:
+        calls.append(arguments)
+        return choose(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cleaning, "choose", counted)
+    results = [turns.wait(lambda done: journal.clean({1: 4, 2: 0}, done)) for _ in range(3)]
+    assert results == [Cleaned(0, may_free_more=True)] * 3
+    assert len(calls) == 2, "once of what two snapshots are behind, once of all"
+    snapshot(turns, journal)
+    assert clean(turns, journal, {1: 4, 2: 0})
+    journal.close()
+
+
 def test_years_of_cleaning_leave_few_files() -> None:
     disk, turns = SimulatedDisk(), Turns()
     journal = opened(disk, turns)

@@ -68,6 +68,8 @@ class Cleaner:
         self._is_stopped = False
         self._is_certain = True
         """Of the keeping thread: it is known what the next opening will find."""
+        self._waited_at: tuple[int, Mapping[int, int]] | None = None
+        """Of the keeping thread: with this position and these floors all waits for a snapshot of a later position."""
 
     def stop(self) -> None:
         """Put nothing more in place: the journal is being closed."""
@@ -158,12 +160,16 @@ class Cleaner:
             return _Outcome(Failed("after a failure nothing more is cleaned before the next start"))
         if not segments:
             return _Outcome(Cleaned(0))
+        if self._waited_at == (position, floors):
+            return _Outcome(Cleaned(0, may_free_more=True))
         ids = [segment.id for segment in segments]
         made = self._aside.run(cleaning.make_room, ids, floors, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if not made.segments:
             wants_snapshot = made.waits_for_snapshot and made.newest_snapshot < position
+            if made.waits_for_snapshot and not wants_snapshot:
+                self._waited_at = position, floors
             return _Outcome(Cleaned(0, may_free_more=made.waits_for_snapshot), wants_snapshot=wants_snapshot)
         begin = ids.index(made.segments[0])
         old = segments[begin : begin + len(made.segments)]
