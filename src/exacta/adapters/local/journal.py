@@ -23,8 +23,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from exacta.adapters.local import recovery, replay, snapshots
-from exacta.adapters.local.aside import Interrupted
+from exacta.adapters.local import recovery
 from exacta.adapters.local.cleaner import Cleaner
 from exacta.adapters.local.compacted import Named
 from exacta.adapters.local.compacting import Source
@@ -33,6 +32,8 @@ from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment, Sidecar
+from exacta.adapters.local.snapshotting import Done as SnapshotDone
+from exacta.adapters.local.snapshotting import Snapshotter
 from exacta.adapters.local.tail import Tail
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.compaction import Compact
@@ -62,8 +63,6 @@ UNSYNCED_GROUP_BYTES = 64 << 10
 UNSYNCED_BYTES = 4 << 20
 
 logger = logging.getLogger(__name__)
-
-SnapshotDone = Callable[[Failed | None], None]
 
 
 _PlacedRows = tuple[int, Sequence[IndexEntry]]
@@ -108,12 +107,9 @@ class LocalJournal:
         new_worker: NewWorker,
     ) -> None:
         self.position = recovered.position
-        self._wants_snapshot = False
         self._files = files
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
-        self._snapshot_events = snapshot_events
-        self._events_since_snapshot = 0
         self._segments = recovered.segments
         self._compacted = recovered.compacted
         self._next_compacted = recovered.next_compacted
@@ -134,7 +130,9 @@ class LocalJournal:
         self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
         self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise, and tried again by `clean`
         self._aside = files.aside()
-        self._is_folding = False
+        self._snapshotter = Snapshotter(
+            files, self._aside, self._keeping_thread, self._post, snapshot_events=snapshot_events
+        )
         self._cleaner = Cleaner(
             files,
             self._aside,
@@ -142,7 +140,7 @@ class LocalJournal:
             self._post,
             segment_bytes=segment_bytes,
             change_over=self._change_over,
-            want_snapshot=self._want_snapshot,
+            want_snapshot=self._snapshotter.want,
         )
 
     @classmethod
@@ -193,7 +191,7 @@ class LocalJournal:
         end, rows = (group.end, group.rows) if group is not None else (position, [])
         self._in_flight_end = end
         self._in_flight_rows = rows
-        self._events_since_snapshot += len(entries)
+        self._snapshotter.count(len(entries))
         roll = group is not None and self._is_full
         self._journal_thread.submit(lambda: self._append(position, group, roll, done))
         return end
@@ -227,7 +225,7 @@ class LocalJournal:
             self._failure = Failed(str(error))
             return self._failure
         assert end == group.end
-        self._events_since_snapshot += len(entries)
+        self._snapshotter.count(len(entries))
         self._take_in(end, group.rows)
         return Appended(end)
 
@@ -307,8 +305,6 @@ class LocalJournal:
         for payload_position, index in rows:
             self._index.add(payload_position, index)
         self.position = end
-        if self._events_since_snapshot >= self._snapshot_events:
-            self._wants_snapshot = True
 
     def _begin_segment(self, sealed: _Sealed) -> None:
         """Follow the journal thread, which rolled: seal the segment that was active and take in the new one."""
@@ -320,7 +316,7 @@ class LocalJournal:
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
-        self._wants_snapshot = True
+        self._snapshotter.want()
         end = self.position
         self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
 
@@ -349,73 +345,22 @@ class LocalJournal:
     @property
     def wants_snapshot(self) -> bool:
         """See `Journal.wants_snapshot`."""
-        return self._wants_snapshot and not self._is_folding
+        return self._snapshotter.is_wanted
 
     def save_snapshot(self, blob: bytes, position: int, done: SnapshotDone | None = None) -> None:
         """See `Journal.save_snapshot`."""
         is_durable = self._in_flight_end is None and self._writer.durable_end == self.position
         if position != self.position or not is_durable or self._failure is not None:
             raise ValueError(f"position {position} is not that of a durable journal")
-        self._keep_snapshot(lambda: snapshots.save(self._files, blob, position), done)
+        self._snapshotter.save(blob, position, done)
 
     def fold_snapshot(self, fold: Fold, done: SnapshotDone) -> None:
         """See `Journal.fold_snapshot`."""
-        assert not self._is_folding, "one fold at a time"
-        self._is_folding = True
-        position = min(self.position, self._writer.durable_end)
-        ids = [segment.id for segment in self._segments]
-
-        def work() -> None:
-            name = self._aside.run(snapshots.fold, ids, position, fold)
-            if name is not None:
-                snapshots.keep_folded(self._files, name, position)
-
-        def folded(result: Failed | None) -> None:
-            self._is_folding = False
-            done(result)
-
-        self._keep_snapshot(work, folded)
-
-    def _keep_snapshot(self, work: Callable[[], None], done: SnapshotDone | None) -> None:
-        """Let the keeping thread do the work."""
-        self._wants_snapshot = False
-        self._events_since_snapshot = 0
-
-        def job() -> None:
-            result: Failed | None = Failed("the snapshot was not finished")
-            try:
-                work()
-                result = None
-            except Interrupted:
-                result = Failed("the journal is being closed")
-            except (OSError, JournalDamaged) as error:
-                result = Failed(str(error))
-                logger.warning("a snapshot could not be written in %s: %s", self._files.directory, error)
-            finally:
-                if done is not None:
-                    self._post(done, result)
-
-        self._keeping_thread.submit(job)
+        self._snapshotter.fold(fold, self._segments, min(self.position, self._writer.durable_end), done)
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""
-        try:
-            position, blob = snapshots.load_latest(self._files)
-        except OSError as error:
-            raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
-        return blob, self._counted(position, replay.segments_after(self._files, self._segments, position))
-
-    def _counted(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
-        """Yield the events, and see whether there are so many of them that they call for a snapshot."""
-        count = 0
-        try:
-            for event in replay.events(self._files, segments, position):
-                count += 1
-                yield event
-        except OSError as error:
-            raise JournalError(f"the journal in {self._files.directory} cannot be read: {error}") from error
-        self._events_since_snapshot = count
-        self._wants_snapshot = count >= self._snapshot_events or len(segments) > 1
+        return self._snapshotter.replay(self._segments)
 
     # --- cleaning ----------------------------------------------------------------------------------------------------
 
@@ -528,9 +473,6 @@ class LocalJournal:
         self._segments[at : at + len(old)] = [] if new is None else [new]
         self._index.replace(old, new)
         self._reader.retire(old, then)
-
-    def _want_snapshot(self) -> None:
-        self._wants_snapshot = True
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
