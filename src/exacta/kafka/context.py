@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from exacta.engine.fetch import Admitted, FetchRequest
 from exacta.protocol.codec import encode_response
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.schema import Buffer, Message
@@ -22,7 +23,18 @@ LONGEST_CLIENT_ID = 255
 class RequestContext:
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
-    __slots__ = ("client_id", "connection", "correlation_id", "handler", "response", "size", "version")
+    __slots__ = (
+        "admission",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "fetch",
+        "handler",
+        "reserved_bytes",
+        "response",
+        "size",
+        "version",
+    )
 
     def __init__(
         self, connection: "Connection", handler: "Handler", version: int, correlation_id: int, client_id: str, size: int
@@ -35,6 +47,12 @@ class RequestContext:
         self.size = size
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
+        self.fetch: FetchRequest | None = None
+        """What the engine reads for it, or waits for, and should forget with the connection."""
+        self.admission: tuple[int, Admitted] | None = None
+        """Room that it waits for: bytes, and what to call."""
+        self.reserved_bytes = 0
+        """Room that its answer has got."""
 
     @property
     def client_host(self) -> str:
@@ -83,6 +101,11 @@ class RequestContext:
             self.send(encode_response(message, self.version, self.correlation_id))
         else:
             self.connection.abort()
+            self.send([])  # there is no connection to send it: but the request is no more at work
+
+    def admit(self, size: int, admitted: Admitted) -> None:
+        """See `FetchRequest.admit`."""
+        self.connection.admit(self, size, admitted)
 
     def hang_up(self, reason: str) -> None:
         """Close the connection: the only way to tell a client that wants no answer that something is wrong."""
