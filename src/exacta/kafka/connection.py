@@ -39,7 +39,6 @@ from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, Budget
 from exacta.kafka.request_size import most_elements
 from exacta.protocol.codec import (
     DecodeError,
-    RequestHeader,
     TooManyElements,
     decode_request,
     decode_request_header,
@@ -58,6 +57,7 @@ WRITE_HIGH_WATER_BYTES = 64 << 10
 MAX_OUTGOING_BYTES = 4 << 20
 
 _size_of = struct.Struct(">i").unpack_from
+_key_of = struct.Struct(">h").unpack_from
 _SIZE_BYTES = 4
 _SMALLEST_REQUEST_BYTES = 8  # API key, version, correlation id
 
@@ -193,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._reading:
             if len(self._begun) >= self._needed and not self._take_frames():
                 self._stop_reading()
-            elif not self._closing and not self._has_room():
+            elif self._requests.used_bytes >= self._requests.most_bytes and not self._closing and not self._has_room():
                 self._stop_reading()
                 self._requests.wait(self)
 
@@ -218,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
     def _take_frames(self) -> bool:
         """Begin all requests that are whole; return False where some must wait, and `_go_on` will be called."""
         data = self._begun
-        view = memoryview(data).toreadonly()
+        view = memoryview(data)
         position, end, needed = 0, len(data), _SIZE_BYTES
         took_all = True
         while end - position >= _SIZE_BYTES:
@@ -236,9 +236,10 @@ class Connection(asyncio.BufferedProtocol):
             if stop > end:
                 needed = _SIZE_BYTES + size
                 break
-            if not self._receive(view[position + _SIZE_BYTES : stop]):
+            if _key_of(data, position + _SIZE_BYTES)[0] in LONG_ANSWERS and not self._may_answer_at_length():
                 took_all = False
                 break
+            self._receive(view[position + _SIZE_BYTES : stop])
             if self._closing:
                 return True
             position = stop
@@ -250,19 +251,12 @@ class Connection(asyncio.BufferedProtocol):
             (self._requests.watch if self._watched else self._requests.unwatch)(self)
         return took_all
 
-    def _receive(self, frame: memoryview) -> bool:
-        """Begin a request; return False where it must wait."""
+    def _receive(self, frame: memoryview) -> None:
         try:
             header, body_start = decode_request_header(frame)
         except DecodeError as error:
             self.refuse(f"malformed request header: {error}")
-            return True
-        if header.api_key in LONG_ANSWERS and not self._may_answer_at_length():
-            return False
-        self._begin(frame, header, body_start)
-        return True
-
-    def _begin(self, frame: memoryview, header: RequestHeader, body_start: int) -> None:
+            return
         handler = HANDLERS.get(header.api_key)
         if handler is None:
             self.refuse(f"API key {header.api_key} is not served")
@@ -393,16 +387,19 @@ class Connection(asyncio.BufferedProtocol):
         From now on the request's place counts for the bytes of its answer, which are held until they are sent.
         """
         requests = self._requests
-        requests.give(context.size)
+        requests.used_bytes -= context.size
         self._held_bytes -= context.size
+        if requests.line:
+            requests.wake()
+        if requests.let_on is self and self._held_bytes <= ALLOWANCE_BYTES:
+            requests.pass_on()
         if self._closing:
             context.response = []
             return
-        if requests.let_on is self and self._held_bytes <= ALLOWANCE_BYTES:
-            requests.pass_on()
         size = sum(map(len, response))
-        self._answers.used_bytes += size - context.reserved_bytes
-        self._answer_bytes += size - context.reserved_bytes
+        more = size - context.reserved_bytes
+        self._answers.used_bytes += more
+        self._answer_bytes += more
         self._unanswered_bytes += size - context.size
         context.size = size
         unanswered = self._unanswered
@@ -413,7 +410,9 @@ class Connection(asyncio.BufferedProtocol):
             self._unanswered_bytes -= size
             self._outgoing_bytes += size
             self._outgoing.extend(ready)
-        self._flush_soon()
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
 
     def admit(self, context: RequestContext, size: int, admitted: Admitted) -> None:
         """Call back when there is room for an answer of this size, or for a shorter one, and all earlier ones left."""
@@ -440,7 +439,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answer_bytes += context.reserved_bytes
         try:
             admitted(most_bytes)
-        except Exception:  # noqa: BLE001  # as in `_begin`
+        except Exception:  # noqa: BLE001  # as in `_receive`
             context.fail()
 
     def _flush_soon(self) -> None:
@@ -463,9 +462,13 @@ class Connection(asyncio.BufferedProtocol):
                 self._leaving_bytes += size
             else:
                 self._answer_bytes -= size
-                self._answers.give(size)
-        self._admit_first()
-        self._go_on()
+                self._answers.used_bytes -= size
+                if self._answers.line:
+                    self._answers.wake()
+        if self._unanswered:
+            self._admit_first()
+        if not self._reading:
+            self._go_on()
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

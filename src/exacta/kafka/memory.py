@@ -85,7 +85,7 @@ class Holder(Protocol):
 
 
 class Budget:
-    """One account. `used_bytes` is public because every request adds to it; use `give` to take away."""
+    """One account. `used_bytes` and `line` are public for the path of every request; `give` is for the others."""
 
     def __init__(self, option: str, most_bytes: int, stall_ms: int, scheduler: Scheduler) -> None:
         self.option = option
@@ -95,7 +95,8 @@ class Budget:
         self.let_on: Holder | None = None
         """Who goes on though there is no room."""
         self._scheduler = scheduler
-        self._line: dict[Holder, None] = {}
+        self.line: dict[Holder, None] = {}
+        """Who waits for room."""
         self._watched: dict[Holder, int | None] = {}
         self._waking = False
         self._timer: TimerHandle | None = None
@@ -111,14 +112,20 @@ class Budget:
     def give(self, size: int) -> None:
         """Count so many bytes less."""
         self.used_bytes -= size
-        if self._line and self.used_bytes < self.most_bytes:
-            self._wake_soon()
+        if self.line:
+            self.wake()
+
+    def wake(self) -> None:
+        """Call those who wait, one in each turn of the event loop, while there is room."""
+        if not self._waking and not self.is_full():
+            self._waking = True
+            self._scheduler.call_soon(self._wake_first)
 
     # --- the line -----------------------------------------------------------------------------------------------------
 
     def wait(self, holder: Holder) -> None:
         """Put it at the end of the line, unless it stands there; `room_again` is called when its turn has come."""
-        self._line[holder] = None
+        self.line[holder] = None
         if self._timer is None:
             self._timer = self._scheduler.call_later(self.stall_ms / 1000, self._look)
 
@@ -130,32 +137,27 @@ class Budget:
 
     def pass_on(self) -> None:
         """The one that was let on holds no more than others: the next in the line that has begun a request is."""
-        self.let_on = next((holder for holder in self._line if holder.is_half_read()), None)
+        self.let_on = next((holder for holder in self.line if holder.is_half_read()), None)
         if self.let_on is not None:
-            del self._line[self.let_on]
+            del self.line[self.let_on]
             self._scheduler.call_soon(self.let_on.room_again)
 
     def leave(self, holder: Holder) -> None:
         """Forget it. What it holds must be given besides."""
-        self._line.pop(holder, None)
+        self.line.pop(holder, None)
         self._watched.pop(holder, None)
         if self.let_on is holder:
             self.pass_on()
 
-    def _wake_soon(self) -> None:
-        if not self._waking:
-            self._waking = True
-            self._scheduler.call_soon(self._wake)
-
-    def _wake(self) -> None:
+    def _wake_first(self) -> None:
         self._waking = False
-        if not self._line or self.is_full():
+        if not self.line or self.is_full():
             return
-        first = next(iter(self._line))
-        del self._line[first]
+        first = next(iter(self.line))
+        del self.line[first]
         first.room_again()
-        if self._line and not self.is_full():
-            self._wake_soon()
+        if self.line:
+            self.wake()
 
     # --- who keeps others waiting -------------------------------------------------------------------------------------
 
@@ -170,7 +172,7 @@ class Budget:
     def _look(self) -> None:
         """Give up who has not moved enough since the last look, and was there then."""
         self._timer = None
-        if not self._line:
+        if not self.line:
             return
         self._timer = self._scheduler.call_later(self.stall_ms / 1000, self._look)
         for holder, before in list(self._watched.items()):
