@@ -94,7 +94,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
             description="When a connection is closed whose request does not come on, or whose answers are not taken, "
             "while others wait for the memory.",
         ),
-    ] = 30_000
+    ] = 10_000
     max_connections: Annotated[
         int,
         Meta(ge=0, le=_INT_MAX, description="Most connections; never more than half of the files that may be open."),
