@@ -111,6 +111,29 @@ class TestRequests:
         assert sorted(offsets) == list(range(len(many)))
         assert broker.requests.used_bytes == 0
 
+    def test_who_is_let_on_reads_its_request_and_no_more_and_keeps_its_turn_till_then(self, start: Start) -> None:
+        broker = start()
+        let_on, fills, waits = (broker.connect() for _ in range(3))
+        fills.send_bytes(struct.pack(">i", 90 * MB) + bytes(MB))
+        let_on.send(fetch(max_wait_ms=50), 11)
+        frame = let_on.frame(produce(b"x" * 900_000), 9)
+        let_on.send_bytes(frame[:300_000])
+        broker.settle()
+        fills.send_bytes(bytes(MB))
+        broker.settle()
+        fills.vanish()
+        rest = broker.connect()
+        rest.send_bytes(struct.pack(">i", 90 * MB) + bytes(MB))
+        broker.settle()
+        first = broker.requests.let_on
+        assert first is not None
+        broker.pass_time(100)  # an answer to the fetch, which is none to what is being read
+        assert broker.requests.let_on is first
+        waits.send_bytes(struct.pack(">i", 90 * MB) + bytes(MB))
+        let_on.send_bytes(frame[300_000:] + let_on.frame(produce(b"x" * 900_000), 9))
+        broker.settle()
+        assert broker.most_requests <= 2 * MB + READ_BYTES + 4 * (ALLOWANCE_BYTES + SCARCE_READ_BYTES) + len(frame)
+
     def test_who_stalls_is_given_up_when_others_wait_and_not_before(
         self, start: Start, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -194,6 +217,17 @@ class TestAnswers:
         [(_, answer)] = reader.answers()
         assert len(values_in(records(answer))) >= 1
         assert any(client.closed for client in greedy)
+
+    def test_who_asks_for_little_does_not_wait_for_readers_that_do_not_read(self, start: Start) -> None:
+        broker = start()
+        fill(broker, 8, 500_000)
+        for _ in range(8):
+            broker.connect(reads=False).send(fetch(), 11)
+        broker.settle()
+        assert broker.answers.is_full()
+        reader = broker.connect()
+        broker.ask(reader, produce(b"new"), 9)
+        assert values_in(records(broker.ask(reader, fetch(offset=8), 11))) == [b"new"]
 
     def test_a_slow_reader_gets_everything_in_order(self, start: Start) -> None:
         broker = start()

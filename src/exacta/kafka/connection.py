@@ -419,8 +419,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing:
             return
         context.admission = size, admitted
-        if self._unanswered[0] is context:
-            self._admit_first()
+        self._admit_first()
 
     def _admit_first(self) -> None:
         if not self._unanswered or self._write_paused or self._closing:
@@ -429,10 +428,11 @@ class Connection(asyncio.BufferedProtocol):
         if context.admission is None:
             return
         answers = self._answers
-        if answers.is_full():
+        size, admitted = context.admission
+        if size > WRITE_HIGH_WATER_BYTES and answers.is_full():
             answers.wait(self)
             return
-        (size, admitted), context.admission = context.admission, None
+        context.admission = None
         most_bytes = answers.share()
         context.reserved_bytes = min(size, most_bytes)
         answers.used_bytes += context.reserved_bytes

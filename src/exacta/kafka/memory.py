@@ -11,7 +11,7 @@ cost us no more. When one is full, back-pressure begins:
 | what is full | who waits | who goes on |
 |---|---|---|
 | requests | who holds more than `ALLOWANCE_BYTES` is read no more | everybody else, in reads of `SCARCE_READ_BYTES` |
-| answers | fetches that have found records, and requests of `LONG_ANSWERS` | all other requests |
+| answers | fetches that found more than the transport holds in any case, requests of `LONG_ANSWERS` | all others |
 
 Whoever waits does so in one line, and is woken one at a time, in turns of the event loop of their own.
 
@@ -23,7 +23,8 @@ on or that does not take its answers, is given up after `connections.max.stall.m
 time, up to `connections.max.idle.ms`: a consumer may work for minutes between two polls.
 
 Hence the bounds. Requests: the budget, what each connection is allowed in any case, and one request
-(`socket.request.max.bytes`). Answers: the budget, one answer, and the transport's high-water mark for each connection.
+(`socket.request.max.bytes`). Answers: the budget, one answer, and for each connection what its transport holds in any
+case (`WRITE_HIGH_WATER_BYTES`).
 """
 
 from typing import Protocol
