@@ -86,8 +86,7 @@ class BrokerContext:
 
     def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection."""
-        context.fetch = request
-        request.admit = context.admit
+        context.reads(request)
         self.engine.fetch(request, context.guard(done))
 
     def when_shown(

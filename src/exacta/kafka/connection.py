@@ -33,7 +33,7 @@ from typing import cast
 
 from exacta.engine.fetch import Admitted
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.context import RequestContext
+from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, Budget
 from exacta.kafka.request_size import most_elements
@@ -98,7 +98,8 @@ class Connection(asyncio.BufferedProtocol):
         self._watched = False
         self._received_bytes = 0
         self._held_bytes = 0
-        """Of requests, come and not answered."""
+        """Of requests, come and not answered; those of `_done_bytes` are, in this turn of the loop."""
+        self._done_bytes = 0
         self._taken_this_turn = 0
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
@@ -148,12 +149,13 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.clear()
         for context in waiting:
             if context.fetch is not None:
-                self._broker.engine.forget_fetch(context.fetch)
-                context.admission = None
+                self._broker.engine.forget_fetch(context.fetch.request)
+                context.fetch.admitted = None
                 context.size = 0
             elif context.response is None:
                 self._held_bytes -= context.size  # whoever is at work on it still holds it; see `answered`
         self._begun = b""
+        self._done_bytes = 0
         self._requests.give(self._held_bytes)
         self._requests.leave(self)
         self._answers.give(self._answer_bytes)
@@ -236,7 +238,10 @@ class Connection(asyncio.BufferedProtocol):
             if stop > end:
                 needed = _SIZE_BYTES + size
                 break
-            if _key_of(data, position + _SIZE_BYTES)[0] in LONG_ANSWERS and not self._may_answer_at_length():
+            full = self._answers.used_bytes >= self._answers.most_bytes
+            if (full or self._unanswered) and _key_of(data, position + _SIZE_BYTES)[0] in LONG_ANSWERS:
+                if not self._unanswered:
+                    self._answers.wait(self)
                 took_all = False
                 break
             self._receive(view[position + _SIZE_BYTES : stop])
@@ -323,14 +328,6 @@ class Connection(asyncio.BufferedProtocol):
             or (self.is_half_read() and requests.lets_on(self))
         )
 
-    def _may_answer_at_length(self) -> bool:
-        if self._unanswered:
-            return False
-        if self._answers.is_full():
-            self._answers.wait(self)
-            return False
-        return True
-
     def _stop_reading(self) -> None:
         if self._reading and self._transport is not None and not self._closing:
             self._reading = False
@@ -386,18 +383,14 @@ class Connection(asyncio.BufferedProtocol):
 
         From now on the request's place counts for the bytes of its answer, which are held until they are sent.
         """
-        requests = self._requests
-        requests.used_bytes -= context.size
-        self._held_bytes -= context.size
-        if requests.line:
-            requests.wake()
-        if requests.let_on is self and self._held_bytes <= ALLOWANCE_BYTES:
-            requests.pass_on()
         if self._closing:
+            self._held_bytes -= context.size
+            self._requests.give(context.size)
             context.response = []
             return
+        self._done_bytes += context.size
         size = sum(map(len, response))
-        more = size - context.reserved_bytes
+        more = size if context.fetch is None else size - context.fetch.reserved_bytes
         self._answers.used_bytes += more
         self._answer_bytes += more
         self._unanswered_bytes += size - context.size
@@ -414,29 +407,27 @@ class Connection(asyncio.BufferedProtocol):
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
 
-    def admit(self, context: RequestContext, size: int, admitted: Admitted) -> None:
+    def admit(self, fetch: Fetch, size: int, admitted: Admitted) -> None:
         """Call back when there is room for an answer of this size, or for a shorter one, and all earlier ones left."""
-        if self._closing:
-            return
-        context.admission = size, admitted
-        self._admit_first()
+        if not self._closing:
+            fetch.found_bytes, fetch.admitted = size, admitted
+            self._admit_first()
 
     def _admit_first(self) -> None:
         if not self._unanswered or self._write_paused or self._closing:
             return
-        context = self._unanswered[0]
-        if context.admission is None:
+        context, answers = self._unanswered[0], self._answers
+        fetch = context.fetch
+        if fetch is None or fetch.admitted is None:
             return
-        answers = self._answers
-        size, admitted = context.admission
-        if size > WRITE_HIGH_WATER_BYTES and answers.is_full():
+        if fetch.found_bytes > WRITE_HIGH_WATER_BYTES and answers.is_full():
             answers.wait(self)
             return
-        context.admission = None
+        admitted, fetch.admitted = fetch.admitted, None
         most_bytes = answers.share()
-        context.reserved_bytes = min(size, most_bytes)
-        answers.used_bytes += context.reserved_bytes
-        self._answer_bytes += context.reserved_bytes
+        fetch.reserved_bytes = min(fetch.found_bytes, most_bytes)
+        answers.used_bytes += fetch.reserved_bytes
+        self._answer_bytes += fetch.reserved_bytes
         try:
             admitted(most_bytes)
         except Exception:  # noqa: BLE001  # as in `_receive`
@@ -452,6 +443,8 @@ class Connection(asyncio.BufferedProtocol):
         self._taken_this_turn = 0
         if self._transport is None:
             return
+        if self._done_bytes:
+            self._give_requests()
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
             size, self._outgoing_bytes = self._outgoing_bytes, 0
@@ -469,6 +462,16 @@ class Connection(asyncio.BufferedProtocol):
             self._admit_first()
         if not self._reading:
             self._go_on()
+
+    def _give_requests(self) -> None:
+        requests = self._requests
+        done, self._done_bytes = self._done_bytes, 0
+        self._held_bytes -= done
+        requests.used_bytes -= done
+        if requests.line:
+            requests.wake()
+        if requests.let_on is self and self._held_bytes <= ALLOWANCE_BYTES:
+            requests.pass_on()
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -20,17 +20,29 @@ LONGEST_CLIENT_ID = 255
 """Characters. Transactions, their incidents and group members keep it; bounds on those count them, not their bytes."""
 
 
+class Fetch:
+    """What the engine reads for a request, or waits for."""
+
+    __slots__ = ("admitted", "found_bytes", "request", "reserved_bytes")
+
+    def __init__(self, request: FetchRequest) -> None:
+        self.request = request
+        self.found_bytes = 0
+        self.admitted: Admitted | None = None
+        """To be called when there is room for what was found; None while nothing is, and afterwards."""
+        self.reserved_bytes = 0
+        """The room that its answer has got."""
+
+
 class RequestContext:
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
     __slots__ = (
-        "admission",
         "client_id",
         "connection",
         "correlation_id",
         "fetch",
         "handler",
-        "reserved_bytes",
         "response",
         "size",
         "version",
@@ -47,12 +59,7 @@ class RequestContext:
         self.size = size
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
-        self.fetch: FetchRequest | None = None
-        """What the engine reads for it, or waits for, and should forget with the connection."""
-        self.admission: tuple[int, Admitted] | None = None
-        """Room that it waits for: bytes, and what to call."""
-        self.reserved_bytes = 0
-        """Room that its answer has got."""
+        self.fetch: Fetch | None = None
 
     @property
     def client_host(self) -> str:
@@ -103,9 +110,10 @@ class RequestContext:
             self.connection.abort()
             self.send([])  # there is no connection to send it: but the request is no more at work
 
-    def admit(self, size: int, admitted: Admitted) -> None:
-        """See `FetchRequest.admit`."""
-        self.connection.admit(self, size, admitted)
+    def reads(self, request: FetchRequest) -> None:
+        """Let the request wait for room before it is read, and be forgotten with the connection."""
+        fetch = self.fetch = Fetch(request)
+        request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
 
     def hang_up(self, reason: str) -> None:
         """Close the connection: the only way to tell a client that wants no answer that something is wrong."""
