@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from exacta.kafka.connection import Connection
 from simulation.broker import Broker
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
@@ -106,7 +107,7 @@ class Link:
         on_data: Callable[[bytes], None],
         on_lost: Callable[[], None],
         process: Process,
-        protocol: asyncio.Protocol,
+        protocol: Connection,
     ) -> None:
         self.number = number
         self.process = process

@@ -13,6 +13,7 @@ must abandon it (DESIGN D4).
 
 import asyncio
 import base64
+import contextlib
 import gc
 import logging
 import os
@@ -45,7 +46,9 @@ logger = logging.getLogger("exacta.server")
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 
-_BACKLOG = 1024
+_BACKLOG = 4096
+"""Connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
+_FEW_FILES = 4096
 _DRAIN_SECONDS = 5.0
 JOURNAL_DIRECTORY = "journal"
 _META_FILE = "meta.properties"
@@ -322,7 +325,7 @@ def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise:
     """Run until SIGTERM or SIGINT; return the process's exit code. Says where it listens in one line on stdout."""
     configure_logging()
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    _allow_many_files()
+    _allow_many_files(configuration)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
             return runner.run(_serve(configuration, data, listen, advertise))
@@ -331,10 +334,22 @@ def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise:
             return EXIT_FAILED
 
 
-def _allow_many_files() -> None:
-    """Raise the soft limit of file handles to the hard one: each connection has one, and each sealed segment."""
+def _allow_many_files(configuration: Configuration) -> None:
+    """Raise the soft limit of file handles to the hard one: each connection has one, and each sealed segment.
+
+    Says so where that is few, or fewer than were asked for.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with contextlib.suppress(ValueError, OSError):  # where it is unlimited, some systems refuse so many
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    allowed, wanted = _files_allowed(), configuration.max_connections
+    if allowed < _FEW_FILES or (wanted != Configuration().max_connections and allowed // 2 < wanted):
+        logger.warning(
+            "only %d files may be open, so at most %d connections: raise the hard limit (ulimit -Hn, or LimitNOFILE= "
+            "of a systemd unit) to twice the connections that there may be",
+            allowed,
+            min(allowed // 2, wanted),
+        )
 
 
 def _files_allowed() -> int:

@@ -6,9 +6,10 @@ import resource
 import pytest
 
 import exacta
+from exacta.config import Configuration
 from exacta.kafka.admission import QUIET_SECONDS, Admission
 from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest
-from exacta.server import _files_allowed
+from exacta.server import _allow_many_files, _files_allowed
 from tests.kafka.wire import Wire
 
 
@@ -45,7 +46,7 @@ def test_a_flood_is_a_few_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> 
         now = QUIET_SECONDS
         doors.admit("a")
     first, second = [record.getMessage() for record in caplog.records]
-    assert first == "closing a connection of a: there are max.connections=0 already"
+    assert first == ("closing a connection of a: there are 0 already (max.connections, or half of the files)")
     assert second.startswith("closing a connection of a, and 49 more since the last such line: ")
 
 
@@ -78,3 +79,25 @@ def test_connections_leave_files_for_the_journal() -> None:
         assert _files_allowed() == 300
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("hard", "options", "warned"),
+    [
+        (1_024, {}, "only 1024 files may be open, so at most 512 connections"),
+        (100_000, {}, ""),
+        (100_000, {"max_connections": 50_000}, ""),
+        (100_000, {"max_connections": 50_001}, "only 100000 files may be open, so at most 50000 connections"),
+        (resource.RLIM_INFINITY, {"max_connections": 10**6}, ""),
+    ],
+)
+def test_few_files_are_told_of_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hard: int, options: dict[str, int], warned: str
+) -> None:
+    limits = [min(hard, 256) if hard > 0 else 256, hard]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(slice(None), new))
+    _allow_many_files(Configuration(**options))
+    assert limits == [hard, hard]
+    assert bool(caplog.records) is bool(warned)
+    assert warned in caplog.text

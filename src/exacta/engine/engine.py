@@ -84,7 +84,7 @@ class Engine:
         self.failed: EngineFailed | None = None
         self._journal = journal
         self._records = records
-        self._scheduler = scheduler
+        self.scheduler = self._scheduler = scheduler
         self._clock = self._marker_clock = clock
         self._on_failure = on_failure
         self._gathering = CommitGroup(1)
@@ -222,6 +222,10 @@ class Engine:
             start()
         else:
             self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
+
+    def forget_fetch(self, request: FetchRequest) -> None:
+        """Do not answer it any more, if it waits."""
+        self._fetcher.forget(request)
 
     def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
         """Call back once readers may see whatever has been acknowledged in these partitions: mostly at once.

@@ -16,6 +16,8 @@ from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Buffer, Extent, Failed, Journal
 
+LONGEST = 2**63 - 1
+
 
 class FetchPartition(Struct, gc=False):
     """Where one partition is read from: at most `max_bytes`, but one batch at least if the answer were empty else.
@@ -31,10 +33,19 @@ class FetchPartition(Struct, gc=False):
     topic_id: bytes = b""
 
 
+Admitted = Callable[[int], None]
+"""Gets the most bytes that may be read now, but for one batch, which always may."""
+
+
+def _at_once(size: int, admitted: Admitted) -> None:
+    admitted(size)
+
+
 class FetchRequest(Struct):
     """Answered when `min_bytes` are there or `max_wait_ms` are over.
 
-    At most `max_bytes` in all, given to the partitions in their order (KIP-74).
+    At most `max_bytes` in all, given to the partitions in their order (KIP-74). `admit` is asked, with the bytes that
+    were found, before they are read into memory: it calls back now, or later, or never.
     """
 
     partitions: list[FetchPartition]
@@ -42,6 +53,9 @@ class FetchRequest(Struct):
     min_bytes: int
     max_bytes: int
     read_committed: bool
+    admit: Callable[[int, Admitted], None] = _at_once
+    key: int = 0
+    """The fetcher's name for one that waits; negative: nobody wants the answer any more."""
 
 
 class FetchResult(Struct, gc=False):
@@ -87,16 +101,18 @@ class Fetcher:
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
         """Answer now, or when there is enough, or when the time is over."""
+        if request.key < 0:
+            return
         plan = self._plan(request)
         if plan.final or plan.size >= request.min_bytes or request.max_wait_ms <= 0 or self._has_finished:
-            self._read(plan, done)
+            self._read(plan, request, done)
             return
         partition_ids = {
             partition.partition_id
             for wanted in request.partitions
             if (partition := self._state.partition(wanted.topic, wanted.partition)) is not None
         }
-        key = self._count = self._count + 1
+        key = request.key = self._count = self._count + 1
         waiting = self._by_key[key] = _Waiting(key, request, done, partition_ids)
         for partition_id in partition_ids:
             self._waiting.setdefault(partition_id, {})[key] = waiting
@@ -121,22 +137,33 @@ class Fetcher:
         for key in list(self._by_key):
             self._over(key)
 
+    def forget(self, request: FetchRequest) -> None:
+        """Do not answer it any more, if it waits, or is going to."""
+        waiting = self._by_key.get(request.key)
+        if waiting is not None:
+            self._remove(waiting)
+        request.key = -1
+
     def _over(self, key: int) -> None:
         waiting = self._by_key.get(key)
         if waiting is not None:
             self._answer(waiting, self._plan(waiting.request))
 
     def _answer(self, waiting: _Waiting, plan: _Plan) -> None:
+        self._remove(waiting)
+        self._read(plan, waiting.request, waiting.done)
+
+    def _remove(self, waiting: _Waiting) -> None:
         del self._by_key[waiting.key]
         for partition_id in waiting.partition_ids:
             by_id = self._waiting[partition_id]
             by_id.pop(waiting.key, None)
             if not by_id:
                 del self._waiting[partition_id]
-        self._read(plan, waiting.done)
 
-    def _plan(self, request: FetchRequest) -> _Plan:
+    def _plan(self, request: FetchRequest, most_bytes: int = LONGEST) -> _Plan:
         plan = _Plan([], [], [], 0, False)
+        max_bytes = min(request.max_bytes, most_bytes)
         for wanted in request.partitions:
             result = FetchResult()
             plan.results.append(result)
@@ -156,22 +183,23 @@ class Fetcher:
                 result.rejection = Rejection.OFFSET_OUT_OF_RANGE
                 plan.final = True
                 continue
-            self._plan_partition(plan, result, request, wanted, partition, visible)
+            self._plan_partition(plan, result, max_bytes, request.read_committed, wanted, partition, visible)
         return plan
 
     def _plan_partition(
         self,
         plan: _Plan,
         result: FetchResult,
-        request: FetchRequest,
+        max_bytes: int,
+        read_committed: bool,
         wanted: FetchPartition,
         partition: Partition,
         visible: Visible,
     ) -> None:
-        if request.read_committed and wanted.fetch_offset < partition.log_start_offset:
+        if read_committed and wanted.fetch_offset < partition.log_start_offset:
             return  # what is aborted there is forgotten already, while its deletion is being made durable
-        end_offset = visible.last_stable_offset if request.read_committed else visible.high_watermark
-        room = min(wanted.max_bytes, request.max_bytes - plan.size)
+        end_offset = visible.last_stable_offset if read_committed else visible.high_watermark
+        room = min(wanted.max_bytes, max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
             return
         extents = self._journal.find(partition.partition_id, wanted.fetch_offset, end_offset, room)
@@ -181,11 +209,26 @@ class Fetcher:
         plan.extents.extend(extents)
         plan.owners.extend([result] * len(extents))
         plan.size += size
-        if request.read_committed:
+        if read_committed:
             upto = Offset(extents[-1].last_offset + 1)
             result.aborted = aborted_between(partition, Offset(wanted.fetch_offset), upto)
 
-    def _read(self, plan: _Plan, done: Callable[[list[FetchResult]], None]) -> None:
+    def _read(self, plan: _Plan, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
+        if not plan.extents:
+            done(plan.results)
+            return
+        found: _Plan | None = plan
+
+        def admitted(most_bytes: int) -> None:
+            if found is None and (request.key < 0 or self._has_finished):
+                return
+            # What was found is to be read in the same turn.
+            self._read_now(found if found and found.size <= most_bytes else self._plan(request, most_bytes), done)
+
+        request.admit(plan.size, admitted)
+        found = None
+
+    def _read_now(self, plan: _Plan, done: Callable[[list[FetchResult]], None]) -> None:
         if not plan.extents:
             done(plan.results)
             return

@@ -30,7 +30,7 @@ class Admission:
     def admit(self, host: str) -> bool:
         """Count a connection from this host, or say in the log why not."""
         if self._count >= self._most:
-            self._refuse(host, f"there are max.connections={self._most} already")
+            self._refuse(host, f"there are {self._most} already (max.connections, or half of the files)")
         elif self._hosts[host] >= self._most_per_host:
             self._refuse(host, f"it has max.connections.per.ip={self._most_per_host} already")
         else:

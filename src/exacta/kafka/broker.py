@@ -15,6 +15,7 @@ from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.kafka.authorization import Authorizer, everybody
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
+from exacta.kafka.memory import Memory
 from exacta.ports.record_format import Buffer
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class BrokerContext:
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1
         )
+        self.memory = Memory(configuration, engine.scheduler)
         self.wall_ms = wall_clock or engine.now_ms
         """The time for timestamps of records, in milliseconds since 1970."""
         self.log_dir = log_dir
@@ -83,7 +85,8 @@ class BrokerContext:
         self.engine.read(view, context.guard(done))
 
     def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """See `Engine.fetch`."""
+        """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection."""
+        context.reads(request)
         self.engine.fetch(request, context.guard(done))
 
     def when_shown(

@@ -9,11 +9,16 @@ refused by its size field alone, before its body is read; until a frame is whole
 One of more elements than `request_size.py` allows is refused before the one too many is read: with an error code where
 that alone is an answer, else by the end of the connection.
 
-Back-pressure: reading stops while too many requests, or too many bytes of them and of their answers, are held, and
-while the client does not read what it asked for.
+Back-pressure: reading stops while too many requests, or too many bytes of them and of their answers, are held, while
+the client does not read what it asked for, and while all connections together hold too much (`memory.py`). What may be
+long is made for the head of the queue only: a fetch waits for records wherever it stands, and reads them when all
+earlier answers are on their way.
 
-A connection on which nothing has come or gone for `connections.max.idle.ms`, and nothing is owed, is closed: clients
-connect again when they need to. One that is not let in (`admission.py`) is closed before it is read.
+Fairness: in one turn of the event loop at most `MAX_REQUESTS_PER_TURN` requests are begun; the rest waits for the next
+turn, behind what other clients have sent meanwhile.
+
+A connection on which nothing has come or gone for `connections.max.idle.ms` is closed, unless we owe it an answer:
+clients connect again when they need to. One that is not let in (`admission.py`) is closed before it is read.
 
 A client that sends what cannot be understood loses this connection, with one line in the log, and nothing else happens.
 """
@@ -26,27 +31,38 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from exacta.engine.fetch import Admitted
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.context import RequestContext
+from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
+from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, Budget
 from exacta.kafka.request_size import most_elements
-from exacta.protocol.codec import DecodeError, TooManyElements, decode_request, decode_request_header
+from exacta.protocol.codec import (
+    DecodeError,
+    TooManyElements,
+    decode_request,
+    decode_request_header,
+)
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.schema import Buffer
 
 logger = logging.getLogger("exacta.kafka")
 
-MAX_UNANSWERED_BYTES = 16 << 20
-"""Their bytes: enough for several large batches per sync; one request may be larger than this on its own."""
+MAX_REQUESTS_PER_TURN = 32
+"""A millisecond's work, or two: more than clients have in flight, unless they do nothing else."""
 
-WRITE_HIGH_WATER_BYTES = 4 << 20
+WRITE_HIGH_WATER_BYTES = 64 << 10
+"""What the transport may hold of answers before that counts, and their client is read no more."""
+
+MAX_OUTGOING_BYTES = 4 << 20
 
 _size_of = struct.Struct(">i").unpack_from
+_key_of = struct.Struct(">h").unpack_from
 _SIZE_BYTES = 4
 _SMALLEST_REQUEST_BYTES = 8  # API key, version, correlation id
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Created by the listener for each client; `register` and `forget` keep the server's set of them.
 
     Where `register` returns False, the connection is not let in, and `forget` hears nothing of it.
@@ -66,19 +82,34 @@ class Connection(asyncio.Protocol):
         self.configuration = broker.configuration
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
         self._most_elements = most_elements(broker.configuration.limits())
+        self._memory = broker.memory
+        self._requests = broker.memory.requests
+        self._answers = broker.memory.answers
+        self._max_unanswered_bytes = broker.configuration.queued_max_request_bytes_per_connection
         self._max_unanswered = broker.configuration.max_in_flight_requests_per_connection
         self._max_idle_seconds = broker.configuration.connections_max_idle_ms / 1000
         self._idle_timer: asyncio.TimerHandle | None = None
         self._last_active = 0.0
         self._admitted = False
         self._transport: asyncio.Transport | None = None
-        self._chunks: list[bytes] = []
-        self._received = 0
+        self._begun: bytes | bytearray = b""
+        """What has come of a request that is not whole, or of several that are not taken yet."""
         self._needed = _SIZE_BYTES
+        self._watched = False
+        self._received_bytes = 0
+        self._held_bytes = 0
+        """Of requests, come and not answered; those of `_done_bytes` are, in this turn of the loop."""
+        self._done_bytes = 0
+        self._taken_this_turn = 0
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
         self._outgoing: list[Buffer] = []
         self._outgoing_bytes = 0
+        self._answer_bytes = 0
+        """Of answers, made or reserved, and not with the peer yet; those of `_leaving_bytes` are with the transport."""
+        self._leaving_bytes = 0
+        self._sent_bytes = 0
+        self._sent_before = 0
         self._flush_scheduled = False
         self._write_paused = False
         self._reading = True
@@ -102,6 +133,7 @@ class Connection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._admitted = self._register(self) is not False
         if not self._admitted:
             self.abort()
@@ -113,62 +145,116 @@ class Connection(asyncio.Protocol):
         """Forget everything; answers that come later find nobody."""
         self._closing = True
         self._transport = None
-        self._chunks.clear()
-        self._unanswered.clear()
+        waiting, self._unanswered = self._unanswered, deque()
         self._outgoing.clear()
+        for context in waiting:
+            if context.fetch is not None:
+                self._broker.engine.forget_fetch(context.fetch.request)
+                context.fetch.admitted = None
+                context.size = 0
+            elif context.response is None:
+                self._held_bytes -= context.size  # whoever is at work on it still holds it; see `answered`
+        self._begun = b""
+        self._done_bytes = 0
+        self._requests.give(self._held_bytes)
+        self._requests.leave(self)
+        self._answers.give(self._answer_bytes)
+        self._answers.leave(self)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
         if self._admitted:
             self._forget(self)
 
-    def data_received(self, data: bytes) -> None:
-        """Collect until the frame that has begun is whole."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes are put: one place for all connections, since it is emptied at once."""
+        requests = self._requests
+        if requests.used_bytes < requests.most_bytes:
+            return self._memory.buffer
+        if requests.let_on is self and self.is_half_read():
+            return self._memory.buffer[: self._needed - len(self._begun)]
+        return self._memory.scarce_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the bytes out of the buffer."""
+        self.data_received(self._memory.buffer[:nbytes])
+
+    def data_received(self, data: Buffer) -> None:
+        """Collect until the request that has begun is whole."""
+        size = len(data)
         self._last_active = self._loop.time()
-        self._chunks.append(data)
-        self._received += len(data)
-        if self._received >= self._needed and self._reading:
-            self._take_frames()
+        self._received_bytes += size
+        self._held_bytes += size
+        self._requests.used_bytes += size
+        if not self._begun:
+            self._begun = bytes(data)
+        else:
+            if not isinstance(self._begun, bytearray):
+                self._begun = bytearray(self._begun)
+            self._begun += data
+        if self._reading:
+            if len(self._begun) >= self._needed and not self._take_frames():
+                self._stop_reading()
+            elif self._requests.used_bytes >= self._requests.most_bytes and not self._closing and not self._has_room():
+                self._stop_reading()
+                self._requests.wait(self)
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read."""
         self._write_paused = True
+        self._answers.watch(self)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Go on: the peer has taken what the transport had."""
         self._write_paused = False
+        self._last_active = self._loop.time()
+        self._answers.unwatch(self)
+        self._answer_bytes -= self._leaving_bytes
+        leaving, self._leaving_bytes = self._leaving_bytes, 0
+        self._answers.give(leaving)
+        self._admit_first()
         self._go_on()
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def _take_frames(self) -> None:
-        data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+    def _take_frames(self) -> bool:
+        """Begin all requests that are whole; return False where some must wait, and `_go_on` will be called."""
+        data = self._begun
         view = memoryview(data)
         position, end, needed = 0, len(data), _SIZE_BYTES
+        took_all = True
         while end - position >= _SIZE_BYTES:
             if self._is_full():
-                self._stop_reading()
+                took_all = False
                 break
             size = _size_of(data, position)[0]
             if size > self._max_request_bytes:
                 self.refuse(f"a request of {size} bytes is above socket.request.max.bytes={self._max_request_bytes}")
-                return
+                return True
             if size < _SMALLEST_REQUEST_BYTES:
                 self.refuse(f"a request of {size} bytes cannot be one")
-                return
+                return True
             stop = position + _SIZE_BYTES + size
             if stop > end:
                 needed = _SIZE_BYTES + size
                 break
+            full = self._answers.used_bytes >= self._answers.most_bytes
+            if (full or self._unanswered) and _key_of(data, position + _SIZE_BYTES)[0] in LONG_ANSWERS:
+                if not self._unanswered:
+                    self._answers.wait(self)
+                took_all = False
+                break
             self._receive(view[position + _SIZE_BYTES : stop])
             if self._closing:
-                return
+                return True
             position = stop
-        # A copy, so that a beginning of a few bytes does not keep the whole chunk alive.
-        rest = data if position == 0 else data[position:]
-        self._chunks = [rest] if rest else []
-        self._received = len(rest)
+        if position:  # a copy, so that a beginning of a few bytes does not keep all of them alive
+            self._begun = data[position:]
         self._needed = needed
+        if self._watched is not (needed > ALLOWANCE_BYTES):
+            self._watched = not self._watched
+            (self._requests.watch if self._watched else self._requests.unwatch)(self)
+        return took_all
 
     def _receive(self, frame: memoryview) -> None:
         try:
@@ -180,8 +266,10 @@ class Connection(asyncio.Protocol):
         if handler is None:
             self.refuse(f"API key {header.api_key} is not served")
             return
+        self._taken_this_turn += 1
         version = header.api_version
-        context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", len(frame))
+        size = _SIZE_BYTES + len(frame)
+        context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
         if not handler.min_version <= version <= handler.max_version:
             self._answer_unserved(context, frame[body_start:])
             return
@@ -222,26 +310,71 @@ class Connection(asyncio.Protocol):
     # --- back-pressure ------------------------------------------------------------------------------------------------
 
     def _is_full(self) -> bool:
+        if self._taken_this_turn >= MAX_REQUESTS_PER_TURN:
+            self._flush_soon()
+            return True
         return (
             self._write_paused
             or len(self._unanswered) >= self._max_unanswered
-            or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
-            or self._outgoing_bytes >= WRITE_HIGH_WATER_BYTES
+            or self._unanswered_bytes >= self._max_unanswered_bytes
+            or self._outgoing_bytes >= MAX_OUTGOING_BYTES
+        )
+
+    def _has_room(self) -> bool:
+        requests = self._requests
+        return (
+            requests.used_bytes < requests.most_bytes
+            or self._held_bytes <= ALLOWANCE_BYTES
+            or (self.is_half_read() and requests.lets_on(self))
         )
 
     def _stop_reading(self) -> None:
-        if self._reading and self._transport is not None:
+        if self._reading and self._transport is not None and not self._closing:
             self._reading = False
             self._transport.pause_reading()
 
     def _go_on(self) -> None:
         if self._reading or self._stopping or self._closing or self._is_full():
             return
-        self._reading = True
-        if self._received >= self._needed:
-            self._take_frames()
-        if self._reading and not self._closing and self._transport is not None:
+        if len(self._begun) >= self._needed and not self._take_frames():
+            return
+        if not self._has_room():
+            self._requests.wait(self)
+        elif not self._closing and self._transport is not None:
+            self._reading = True
             self._transport.resume_reading()
+
+    def room_again(self) -> None:
+        """See `Holder`."""
+        self._admit_first()
+        self._go_on()
+
+    def moved_bytes(self, budget: Budget) -> int | None:
+        """See `Holder`."""
+        if budget is self._answers:
+            return self._left_bytes()
+        return self._received_bytes if self._reading or self._write_paused else None
+
+    def is_half_read(self) -> bool:
+        """See `Holder`."""
+        return _SIZE_BYTES < self._needed > len(self._begun)
+
+    def give_up(self, budget: Budget) -> None:
+        """See `Holder`."""
+        what = "does not take its answers" if budget is self._answers else "does not send the rest of its request"
+        logger.warning(
+            "closing the connection of %s, which %s: others wait for the memory (%s=%d)",
+            self.peer,
+            what,
+            budget.option,
+            budget.most_bytes,
+        )
+        self.abort()
+
+    def _left_bytes(self) -> int:
+        """Return how many bytes of answers the transport has got rid of."""
+        transport = self._transport
+        return self._sent_bytes - (0 if transport is None else transport.get_write_buffer_size())
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -250,7 +383,16 @@ class Connection(asyncio.Protocol):
 
         From now on the request's place counts for the bytes of its answer, which are held until they are sent.
         """
+        if self._closing:
+            self._held_bytes -= context.size
+            self._requests.give(context.size)
+            context.response = []
+            return
+        self._done_bytes += context.size
         size = sum(map(len, response))
+        more = size if context.fetch is None else size - context.fetch.reserved_bytes
+        self._answers.used_bytes += more
+        self._answer_bytes += more
         self._unanswered_bytes += size - context.size
         context.size = size
         unanswered = self._unanswered
@@ -261,20 +403,75 @@ class Connection(asyncio.Protocol):
             self._unanswered_bytes -= size
             self._outgoing_bytes += size
             self._outgoing.extend(ready)
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def admit(self, fetch: Fetch, size: int, admitted: Admitted) -> None:
+        """Call back when there is room for an answer of this size, or for a shorter one, and all earlier ones left."""
+        if not self._closing:
+            fetch.found_bytes, fetch.admitted = size, admitted
+            self._admit_first()
+
+    def _admit_first(self) -> None:
+        if not self._unanswered or self._write_paused or self._closing:
+            return
+        context, answers = self._unanswered[0], self._answers
+        fetch = context.fetch
+        if fetch is None or fetch.admitted is None:
+            return
+        if fetch.found_bytes > WRITE_HIGH_WATER_BYTES and answers.is_full():
+            answers.wait(self)
+            return
+        admitted, fetch.admitted = fetch.admitted, None
+        most_bytes = answers.share()
+        fetch.reserved_bytes = min(fetch.found_bytes, most_bytes)
+        answers.used_bytes += fetch.reserved_bytes
+        self._answer_bytes += fetch.reserved_bytes
+        try:
+            admitted(most_bytes)
+        except Exception:  # noqa: BLE001  # as in `_receive`
+            context.fail()
+
+    def _flush_soon(self) -> None:
         if not self._flush_scheduled and not self._closing:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_scheduled = False
+        self._taken_this_turn = 0
         if self._transport is None:
             return
+        if self._done_bytes:
+            self._give_requests()
         if self._outgoing:
             outgoing, self._outgoing = self._outgoing, []
-            self._outgoing_bytes = 0
+            size, self._outgoing_bytes = self._outgoing_bytes, 0
             self._last_active = self._loop.time()
+            self._sent_bytes += size
             self._transport.writelines(outgoing)
-        self._go_on()
+            if self._write_paused:
+                self._leaving_bytes += size
+            else:
+                self._answer_bytes -= size
+                self._answers.used_bytes -= size
+                if self._answers.line:
+                    self._answers.wake()
+        if self._unanswered:
+            self._admit_first()
+        if not self._reading:
+            self._go_on()
+
+    def _give_requests(self) -> None:
+        requests = self._requests
+        done, self._done_bytes = self._done_bytes, 0
+        self._held_bytes -= done
+        requests.used_bytes -= done
+        if requests.line:
+            requests.wake()
+        if requests.let_on is self and self._held_bytes <= ALLOWANCE_BYTES:
+            requests.pass_on()
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -285,11 +482,19 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _look_whether_idle(self) -> None:
-        owes = bool(self._unanswered) or self._write_paused
+        if self._write_paused:
+            owes, left_bytes = False, self._left_bytes()
+            if left_bytes != self._sent_before:
+                self._sent_before, self._last_active = left_bytes, self._loop.time()
+        else:
+            owes = bool(self._unanswered)
         idle_seconds = 0.0 if owes else self._loop.time() - self._last_active
         if not owes and idle_seconds >= self._max_idle_seconds:
             self._idle_timer = None
-            self.close()
+            if self._write_paused:
+                self.abort()  # what it has not taken it would not take now
+            else:
+                self.close()
         else:
             left = self._max_idle_seconds - idle_seconds
             self._idle_timer = self._loop.call_later(left, self._look_whether_idle)
@@ -312,7 +517,6 @@ class Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         self._closing = True
-        self._chunks.clear()
         if self._transport is not None:
             if self._outgoing:
                 outgoing, self._outgoing = self._outgoing, []

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from exacta.engine.fetch import Admitted, FetchRequest
 from exacta.protocol.codec import encode_response
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.schema import Buffer, Message
@@ -19,10 +20,33 @@ LONGEST_CLIENT_ID = 255
 """Characters. Transactions, their incidents and group members keep it; bounds on those count them, not their bytes."""
 
 
+class Fetch:
+    """What the engine reads for a request, or waits for."""
+
+    __slots__ = ("admitted", "found_bytes", "request", "reserved_bytes")
+
+    def __init__(self, request: FetchRequest) -> None:
+        self.request = request
+        self.found_bytes = 0
+        self.admitted: Admitted | None = None
+        """To be called when there is room for what was found; None while nothing is, and afterwards."""
+        self.reserved_bytes = 0
+        """The room that its answer has got."""
+
+
 class RequestContext:
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
-    __slots__ = ("client_id", "connection", "correlation_id", "handler", "response", "size", "version")
+    __slots__ = (
+        "client_id",
+        "connection",
+        "correlation_id",
+        "fetch",
+        "handler",
+        "response",
+        "size",
+        "version",
+    )
 
     def __init__(
         self, connection: "Connection", handler: "Handler", version: int, correlation_id: int, client_id: str, size: int
@@ -35,6 +59,7 @@ class RequestContext:
         self.size = size
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
+        self.fetch: Fetch | None = None
 
     @property
     def client_host(self) -> str:
@@ -83,6 +108,12 @@ class RequestContext:
             self.send(encode_response(message, self.version, self.correlation_id))
         else:
             self.connection.abort()
+            self.send([])  # there is no connection to send it: but the request is no more at work
+
+    def reads(self, request: FetchRequest) -> None:
+        """Let the request wait for room before it is read, and be forgotten with the connection."""
+        fetch = self.fetch = Fetch(request)
+        request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
 
     def hang_up(self, reason: str) -> None:
         """Close the connection: the only way to tell a client that wants no answer that something is wrong."""
