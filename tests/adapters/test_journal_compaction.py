@@ -121,6 +121,15 @@ def test_a_stream_without_anything_that_is_compactable_stays(turns: Turns, journ
     assert found(turns, journal, 1) == [(0, "a")]
 
 
+def test_where_nothing_is_written_there_is_nothing_to_seal(bench: Bench, turns: Turns):
+    journal = bench.open()
+    journal.seal()
+    append(turns, journal, keyed(1, 0, "a"))
+    append(turns, journal, keyed(1, 1, "a"))
+    assert journal.compactable(1, EVERYTHING) == (0, 0)
+    assert journal.write(journal.position, [keyed(1, 2, "a")]) is not None
+
+
 def test_a_failure_loses_nothing(bench: Bench, turns: Turns, filled: Journal):
     whole = found(turns, filled, 1)
     if isinstance(bench.files, type(None)):

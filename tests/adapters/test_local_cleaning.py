@@ -2,6 +2,7 @@
 
 import errno
 import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -287,26 +288,39 @@ def test_closing_does_not_wait_for_a_long_cleaning(
     assert not [name for name in disk.names() if ".1." in name or name.endswith(".tmp")]
 
 
-def test_an_idle_journal_is_not_looked_through_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All waits for a second snapshot, which there cannot be before something is written."""
+def joined(blob: bytes | None, events: Iterator[bytes]) -> bytes:
+    return b"+".join([*([] if blob is None else [blob]), *events])
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Note each look for what is worth cleaning."""
+    looks: list[object] = []
+    choose = cleaning.choose
+
+    def counted(*arguments: object) -> object:
+        looks.append(arguments)
+        return choose(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cleaning, "choose", counted)
+    return looks
+
+
+def test_an_idle_journal_is_cleaned_behind_one_fold(looks: list[object]) -> None:
+    """It makes two snapshots, since nothing may come for which there could be another; but nobody looks till then."""
     disk, turns = SimulatedDisk(), Turns()
     journal = opened(disk, turns)
     append_some(turns, journal, 0, COUNT)
     snapshot(turns, journal)
-    calls: list[object] = []
-    choose = cleaning.choose
-
-    def counted(*arguments: object) -> object:
-        calls.append(arguments)
-        return choose(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(cleaning, "choose", counted)
+    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
     results = [turns.wait(lambda done: journal.clean({1: 4, 2: 0}, done)) for _ in range(3)]
     assert results == [Cleaned(0, may_free_more=True)] * 3
-    assert len(calls) == 2, "once of what two snapshots are behind, once of all"
-    snapshot(turns, journal)
+    assert len(looks) == 2, "once at what two snapshots are behind, once at all"
+    assert journal.wants_snapshot
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
     assert clean(turns, journal, {1: 4, 2: 0})
     journal.close()
+    assert opened(disk, turns).replay()[0] is not None
 
 
 def test_years_of_cleaning_leave_few_files() -> None:

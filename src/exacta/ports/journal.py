@@ -218,7 +218,7 @@ class Journal(Protocol):
         """
 
     def seal(self) -> None:
-        """Let the next append begin a segment, so that what is written can be compacted."""
+        """Let the next append begin a segment, so that what is written can be compacted; nothing is: nothing to do."""
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """Find written batches of `stream`, beginning with the first whose last offset is `offset` or later.

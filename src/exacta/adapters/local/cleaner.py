@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
-from exacta.adapters.local import cleaning, compacted, compacting, sealed, start
+from exacta.adapters.local import cleaning, compacted, compacting, sealed, snapshots, start
 from exacta.adapters.local.aside import Aside, Interrupted
 from exacta.adapters.local.compacted import Named
 from exacta.adapters.local.compacting import Source
@@ -68,8 +68,8 @@ class Cleaner:
         self._is_stopped = False
         self._is_certain = True
         """Of the keeping thread: it is known what the next opening will find."""
-        self._waited_at: tuple[int, Mapping[int, int]] | None = None
-        """Of the keeping thread: with this position and these floors all waits for a snapshot of a later position."""
+        self._waited_with: tuple[list[int], Mapping[int, int]] | None = None
+        """Of the keeping thread: with these snapshots and these floors all waits for later snapshots."""
 
     def stop(self) -> None:
         """Put nothing more in place: the journal is being closed."""
@@ -79,11 +79,10 @@ class Cleaner:
         self,
         segments: Sequence[Segment],
         floors: Mapping[int, int],
-        position: int,
         waits_for_sidecar: bool,
         done: Done,
     ) -> None:
-        """See `Journal.clean`. `segments` are the oldest, sealed ones, of a journal that has come to `position`."""
+        """See `Journal.clean`. `segments` are the oldest, sealed ones."""
         assert not self._is_cleaning, "one cleaning at a time"
         self._is_cleaning = True
         kept = dict(floors)
@@ -91,7 +90,7 @@ class Cleaner:
         def job() -> None:
             outcome = _Outcome(Failed("the cleaning did not finish"))
             try:
-                outcome = self._make_room(segments, kept, position)
+                outcome = self._make_room(segments, kept)
                 if waits_for_sidecar and isinstance(outcome.result, Cleaned):
                     outcome = outcome._replace(result=outcome.result._replace(may_free_more=True))
             except (OSError, JournalDamaged) as error:
@@ -154,23 +153,23 @@ class Cleaner:
 
         self._thread.submit(job)
 
-    def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int], position: int) -> _Outcome:
+    def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int]) -> _Outcome:
         """Let it be chosen and written, and put it in place; on the keeping thread."""
         if not self._is_certain:
             return _Outcome(Failed("after a failure nothing more is cleaned before the next start"))
         if not segments:
             return _Outcome(Cleaned(0))
-        if self._waited_at == (position, floors):
+        known = snapshots.positions(self._files), floors
+        if self._waited_with == known:
             return _Outcome(Cleaned(0, may_free_more=True))
         ids = [segment.id for segment in segments]
         made = self._aside.run(cleaning.make_room, ids, floors, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if not made.segments:
-            wants_snapshot = made.waits_for_snapshot and made.newest_snapshot < position
-            if made.waits_for_snapshot and not wants_snapshot:
-                self._waited_at = position, floors
-            return _Outcome(Cleaned(0, may_free_more=made.waits_for_snapshot), wants_snapshot=wants_snapshot)
+            waits = made.waits_for_snapshot
+            self._waited_with = known if waits else None
+            return _Outcome(Cleaned(0, may_free_more=waits), wants_snapshot=waits)
         begin = ids.index(made.segments[0])
         old = segments[begin : begin + len(made.segments)]
         if made.new is None:

@@ -46,18 +46,17 @@ class Made(NamedTuple):
     freed_bytes: int = 0
     new: NewSegment | None = None
     waits_for_snapshot: bool = False
-    newest_snapshot: int = 0
 
 
 def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int, int], segment_bytes: int) -> Made:
     """Choose among the oldest, sealed segments, and write what takes their place; raise OSError or JournalDamaged."""
-    replays_begin_at, newest = snapshots.replays_begin_at(files)
+    replays_begin_at = snapshots.replays_begin_at(files)
     sealed = [open_sealed(files, each) for each in sealed_ids]
     unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
     choice = choose(unneeded, floors, segment_bytes)
     if choice is None:
         waits = len(unneeded) < len(sealed) and choose(sealed, floors, segment_bytes) is not None
-        return Made((), waits_for_snapshot=waits, newest_snapshot=newest)
+        return Made((), waits_for_snapshot=waits)
     ids = [segment.id for segment in choice.segments]
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:

@@ -198,8 +198,7 @@ class LocalJournal:
 
     @property
     def _is_full(self) -> bool:
-        size = self.position - self._segments[-1].base
-        return size >= self._segment_bytes or (size > 0 and self._wants_seal)
+        return self._wants_seal or self.position - self._segments[-1].base >= self._segment_bytes
 
     def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
         """See `Journal.write`."""
@@ -374,7 +373,7 @@ class LocalJournal:
         kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
 
         def clean() -> None:
-            self._cleaner.clean(sealed, kept, self.position, waits_for_sidecar, done)
+            self._cleaner.clean(sealed, kept, waits_for_sidecar, done)
 
         dropped = [each for each in self._compacted if not self._is_needed(each, floors)]
         if dropped:
@@ -465,7 +464,7 @@ class LocalJournal:
 
     def seal(self) -> None:
         """See `Journal.seal`."""
-        self._wants_seal = True
+        self._wants_seal = self.position > self._segments[-1].base
 
     def _change_over(self, old: Sequence[Segment], new: Segment | None, then: Callable[[], None]) -> None:
         """Find batches in the new segment from now on; call back once nobody reads in the old ones any more."""

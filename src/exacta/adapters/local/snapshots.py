@@ -27,9 +27,16 @@ KEPT = 2  # the second, since the first may turn out damaged
 logger = logging.getLogger(__name__)
 
 
-def load_latest(files: Files) -> tuple[int, bytes | None]:
-    """Return position and blob of the latest sound snapshot; position 0 and None if there is none."""
-    for position in reversed(positions_of(files.names(), SNAPSHOT_SUFFIX)):
+def positions(files: Files) -> list[int]:
+    """Return the positions of all snapshots, ascending."""
+    return positions_of(files.names(), SNAPSHOT_SUFFIX)
+
+
+def load_latest(files: Files, end: int | None = None) -> tuple[int, bytes | None]:
+    """Return position and blob of the latest sound snapshot, of those up to `end`; 0 and None if there is none."""
+    for position in reversed(positions(files)):
+        if end is not None and position > end:
+            continue
         name = file_name(position, SNAPSHOT_SUFFIX)
         blob = unpack_snapshot(read_file(files, name), position)
         if blob is not None:
@@ -39,16 +46,11 @@ def load_latest(files: Files) -> tuple[int, bytes | None]:
     return 0, None
 
 
-def replays_begin_at(files: Files) -> tuple[int, int]:
-    """Return the position before which no event will be replayed, whichever of the kept snapshots turns out damaged.
-
-    And that of the newest snapshot.
-    """
-    positions = positions_of(files.names(), SNAPSHOT_SUFFIX)[-KEPT:]
-    names = [file_name(position, SNAPSHOT_SUFFIX) for position in positions]
-    sound = [unpack_snapshot(read_file(files, name), at) for name, at in zip(names, positions, strict=True)]
-    newest = positions[-1] if positions else 0
-    return (positions[0] if len(positions) == KEPT and None not in sound else 0), newest
+def replays_begin_at(files: Files) -> int:
+    """Return the position before which no event will be replayed, whichever of the kept snapshots turns out damaged."""
+    kept = positions(files)[-KEPT:]
+    sound = [unpack_snapshot(read_file(files, file_name(at, SNAPSHOT_SUFFIX)), at) for at in kept]
+    return kept[0] if len(kept) == KEPT and None not in sound else 0
 
 
 def save(files: Files, blob: bytes, position: int) -> None:
@@ -58,28 +60,35 @@ def save(files: Files, blob: bytes, position: int) -> None:
     _remove_old(files)
 
 
-def fold(files: Files, segment_ids: Sequence[SegmentId], position: int, fold: Fold) -> str | None:
-    """Write the snapshot of `position` as a temporary file, and return its name; None: there is one already.
+def fold(files: Files, segment_ids: Sequence[SegmentId], targets: Sequence[int], fold: Fold) -> list[tuple[str, int]]:
+    """Write the snapshots of these positions, ascending, as temporary files; return the name and position of each.
 
-    Runs aside; `segment_ids` are all of the journal's, of which the last may still be written to, behind `position`.
-    Raises JournalDamaged or OSError, and what `fold` raises.
+    Runs aside; `segment_ids` are all of the journal's, of which the last may still be written to, behind the last
+    target. One that there is already is not written again. Raises JournalDamaged or OSError, and what `fold` raises.
     """
-    begin, blob = load_latest(files)
-    if begin >= position:
-        return None
-    segments = replay.segments_after(files, [Segment(*each) for each in segment_ids], begin)
-    folded = fold(blob, replay.events(files, segments, begin, position))
-    name = f"{file_name(position, SNAPSHOT_SUFFIX)}.{files.random_bytes(4).hex()}{TEMPORARY_SUFFIX}"
-    write_temporary(files, name, pack_snapshot(position, folded))
-    return name
+    written: list[tuple[str, int]] = []
+    segments = [Segment(*each) for each in segment_ids]
+    begin, blob = 0, None
+    for position in targets:
+        if not written:
+            begin, blob = load_latest(files, position)
+            if begin == position:
+                continue
+        events = replay.events(files, replay.segments_after(files, segments, begin), begin, position)
+        begin, blob = position, fold(blob, events)
+        name = f"{file_name(position, SNAPSHOT_SUFFIX)}.{files.random_bytes(4).hex()}{TEMPORARY_SUFFIX}"
+        write_temporary(files, name, pack_snapshot(position, blob))
+        written.append((name, position))
+    return written
 
 
-def keep_folded(files: Files, temporary_name: str, position: int) -> None:
-    """Let what was folded be the snapshot of `position`, then remove those that are too many."""
-    put_in_place(files, temporary_name, file_name(position, SNAPSHOT_SUFFIX))
+def keep_folded(files: Files, folded: Sequence[tuple[str, int]]) -> None:
+    """Let what was folded be the snapshots of these positions, then remove those that are too many."""
+    for temporary_name, position in folded:
+        put_in_place(files, temporary_name, file_name(position, SNAPSHOT_SUFFIX))
     _remove_old(files)
 
 
 def _remove_old(files: Files) -> None:
-    for old in positions_of(files.names(), SNAPSHOT_SUFFIX)[:-KEPT]:
+    for old in positions(files)[:-KEPT]:
         files.remove(file_name(old, SNAPSHOT_SUFFIX))

@@ -53,15 +53,17 @@ class Snapshotter:
         self._keep(lambda: snapshots.save(self._files, blob, position), done)
 
     def fold(self, fold: Fold, segments: Sequence[Segment], position: int, done: Done) -> None:
-        """See `Journal.fold_snapshot`; these are all segments of a journal that is durable up to `position`."""
+        """See `Journal.fold_snapshot`; these are all segments of a journal that is durable up to `position`.
+
+        The end of what is sealed gets one, too: behind two snapshots that can be cleaned, though nothing else comes.
+        """
         assert not self._is_folding, "one fold at a time"
         self._is_folding = True
         ids = [segment.id for segment in segments]
+        targets = sorted({min(segments[-1].base, position), position})
 
         def work() -> None:
-            name = self._aside.run(snapshots.fold, ids, position, fold)
-            if name is not None:
-                snapshots.keep_folded(self._files, name, position)
+            snapshots.keep_folded(self._files, self._aside.run(snapshots.fold, ids, targets, fold))
 
         def folded(result: Failed | None) -> None:
             self._is_folding = False

@@ -145,7 +145,7 @@ class MemoryJournal:
     @property
     def _is_full(self) -> bool:
         size = self._position - self._segment_base
-        return size >= self._segment_bytes or (size > 0 and self._wants_seal)
+        return size >= self._segment_bytes or self._wants_seal
 
     def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
         """See `Journal.write`."""
@@ -249,9 +249,13 @@ class MemoryJournal:
         storage = self._storage
         durable = storage.groups[: len(storage.groups) - storage.unsynced]
         position = durable[-1].end if durable else 0
-        begin = max(storage.snapshots, default=0)
-        events = (event for group in durable if group.position >= begin for event in group.events)
-        self._store_snapshot(fold(storage.snapshots.get(begin), events), position, done)
+        for target in sorted({min(self._segment_base, position), position}):
+            begin = max((at for at in storage.snapshots if at <= target), default=0)
+            if begin == target:
+                continue
+            events = (event for group in durable if begin <= group.position < target for event in group.events)
+            storage.snapshots[target] = fold(storage.snapshots.get(begin), events)
+        self._call_soon(done, None)
         self.wants_snapshot = False
 
     def _store_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None) -> None:
@@ -288,7 +292,7 @@ class MemoryJournal:
             if group.end <= self._segment_base
             for row, _ in group.batches
         )
-        if may_free_more and max(storage.snapshots, default=0) < self._position:
+        if may_free_more and unneeded_to < self._segment_base:
             self.wants_snapshot = True
         self._call_soon(done, Cleaned(freed_bytes, may_free_more))
 
@@ -337,7 +341,7 @@ class MemoryJournal:
 
     def seal(self) -> None:
         """See `Journal.seal`."""
-        self._wants_seal = True
+        self._wants_seal = self._position > self._segment_base
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`."""
