@@ -6,7 +6,7 @@ from itertools import pairwise
 import msgspec
 
 from exacta.verify.analysis.ledger import Fate, Ledger, Place, Record, Transaction, fold
-from exacta.verify.history import Begin, End, GroupOffsets, Init, Isolation, Op, Outcome, Poll, Watermarks
+from exacta.verify.history import Begin, End, GroupOffsets, Init, Isolation, Op, Outcome, Poll, ReadTo, Watermarks
 
 Plant = Callable[[list[Op]], list[Op]]
 LATE_US = 10**9
@@ -112,6 +112,18 @@ def aborted(isolation_and_when: Callable[[Poll], bool]) -> Plant:
         return with_record(history, (offset, records[0].value), place, isolation_and_when)
 
     return plant
+
+
+def aborted_after_a_refused_commit(history: list[Op]) -> list[Op]:
+    at = shown(history, Isolation.COMMITTED)
+    ended = {op.transaction for op in history if isinstance(op, End) and op.outcome is Outcome.UNKNOWN}
+    unknown = (each for each, records in transactions(history, Fate.UNKNOWN) if records[0].value in at)
+    transaction = first(each for each in unknown if each.name in ended)
+
+    def acknowledged(op: End) -> dict:
+        return {"committing": False, "outcome": Outcome.OK} if op.transaction == transaction.name else {}
+
+    return edit(history, End, acknowledged)
 
 
 def dirty(history: list[Op]) -> list[Op]:
@@ -238,6 +250,11 @@ def nonmonotonic(history: list[Op]) -> list[Op]:
     poll = first(op for op in history if isinstance(op, Poll) and is_live(Isolation.COMMITTED)(op) and op.session)
     changed = msgspec.structs.replace(poll, records=[*poll.records, poll.records[0]])
     return [changed if op is poll else op for op in history]
+
+
+def lost_between_two_attempts(history: list[Op]) -> list[Op]:
+    """Let a final reader that crashed have got what the second one, which came to the end, did not."""
+    return edit(history, ReadTo, lambda op: {"process": f"final-{op.isolation}{'-2' if op.topic == 'append' else ''}"})
 
 
 def skipped(isolation: Isolation) -> Plant:

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -17,12 +18,13 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from exacta.client.errors import TlsFailed
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.verify.campaign import processes
 from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.faults import BrokerFaults, Clock, process_id
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import Outcome
+from exacta.verify.history import CommitAsked, Op, Outcome
 from exacta.verify.workload import plan
 from exacta.verify.workload.spec import Role, Spec
 
@@ -139,6 +141,30 @@ def test_a_client_that_crashes_is_no_failure_of_the_run(tmp_path: Path) -> None:
     os.kill(process._process.pid, signal.SIGSEGV)
     assert process.wait(30)
     assert process.crashed == "signal 11"
+
+
+SAYS_THAT_IT_COMMITS = """
+import sys, time
+sys.stdin.readline()
+print('{"at_us": 1, "transaction": "p.1.1",  "process": "p", "op": "commit"}', flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_clients_write_down_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PROGRAM", (sys.executable, "-c", SAYS_THAT_IT_COMMITS))
+    spec = Spec(role=Role.APPEND, process="p", incarnation=1, seed="", epoch_ns=0, client={})
+    got: list[Op] = []
+    client = ClientProcess(spec, tmp_path / "log", got.append)
+    started_s = time.monotonic()
+    client.kill_as_it_commits(50.0)
+    client.kill()
+    assert time.monotonic() - started_s < 40, "it was killed when it said so"
+    assert got == [CommitAsked(process="p", transaction="p.1.1", at_us=1)]
+    nonsense = (sys.executable, "-c", "print('nonsense')")
+    monkeypatch.setattr(processes, "_PROGRAM", nonsense)
+    with pytest.raises(CampaignError, match="client p failed: what it wrote down is no operation"):
+        ClientProcess(spec, tmp_path / "log", got.append).wait(30)
 
 
 def test_secrets_travel_in_no_command_line(tmp_path: Path) -> None:

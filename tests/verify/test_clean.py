@@ -10,6 +10,7 @@ from exacta.verify.analysis.anomalies import Kind
 from exacta.verify.analysis.verdict import analyse
 from exacta.verify.history import (
     BROKER_KILLED,
+    RESTART_COMMAND,
     CommitAsked,
     End,
     Fault,
@@ -85,9 +86,26 @@ def test_a_clean_history_passes_and_a_vacuous_one_does_not() -> None:
         ]
         (said,) = analyse(unlisted).unchecked
         assert said.startswith("the last stable offsets were not listed")
+    early = [msgspec.structs.replace(op, next_offset=0) if isinstance(op, ReadTo) else op for op in history]
+    assert "append was not read to its end (read_committed, partitions 0, 1, 2)" in analyse(early).unchecked
     failed = Fault(kind=BROKER_KILLED, target="1", start_us=0, end_us=1, outcome=Outcome.FAIL, error="gone")
     assert analyse([*history, failed]).unchecked == ["the broker was to be killed, and never was"]
     assert analyse([*history, failed, msgspec.structs.replace(failed, outcome=Outcome.OK)]).passed
+    wanted = {"kill": "pid", "restart command": "restart", "restart every": "20"}
+    never = [msgspec.structs.replace(run, options=wanted), *history[1:]]
+    assert analyse(never).unchecked == [
+        "the broker was to be killed, and never was",
+        "the broker was to be restarted, and never was",
+    ]
+    done = [msgspec.structs.replace(failed, kind=kind, outcome=Outcome.OK) for kind in (BROKER_KILLED, RESTART_COMMAND)]
+    assert analyse([*never, *done]).passed
+    off = msgspec.structs.replace(run, options={**wanted, "restart every": "0"})
+    assert analyse([off, *history[1:]]).passed
+    no_aborts = [
+        msgspec.structs.replace(op, outcome=Outcome.FAIL) if isinstance(op, End) and not op.committing else op
+        for op in clean_history(1, 2000)
+    ]
+    assert analyse(no_aborts).unchecked == ["no abort was acknowledged, though some were asked for"]
     unacknowledged = [
         msgspec.structs.replace(op, outcome=Outcome.UNKNOWN) if isinstance(op, End) and op.committing else op
         for op in history

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.verify.analysis.anomalies import Kind
-from exacta.verify.analysis.cycles import components, shortest_cycle
+from exacta.verify.analysis.cycles import components, mixed_cycle, shortest_cycle
 from exacta.verify.analysis.verdict import analyse
 from exacta.verify.history import Isolation
 from tests.verify import planted
@@ -18,6 +18,7 @@ TABLE = [
     (planted.seen_and_gone, Kind.LOST_WRITE),
     (planted.aborted(LIVE), Kind.ABORTED_READ),
     (planted.aborted(FINAL), Kind.ABORTED_READ),
+    (planted.aborted_after_a_refused_commit, Kind.ABORTED_READ),
     (planted.dirty, Kind.DIRTY_READ),
     (planted.torn, Kind.TORN_TRANSACTION),
     (planted.zombie, Kind.ZOMBIE_COMMIT),
@@ -58,6 +59,11 @@ def test_what_is_planted_is_found_and_nothing_else(plant: planted.Plant, kind: K
     assert tried >= 3
 
 
+def test_what_an_attempt_got_that_crashed_is_no_final_read() -> None:
+    verdict = analyse(planted.lost_between_two_attempts(clean_history(1)))
+    assert Kind.LOST_WRITE in verdict.anomalies
+
+
 def test_the_table_has_every_kind_that_is_not_allowed() -> None:
     assert {kind for _, kind in TABLE} == {kind for kind in Kind if not kind.information}
 
@@ -84,3 +90,36 @@ def test_components_are_found_without_recursion() -> None:
     (component,) = components(graph)
     assert set(component) == {"a", "b", "c"}
     assert len(shortest_cycle(graph, component)) == 2 or component[0] == "c"
+
+
+WRITES = {"a": {"b"}, "b": {"a"}}
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "cycle"),
+    [
+        ({"b": {"a"}}, WRITES, []),  # the read says what a write says too: this is a g0
+        ({"a": {"c"}, "c": {"a"}}, WRITES, []),  # a cycle of each class, that share a node
+        ({"b": {"a"}}, {"a": {"b"}}, ["a", "b"]),
+        ({"b": {"c"}, "c": {"a"}}, {**WRITES, "c": {"d"}, "d": {"a"}}, ["c", "a", "b"]),
+    ],
+)
+def test_a_cycle_of_both_has_a_step_of_each(
+    reads: dict[str, set[str]], writes: dict[str, set[str]], cycle: list[str]
+) -> None:
+    assert mixed_cycle(reads, writes, ["a", "b", "c", "d"]) == cycle
+
+
+def test_the_example_is_of_the_class_that_is_named() -> None:
+    seen = 0
+    for seed in range(60):
+        history = clean_history(seed)
+        try:
+            verdict = analyse(planted.read_against_writes(history))
+        except planted.CannotPlant:
+            continue
+        for example in verdict.examples.get(Kind.G1C_BY_WRITES, []):
+            seen += 1
+            assert "was read by" in example.message
+            assert "wrote before" in example.message
+    assert seen > 10

@@ -12,15 +12,24 @@ import msgspec
 import pytest
 
 import exacta
+from exacta.client import topics
+from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.security import Cluster
-from exacta.core import apply, state, transaction
+from exacta.core import append, apply, committing, state, transaction
+from exacta.core.commands import AppendBatch
+from exacta.core.events import TransactionEnded
+from exacta.core.rejections import Rejection
 from exacta.engine import fetch
+from exacta.kafka.handlers import k09_offset_fetch
+from exacta.protocol.errors import ErrorCode
 from exacta.verify.analysis.anomalies import Kind
 from exacta.verify.analysis.verdict import Verdict, analyse
+from exacta.verify.campaign import cluster
+from exacta.verify.campaign import run as campaign_run
 from exacta.verify.campaign.run import Campaign
-from exacta.verify.campaign.settings import Settings
-from exacta.verify.history import Isolation, Op, Poll, Workload
+from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.history import NEVER_ENDED, Isolation, Op, Poll, Workload
 from exacta.verify.history_file import read_history
 from tests.verify.served import served
 
@@ -82,6 +91,37 @@ def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
     assert verdict.faults["restart command"] == verdict.faults["broker killed"]
 
 
+def test_a_client_that_does_not_end_is_killed_and_the_report_says_so(
+    bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_run, "_STOP_WITHIN_S", 0.0)
+    verdict, _ = run(bootstrap, tmp_path / "run", workloads=(Workload.TRANSFER,), most_commits=10)
+    assert verdict.passed, explained(verdict)
+    assert verdict.faults[NEVER_ENDED] >= 1
+
+
+def test_topics_are_deleted_where_not_all_of_them_can_be_made(
+    bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def create_topic(client: Client, topic: str, **more: Any) -> bool:
+        if made:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, "no more topics")
+        made.append(topic)
+        return topics.create_topic(client, topic, **more)
+
+    said: list[str] = []
+    monkeypatch.setattr(cluster, "create_topic", create_topic)
+    settings = Settings(seed=1, directory=tmp_path)
+    with pytest.raises(CampaignError, match="no more topics"):
+        Campaign(Cluster(bootstrap=bootstrap), settings, "test", said.append).run()
+    assert len(made) == 1
+    with Client(bootstrap) as client:
+        assert client.topic_names() == []
+    assert said == []
+
+
 def no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fetch, "aborted_between", lambda *_: ())
 
@@ -99,9 +139,41 @@ def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transaction, "ending", lambda *given, commit, **more: ending(*given, commit=False, **more))
 
 
+def aborts_that_keep_offsets(patch: pytest.MonkeyPatch) -> None:
+    ended = apply._transaction_ended
+
+    def keep(given: state.State, event: TransactionEnded) -> None:
+        for group in given.groups.values():
+            apply._merge(group.offsets, group.pending.get(event.producer_id, {}))
+        ended(given, event)
+
+    patch.setitem(apply._APPLY, TransactionEnded, keep)
+
+
+def writes_that_nobody_fences(patch: pytest.MonkeyPatch) -> None:
+    check = append._check_producer
+
+    def lenient(given: state.State, partition: state.Partition, command: AppendBatch, now_ms: int) -> object:
+        refused = check(given, partition, command, now_ms)
+        return transaction.Extension() if refused is Rejection.INVALID_PRODUCER_EPOCH else refused
+
+    patch.setattr(append, "_check_producer", lenient)
+
+
+def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(committing, "check_generation", lambda *_: None)
+
+
+def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
+    told = k09_offset_fetch.fetch_offsets
+    patch.setattr(k09_offset_fetch, "fetch_offsets", lambda *given, require_stable: told(*given, require_stable=False))
+
+
 @pytest.mark.parametrize(
     ("damage", "workload", "kind"),
     [
+        (aborts_that_keep_offsets, Workload.ETL, Kind.OFFSET_AND_DATA_APART),
+        (writes_that_nobody_fences, Workload.APPEND, Kind.ABORTED_READ),
         (no_aborted_transactions, Workload.APPEND, Kind.ABORTED_READ),
         (no_last_stable_offset, Workload.APPEND, Kind.DIRTY_READ),
         (offsets_that_are_forgotten, Workload.ETL, Kind.OFFSET_AND_DATA_APART),
@@ -126,6 +198,27 @@ def test_a_broken_broker_is_found_out(
             keep_topics=True,
         )
     assert kind in verdict.anomalies, explained(verdict)
+
+
+@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.parametrize("damage", [offsets_of_any_generation, offsets_that_are_pending_and_told])
+@pytest.mark.timeout(300)
+def test_a_member_that_dawdles_finds_out_who_lets_it_work_on(
+    damage: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(monkeypatch)
+    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+        verdict, _ = run(
+            broker.bootstrap_servers,
+            tmp_path / "run",
+            workloads=(Workload.ETL,),
+            producers=2,
+            duration_s=75.0,
+            kill_clients_every_s=0,
+            dawdle_chance=0.03,
+        )
+    assert verdict.faults["member dawdles"] > 0
+    assert verdict.anomalies == [Kind.OFFSET_AND_DATA_APART], explained(verdict)
 
 
 @pytest.mark.skipif(not SECONDS, reason="make test-verify")

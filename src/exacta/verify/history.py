@@ -109,6 +109,7 @@ class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
 class End(Line, frozen=True, kw_only=True, tag="end"):
     """What the client knows at the end. `committing`: whether the outcome is that of a commit, or of an abort.
 
+    An abort may follow a commit that was asked for and refused; `error` is then what the commit was told.
     `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.
     """
 
@@ -150,13 +151,17 @@ class Watermarks(Line, frozen=True, kw_only=True, tag="watermarks"):
 
 
 class ReadTo(Line, frozen=True, kw_only=True, tag="read-to"):
-    """Up to where the final read of a partition came, exclusive; `whole`: that is its end."""
+    """Up to where the final read of a partition came, exclusive; `whole`: that is its end.
+
+    `process`: which attempt that was; what earlier ones got is no final read. (Histories of before have none.)
+    """
 
     isolation: Isolation
     topic: str
     partition: int
     next_offset: int
     whole: bool
+    process: str = ""
 
 
 class GroupOffsets(Line, frozen=True, kw_only=True, tag="offsets"):
@@ -167,7 +172,10 @@ class GroupOffsets(Line, frozen=True, kw_only=True, tag="offsets"):
 
 
 BROKER_KILLED = "broker killed"
-"""The kind of a fault."""
+BROKER_RESTARTED = "broker restarted"
+RESTART_COMMAND = "restart command"
+NEVER_ENDED = "client did not end, killed"
+"""Kinds of faults that are more than words to somebody."""
 
 
 class Fault(Line, frozen=True, kw_only=True, tag="fault"):

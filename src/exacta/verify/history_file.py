@@ -29,11 +29,8 @@ class HistoryWriter:
         self._lock = threading.Lock()
 
     def write(self, op: Op) -> None:
-        """Append one operation."""
-        self.write_line(encode(op))
-
-    def write_line(self, line: bytes) -> None:
-        """Append the line of one operation; raises `HistoryError`."""
+        """Append one operation; raises `HistoryError`."""
+        line = encode(op)
         try:
             with self._lock:
                 self._file.write(line)

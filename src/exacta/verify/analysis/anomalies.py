@@ -1,9 +1,9 @@
 """Every kind of anomaly, with its definition: the one place that says what is wrong and what is only worth knowing.
 
-Terms. A transaction is *committed* if its commit was acknowledged; *aborted* if its commit was never asked for, or was
-asked for after a successor had been given its transactional id (a *zombie*'s); else *unknown*. What a final read shows
-is what a reader of that isolation got of a partition from its first offset to its end, after all clients had ended and
-every transactional id had been taken over once more.
+Terms. A transaction is *committed* if its commit was acknowledged; *aborted* if its abort was, or if its commit was
+never asked for, or was asked for after a successor had been given its transactional id (a *zombie*'s); else *unknown*.
+What a final read shows is what a reader of that isolation got of a partition from its first offset to its end, after
+all clients had ended and every transactional id had been taken over once more.
 
 What Kafka allows is information. Its transactions do not isolate writes from each other: two of them may interleave in
 opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And partitions become visible one

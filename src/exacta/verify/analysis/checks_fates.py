@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger, Place, Reading, Record, Transaction
-from exacta.verify.history import Isolation
+from exacta.verify.history import Isolation, Outcome
 
 _EXAMPLES = 3
 
@@ -58,7 +58,7 @@ def aborted_reads(ledger: Ledger) -> Iterator[Anomaly]:
     """Find records of aborted transactions that a read_committed reader got."""
     for reading, offset, record, transaction, _ in _first_committed_reads(ledger):
         if transaction.fate is Fate.ABORTED:
-            why = "its transactional id had been taken over" if transaction.fenced else "its commit was never asked for"
+            why = _why_aborted(transaction)
             yield _about(
                 Kind.ABORTED_READ,
                 transaction,
@@ -147,6 +147,12 @@ def _first_committed_reads(ledger: Ledger) -> Iterator[tuple[Reading, int, Recor
             if transaction is not None and transaction.name not in told:
                 told.add(transaction.name)
                 yield reading, offset, record, transaction, end_us
+
+
+def _why_aborted(transaction: Transaction) -> str:
+    if transaction.outcome is Outcome.OK:
+        return "its abort was acknowledged"
+    return "its transactional id had been taken over" if transaction.fenced else "its commit was never asked for"
 
 
 def _shown(ledger: Ledger, isolation: Isolation) -> set[int]:

@@ -3,14 +3,15 @@
 Theory of operation. Nodes are the transactions that took effect. The order of versions is the order of offsets. Edges:
 *ww* from a transaction to the one whose record comes next in some partition; *wr* from a transaction to one that read
 a record of it while it was open (polled it, or transformed it). Strongly connected components of more than one
-transaction are what is reported, with a shortest cycle as the example. Anti-dependencies (rw) are left out: a Kafka
-reader is never promised the newest record.
+transaction are what is reported, each with a short cycle of the class in question. Anti-dependencies (rw) are left out:
+a Kafka reader is never promised the newest record.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger
@@ -23,16 +24,14 @@ def cycles(ledger: Ledger) -> Iterator[Anomaly]:
     """Find cycles by reads alone, by writes alone, and by both."""
     by_writes, by_reads = _writes(ledger), _reads(ledger)
     for component in components(by_reads):
-        yield _anomaly(Kind.G1C, ledger, by_reads, component, "read")
+        yield _anomaly(Kind.G1C, ledger, shortest_cycle(by_reads, component), component, by_reads)
     for component in components(by_writes):
-        yield _anomaly(Kind.G0, ledger, by_writes, component, "wrote before")
+        yield _anomaly(Kind.G0, ledger, shortest_cycle(by_writes, component), component, {})
     both = {node: by_writes.get(node, set()) | by_reads.get(node, set()) for node in {*by_writes, *by_reads}}
-    alone = [set(component) for component in components(by_reads)]
     for component in components(both):
-        members = set(component)
-        reads = any(by_reads.get(node, set()) & members for node in component)
-        if reads and members not in alone:
-            yield _anomaly(Kind.G1C_BY_WRITES, ledger, both, component, "came before")
+        mixed = mixed_cycle(by_reads, by_writes, component)
+        if mixed:
+            yield _anomaly(Kind.G1C_BY_WRITES, ledger, mixed, component, by_reads)
 
 
 def components(graph: Graph) -> list[list[str]]:
@@ -93,6 +92,43 @@ def shortest_cycle(graph: Graph, component: list[str]) -> list[str]:
     raise AssertionError("a component of more than one node has a cycle through each")
 
 
+def mixed_cycle(by_reads: Graph, by_writes: Graph, component: list[str]) -> list[str]:
+    """Return a cycle of a component with a step that only a read makes and one that only an order of writes makes.
+
+    Empty where none was found: the component then has cycles of reads and cycles of writes, each of a class of its own.
+    """
+    members = set(component)
+    for node in sorted(component):
+        for reader in sorted((by_reads.get(node, set()) - by_writes.get(node, set())) & members):
+            found = _way_back(by_reads, by_writes, members, reader, node)
+            if len(set(found)) == len(found) > 0:
+                return found
+    return []
+
+
+def _way_back(by_reads: Graph, by_writes: Graph, members: set[str], start: str, end: str) -> list[str]:
+    """Return the nodes of a shortest walk from `start` to `end` with a step that only an order of writes makes."""
+    first = (start, False)
+    came_from: dict[tuple[str, bool], tuple[str, bool]] = {}
+    queue = deque([first])
+    while queue:
+        at = queue.popleft()
+        node, written = at
+        reads, writes = by_reads.get(node, set()), by_writes.get(node, set())
+        for successor in sorted((reads | writes) & members):
+            step = (successor, written or successor not in reads)
+            if successor == start or step in came_from or step == (end, False):
+                continue
+            came_from[step] = at
+            if step == (end, True):
+                path = [step]
+                while path[-1] != first:
+                    path.append(came_from[path[-1]])
+                return [name for name, _ in reversed(path)]
+            queue.append(step)
+    return []
+
+
 def _writes(ledger: Ledger) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for reading in ledger.final(Isolation.COMMITTED).values():
@@ -125,15 +161,17 @@ def _reads(ledger: Ledger) -> dict[str, set[str]]:
     return graph
 
 
-def _anomaly(kind: Kind, ledger: Ledger, graph: Graph, component: list[str], how: str) -> Anomaly:
-    cycle = shortest_cycle(graph, component)
+def _anomaly(kind: Kind, ledger: Ledger, cycle: list[str], component: list[str], by_reads: Graph) -> Anomaly:
     transactions = [ledger.transactions[name] for name in cycle]
     places = [ledger.records[number].place for each in transactions for number in each.records]
-    arrow = {"read": " was read by "}.get(how, f" {how} ")
+    steps = [
+        f"{'was read by' if after in by_reads.get(before, ()) else 'wrote before'} {after}"
+        for before, after in pairwise([*cycle, cycle[0]])
+    ]
     of = f" (of {len(component)} transactions in a knot)" if len(component) > len(cycle) else ""
     return Anomaly(
         kind=kind,
-        message=arrow.join([*cycle, cycle[0]]) + of,
+        message=" ".join([cycle[0], *steps]) + of,
         at_us=min(each.begin_us for each in transactions),
         transactions=tuple(cycle),
         partitions=tuple(dict.fromkeys(place for place in places if place is not None)),

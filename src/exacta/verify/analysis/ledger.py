@@ -70,8 +70,8 @@ class Transaction:
     @property
     def fate(self) -> Fate:
         """What is certain."""
-        if self.committing and self.outcome is Outcome.OK:
-            return Fate.COMMITTED
+        if self.outcome is Outcome.OK:  # an abort that follows a refused commit, too: it cannot follow a done one
+            return Fate.COMMITTED if self.committing else Fate.ABORTED
         return Fate.ABORTED if self.asked_us is None or self.fenced else Fate.UNKNOWN
 
 
@@ -143,8 +143,14 @@ class Ledger:
         return (each for each in self.readings if not each.final and each.isolation is isolation)
 
     def final(self, isolation: Isolation) -> dict[Place, Reading]:
-        """Return what the final reads got."""
-        return {each.place: each for each in self.readings if each.final and each.isolation is isolation}
+        """Return what the final reads got: of several attempts, the one that said how far it came."""
+        found = {}
+        for each in self.readings:
+            if each.final and each.isolation is isolation:
+                read = self.reached.get((isolation, each.place))
+                if read is None or read.process in ("", each.process):
+                    found[each.place] = each
+        return found
 
     def covers(self, isolation: Isolation, place: Place, offset: int | None) -> bool:
         """Say whether the final read of a partition must have come past an offset (None: anywhere in it)."""

@@ -1,18 +1,29 @@
 """All checks together, and what they come to.
 
 Owns that a run which could not have found anything does not pass: each workload must have committed something, every
-partition must have been read to its end in both isolations, and a reader must have watched.
+partition must have been read to its end in both isolations, a reader must have watched, and the faults that were asked
+for must have been.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger, fold, workload_of
-from exacta.verify.history import BROKER_KILLED, Isolation, Op, Outcome, Run, Workload
+from exacta.verify.history import (
+    BROKER_KILLED,
+    BROKER_RESTARTED,
+    RESTART_COMMAND,
+    Isolation,
+    Op,
+    Outcome,
+    Run,
+    Workload,
+)
 
 CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_fates.lost_writes,
@@ -32,6 +43,8 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_etl.offsets_and_data_apart,
     cycles.cycles,
 )
+_MANY = 10
+"""So many are no chance."""
 MOST_KEPT = 20
 """Cases that are kept of each kind; the others are counted."""
 
@@ -123,14 +136,26 @@ def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
         yield "the last stable offsets were not listed at the end"
     if not any(sample.marks for sample in ledger.samples if not sample.final):
         yield "the last stable offsets were not listed while the clients ran"
+    yield from _faults_that_never_were(ledger, run)
+    aborts = Counter(each.outcome for each in ledger.transactions.values() if not each.committing)
+    if aborts[Outcome.FAIL] >= _MANY and not aborts[Outcome.OK]:
+        yield "no abort was acknowledged, though some were asked for"
+
+
+def _faults_that_never_were(ledger: Ledger, run: Run) -> Iterator[str]:
+    wanted = run.options.get("restart every", "0") != "0"
     outcomes = [fault.outcome for fault in ledger.faults if fault.kind == BROKER_KILLED]
-    if outcomes and Outcome.OK not in outcomes:
+    if (outcomes or (wanted and run.options.get("kill"))) and Outcome.OK not in outcomes:
         yield "the broker was to be killed, and never was"
+    restarts = [fault for fault in ledger.faults if fault.kind in (BROKER_RESTARTED, RESTART_COMMAND)]
+    if wanted and run.options.get("restart command") and not restarts:
+        yield "the broker was to be restarted, and never was"
 
 
 def _whole(ledger: Ledger, isolation: Isolation, topic: str, partition: int) -> bool:
     read = ledger.reached.get((isolation, (topic, partition)))
-    return read is not None and read.whole
+    ends = [sample.marks[topic, partition][1] for sample in ledger.samples if (topic, partition) in sample.marks]
+    return read is not None and read.whole and read.next_offset >= max(ends, default=0)
 
 
 def _figures(ledger: Ledger) -> dict[str, int]:

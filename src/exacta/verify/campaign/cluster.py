@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -114,11 +115,19 @@ class Watcher:
             # Nothing in `client/` deletes topics, for nothing of the product does.
             admin = AdminClient({**settings, "error_cb": lambda error: None, "log_level": 0})
             for deleted in admin.delete_topics(list(topics)).values():
-                deleted.result(_DELETE_S)
+                self._have_deleted(deleted)
             if group is not None:
                 self._delete_group(group)
         except (KafkaException, ClientError) as error:
             raise CampaignError(f"the topics of this run could not be deleted: {error}") from error
+
+    @staticmethod
+    def _have_deleted(deleted: Future[None]) -> None:
+        try:
+            deleted.result(_DELETE_S)
+        except KafkaException as error:
+            if error.args[0].code() != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # it was never made
+                raise
 
     def _delete_group(self, group: str) -> None:
         """Delete a group when the members that were killed have timed out."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from exacta.client.errors import ClientError
 from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import BROKER_KILLED, Fault, Outcome
+from exacta.verify.history import BROKER_KILLED, BROKER_RESTARTED, RESTART_COMMAND, Fault, Outcome
 
 _COMMAND_WITHIN_S = 300.0
 _COMMITS_BETWEEN = 5
@@ -84,7 +84,7 @@ class BrokerFaults:
                 raise CampaignError(f"the restart command did not end within {_COMMAND_WITHIN_S:.0f} s") from error
         if code:
             raise CampaignError(f"the restart command ended with exit code {code}; see {log.name}")
-        kind = "broker restarted" if self._settings.kill is None else "restart command"
+        kind = BROKER_RESTARTED if self._settings.kill is None else RESTART_COMMAND
         return Fault(kind=kind, target=command, start_us=start_us, end_us=self._watcher.now_us())
 
 

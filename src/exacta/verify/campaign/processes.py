@@ -11,25 +11,30 @@ import contextlib
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from exacta.verify.campaign.settings import CampaignError
+from exacta.verify.history import CommitAsked, Op, decode
 from exacta.verify.workload.spec import Spec
 
 _PROGRAM = (sys.executable, "-m", "exacta.verify.workload.process")
 _TAIL_BYTES = 400
-_COMMITS = b'{"op":"commit"'
 
 
 class ClientProcess:
     """One client, in one incarnation."""
 
-    def __init__(self, spec: Spec, log: Path, receive: Callable[[bytes], None]) -> None:
-        """Start it; `receive` gets each line that it writes down, from a thread; `log` gets its standard error."""
+    def __init__(self, spec: Spec, log: Path, receive: Callable[[Op], None]) -> None:
+        """Start it; `receive` gets each operation that it writes down, from a thread; `log` gets its standard error."""
         self.spec = spec
+        self.heard_s = time.monotonic()
+        """When it last wrote something down."""
+        self.killed = False
+        self._failure = ""
         self._log = log
         self._armed = False
         with log.open("ab") as errors:
@@ -53,6 +58,7 @@ class ClientProcess:
 
     def kill(self) -> None:
         """End it by SIGKILL, and take what it wrote until then."""
+        self.killed = True
         self._process.kill()
         self._process.wait()
         self._listener.join()
@@ -83,20 +89,29 @@ class ClientProcess:
         return f"signal {-code}" if code is not None and code < 0 else ""
 
     def check(self) -> None:
-        """Raise `CampaignError` where it has ended by itself with an error of its own."""
+        """Raise `CampaignError` where it has ended by itself with an error of its own, or wrote down nonsense."""
+        if self._failure:
+            raise CampaignError(f"client {self.spec.process} failed: {self._failure}")
         code = self._process.poll()
         if code is not None and code > 0:
             end = self._log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip().splitlines()
             reason = end[-1] if end else f"exit code {code}"
             raise CampaignError(f"client {self.spec.process} failed: {reason} (see {self._log})")
 
-    def _listen(self, receive: Callable[[bytes], None]) -> None:
+    def _listen(self, receive: Callable[[Op], None]) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if self._armed and line.startswith(_COMMITS):
+            self.heard_s = time.monotonic()
+            if not line.endswith(b"\n"):
+                continue
+            try:
+                op = decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                self._failure = f"what it wrote down is no operation: {error}"  # this is a thread of its own
+                continue
+            if self._armed and isinstance(op, CommitAsked):
                 self._process.kill()
-            if line.endswith(b"\n"):
-                receive(line)
+            receive(op)
 
     def _close(self) -> None:
         assert self._process.stdin is not None

@@ -69,6 +69,7 @@ class Roster:
             isolation=Isolation(process.removeprefix("reader-")) if role is Role.READER else Isolation.COMMITTED,
             group=self.group or "",
             source=self.source,
+            dawdle_chance=self._settings.dawdle_chance if self._settings.producers > 1 else 0.0,
         )
 
     def final(self, isolation: Isolation, attempt: int, until: dict[str, list[int]]) -> Spec:

@@ -25,19 +25,20 @@ from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
 from exacta.verify.campaign.settings import CampaignError, Settings
-from exacta.verify.history import FORMAT, Fault, HistoryError, Isolation, Outcome, Run
+from exacta.verify.history import FORMAT, NEVER_ENDED, End, Fault, HistoryError, Isolation, Op, Outcome, Run
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
 
 HISTORY = "history.jsonl"
 _STOP_WITHIN_S = 90.0
-_FINAL_WITHIN_S = 600.0
+_FINAL_SILENT_S = 180.0
+"""Longer than a final reader that works waits for something new; how long it takes is its own affair."""
+_FINAL_LOOK_S = 1.0
 _FINAL_ATTEMPTS = 3
 _LIST_EVERY_S = 0.2
 _LOOK_EVERY_S = 0.05
 _KILLED_AS_IT_COMMITS = 0.5
 _COMMITS_WITHIN_S = 2.0
-_COMMITTED = (b'"op":"end"', b'"committing":true,"outcome":"ok"')
 
 Say = Callable[[str], None]
 
@@ -59,7 +60,8 @@ class Campaign:
         self._clients: dict[str, ClientProcess] = {}
         self._commits: Counter[Role] = Counter()
         self._faults = 0
-        self._unwritten: HistoryError | None = None
+        self._failed: Exception | None = None
+        """What happened to a thread of this campaign."""
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
 
@@ -67,12 +69,12 @@ class Campaign:
         """Do it all; return the history. Raises `CampaignError`, and `HistoryError` where it cannot be written."""
         try:
             self._watcher.answers(PROBE_MS)
-            self._watcher.create(self._roster.topics, self._settings.replication_factor)
         except ClientError as error:
             raise CampaignError(str(error)) from error
         with HistoryWriter(self.path) as self._history:
             self._history.write(self._header())
             try:
+                self._watcher.create(self._roster.topics, self._settings.replication_factor)
                 self._work()
                 self._finish()
                 self._look_after_clients()
@@ -113,6 +115,8 @@ class Campaign:
                 "rate": f"{settings.rate:g}",
                 "restart command": settings.restart_command or "",
                 "kill": settings.kill or "",
+                "restart every": f"{settings.restart_every_s:g}",
+                "kill clients every": f"{settings.kill_clients_every_s:g}",
             },
         )
 
@@ -125,12 +129,12 @@ class Campaign:
         self._clients[spec.process] = client
         return client
 
-    def _receive(self, role: Role, line: bytes) -> None:
+    def _receive(self, role: Role, op: Op) -> None:
         try:
-            self._history.write_line(line)
+            self._history.write(op)
         except HistoryError as error:  # raised where it is looked for: this is a thread of its own
-            self._unwritten = error
-        if all(part in line for part in _COMMITTED):
+            self._failed = error
+        if isinstance(op, End) and op.committing and op.outcome is Outcome.OK:
             with self._progress:
                 self._commits[role] += 1
                 self._progress.notify_all()
@@ -149,7 +153,7 @@ class Campaign:
         lister = threading.Thread(target=self._list_offsets, args=(ended,), daemon=True)
         lister.start()
         try:
-            self._disturb(time.monotonic() + self._settings.duration_s)
+            self._disturb(time.monotonic() + self._settings.duration_s, lister)
         finally:
             ended.set()
             lister.join()
@@ -159,10 +163,10 @@ class Campaign:
         deadline_s = time.monotonic() + _STOP_WITHIN_S
         for client in self._clients.values():
             if not client.wait(max(0.0, deadline_s - time.monotonic())):
-                client.kill()
+                self._kill_what_never_ends(client)
         self._clients.clear()
 
-    def _disturb(self, deadline_s: float) -> None:
+    def _disturb(self, deadline_s: float, lister: threading.Thread) -> None:
         settings = self._settings
         broker = BrokerFaults(settings, self._watcher)
         # A draw of its own for each: how long the one takes must not change what the other draws.
@@ -175,6 +179,8 @@ class Campaign:
             with self._progress:
                 self._progress.wait(_LOOK_EVERY_S)
             self._look_after_clients()
+            if not lister.is_alive():
+                raise CampaignError("the offsets are listed no more, for a reason that stands above")
             if restarts.due:
                 for fault in broker.strike():
                     self._note(fault)
@@ -199,8 +205,8 @@ class Campaign:
         self._again(client, "client killed", client.spec.process, start_us)
 
     def _look_after_clients(self) -> None:
-        if self._unwritten is not None:
-            raise self._unwritten
+        if self._failed is not None:
+            raise self._failed
         for client in list(self._clients.values()):
             client.check()
             if signal := client.crashed:
@@ -246,8 +252,16 @@ class Campaign:
         for attempt in range(1, _FINAL_ATTEMPTS + 1):
             spec = self._roster.final(isolation, attempt, until)
             reader = self._start(spec)
-            if not reader.wait(_FINAL_WITHIN_S):
-                raise CampaignError(f"the final read ({isolation.value}) did not end within {_FINAL_WITHIN_S:.0f} s")
+            while not reader.wait(_FINAL_LOOK_S):
+                if time.monotonic() - reader.heard_s > _FINAL_SILENT_S:
+                    self._kill_what_never_ends(reader)  # the verdict says that nothing was read to its end
+                    break
             del self._clients[spec.process]
-            if not reader.crashed:
+            if reader.killed or not reader.crashed:
                 return
+
+    def _kill_what_never_ends(self, client: ClientProcess) -> None:
+        start_us = self._watcher.now_us()
+        client.kill()
+        target, end_us = client.spec.process, self._watcher.now_us()
+        self._note(Fault(kind=NEVER_ENDED, target=target, start_us=start_us, end_us=end_us))

@@ -29,6 +29,8 @@ class Settings:
     kill: str | None = None
     """A process id, or a file that has one, of a broker that is to be killed."""
     restart_every_s: float = 20.0
+    dawdle_chance: float = 1 / 200
+    """Of the members of the etl group, where there are several."""
     keep_topics: bool = False
     directory: Path
     """Where the history and the output of the processes are kept."""

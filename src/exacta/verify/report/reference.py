@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from exacta.verify.analysis.anomalies import Kind
 
 _TERMS = """\
-A transaction is *committed* if its commit was acknowledged; *aborted* if its commit was never asked for, or was asked
-for after a successor had been given its transactional id; else *unknown*. A *final read* is what a reader got of a
-partition from its first offset to its end, after all clients had ended and every transactional id had been taken over
-once more.
+A transaction is *committed* if its commit was acknowledged; *aborted* if its abort was, or if its commit was never
+asked for, or was asked for after a successor had been given its transactional id; else *unknown*. A *final read* is
+what a reader got of a partition from its first offset to its end, after all clients had ended and every transactional
+id had been taken over once more.
 """
 
 

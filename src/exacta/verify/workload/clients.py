@@ -14,6 +14,8 @@ CALL_S = 60.0
 """How long a call may wait for a cluster that is away."""
 TRANSACTION_TIMEOUT_MS = 60_000
 SESSION_TIMEOUT_MS = 6_000  # the least that Kafka allows by default
+POLL_WITHIN_MS = SESSION_TIMEOUT_MS
+"""Who does not poll for so long has left its group; librdkafka allows no less than the session's timeout."""
 _COMMON: dict[str, Any] = {
     # Without one, a fatal error is raised in the midst of whatever callback comes next, as a SystemError.
     "error_cb": lambda error: None,
@@ -88,8 +90,10 @@ def consumer(settings: Mapping[str, str], isolation: Isolation, group: str, **mo
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "max.poll.interval.ms": POLL_WITHIN_MS,
             "heartbeat.interval.ms": 500,
             "fetch.wait.max.ms": 100,
+            "check.crcs": True,  # as Java's consumer does: who would not notice damage cannot tell of it
             **more,
         }
     )

@@ -11,6 +11,7 @@ MOST_RECORDS = 8
 MOST_AMOUNT = 100
 FLUSH_CHANCE = 0.5
 LOOK_CHANCE = 0.3
+LATE_CHANCE = 0.5
 
 
 class Fate(Enum):
@@ -24,12 +25,16 @@ class Fate(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open."""
+    """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open.
+
+    `late`, of one that is taken over: its last record, and its offsets, are sent after that.
+    """
 
     fate: Fate
     records: list[tuple[str, int, str]]
     flush: bool
     look: bool
+    late: bool
 
 
 def draw_append(chance: random.Random, name: str, topics: Mapping[str, int]) -> Plan:
@@ -65,4 +70,5 @@ def _plan(chance: random.Random, records: list[tuple[str, int, str]]) -> Plan:
         # What is aborted must have been written, or nobody could see it.
         flush=fate is not Fate.COMMIT or chance.random() < FLUSH_CHANCE,
         look=chance.random() < LOOK_CHANCE,
+        late=fate is Fate.ZOMBIE and chance.random() < LATE_CHANCE,
     )

@@ -1,7 +1,8 @@
 """One transaction after the other, as planned: committed, aborted, or taken over by a second producer.
 
 Owns what is written down of a transaction, and what the client knows at its end. A commit that was asked for and not
-acknowledged is unknown, whatever the error: the broker may have done it and lost the answer.
+acknowledged is unknown, whatever the error: the broker may have done it and lost the answer. An abort that is
+acknowledged afterwards makes it certain: no broker aborts what it has committed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from exacta.verify.workload.spec import Role, Spec
 
 _AGAIN_AFTER_S = 0.2
 _ABORT_S = 20.0
+_FENCED_S = 5.0
+"""For what is sent late: no broker takes it, and some let its client wait."""
 
 SendOffsets = Callable[[Producer], None]
 
@@ -79,16 +82,20 @@ class Transactor:
         asked = False
         try:
             producer.begin_transaction()
-            self._send(producer, plan, offsets)
+            early = len(plan.records) - (1 if plan.late else 0)
+            self._send(producer, plan, range(early), offsets)
             if plan.look and self.look is not None:
                 look(self.look, self._spec.process, self._spec.isolation, self._notes, transaction=transaction)
+            if plan.late:
+                self._producer, self._name = self._producers.next()
+                self._send(producer, plan, range(early, len(plan.records)), offsets, _FENCED_S)
+            if send_offsets is not None:
+                send_offsets(producer)
             if plan.fate is Fate.ABORT:
                 producer.abort_transaction(CALL_S)
                 self._end(transaction, offsets, committing=False, outcome=Outcome.OK)
                 return False
-            if send_offsets is not None:
-                send_offsets(producer)
-            if plan.fate is Fate.ZOMBIE:
+            if plan.fate is Fate.ZOMBIE and not plan.late:
                 self._producer, self._name = self._producers.next()
             self._notes.write(
                 CommitAsked(process=self._spec.process, transaction=transaction, at_us=self._notes.now_us())
@@ -97,13 +104,16 @@ class Transactor:
             producer.commit_transaction(CALL_S)
         except KafkaException as error:
             outcome = Outcome.UNKNOWN if asked else Outcome.FAIL
+            if self._recover(producer, name, error.args[0]):
+                asked, outcome = False, Outcome.OK
             self._end(transaction, offsets, committing=asked, outcome=outcome, error=describe(error))
-            self._recover(producer, name, error.args[0])
             return False
         self._end(transaction, offsets, committing=True, outcome=Outcome.OK)
         return True
 
-    def _send(self, producer: Producer, plan: Plan, offsets: list[int | None]) -> None:
+    def _send(
+        self, producer: Producer, plan: Plan, which: range, offsets: list[int | None], flush_s: float = CALL_S
+    ) -> None:
         def delivered(number: int) -> Callable[[KafkaError | None, Message], None]:
             def note(error: KafkaError | None, message: Message) -> None:
                 if error is None and message.offset() >= 0:
@@ -111,11 +121,12 @@ class Transactor:
 
             return note
 
-        for number, (topic, partition, value) in enumerate(plan.records):
+        for number in which:
+            topic, partition, value = plan.records[number]
             producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered(number))
             producer.poll(0)
         if plan.flush:
-            producer.flush(CALL_S)
+            producer.flush(flush_s)
 
     def _end(
         self, transaction: str, offsets: list[int | None], *, committing: bool, outcome: Outcome, error: str = ""
@@ -132,15 +143,16 @@ class Transactor:
             )
         )
 
-    def _recover(self, producer: Producer, producer_name: str, error: KafkaError) -> None:
-        """Go on with this producer where it can, else with another one."""
+    def _recover(self, producer: Producer, producer_name: str, error: KafkaError) -> bool:
+        """Go on with this producer where it can, else with another one; return whether its abort was acknowledged."""
         if self._name != producer_name:
-            return  # it was a zombie
+            return False  # it was a zombie
         if error.txn_requires_abort():
             with contextlib.suppress(KafkaException):
                 producer.abort_transaction(_ABORT_S)
-                return
+                return True
         self._producer = None
+        return False
 
 
 def produce(spec: Spec, notes: Notes, stop: threading.Event) -> None:

@@ -35,22 +35,36 @@ def watch(spec: Spec, notes: Notes, stop: threading.Event) -> None:
 
 
 def read_to_the_end(spec: Spec, notes: Notes) -> None:
-    """Read every partition up to its end, and write down how far that was."""
+    """Read every partition up to its end, and write down how far that was.
+
+    However long it takes: it gives up only when nothing new has come for a while.
+    """
     reader = assigned(spec, **{"enable.partition.eof": True})
-    reached: dict[tuple[str, int], int] = {}
-    partitions = {(topic, partition) for topic, ends in spec.until.items() for partition in range(len(ends))}
-    progress = time.monotonic()
-    while reached.keys() != partitions and time.monotonic() - progress < _PROGRESS_WITHIN_S:
-        ended = look(reader, spec.process, spec.isolation, notes, session="final", final=True)
-        for topic, partition, offset in ended:
-            if offset >= spec.until[topic][partition]:
-                reached[topic, partition] = offset
-        if ended:
-            progress = time.monotonic()
-    for topic, partition in sorted(partitions):
-        offset = reached.get((topic, partition), 0)
-        whole = (topic, partition) in reached
-        read = ReadTo(isolation=spec.isolation, topic=topic, partition=partition, next_offset=offset, whole=whole)
+    ends = {(topic, partition): end for topic, each in spec.until.items() for partition, end in enumerate(each)}
+    next_offsets = dict.fromkeys(ends, 0)
+    whole: set[tuple[str, int]] = set()
+    progress_s = time.monotonic()
+    while whole != ends.keys() and time.monotonic() - progress_s < _PROGRESS_WITHIN_S:
+        for message in look(reader, spec.process, spec.isolation, notes, session="final", final=True):
+            place, is_end = (message.topic(), message.partition()), is_end_of_partition(message)
+            if message.error() is not None and not is_end:
+                continue
+            if is_end and message.offset() >= ends[place]:
+                whole.add(place)
+            # An offset that comes again is no progress: who gets the same for ever must not read for ever.
+            next_offset = message.offset() + (0 if is_end else 1)
+            if next_offset > next_offsets[place]:
+                next_offsets[place] = next_offset
+                progress_s = time.monotonic()
+    for topic, partition in sorted(ends):
+        read = ReadTo(
+            process=spec.process,
+            isolation=spec.isolation,
+            topic=topic,
+            partition=partition,
+            next_offset=next_offsets[topic, partition],
+            whole=(topic, partition) in whole,
+        )
         notes.write(read)
     reader.close()
 
@@ -73,8 +87,8 @@ def look(
     session: str | None = None,
     final: bool = False,
     transaction: str | None = None,
-) -> list[tuple[str, int, int]]:
-    """Poll once and write down what came; return the partitions whose end was reached, and where that is."""
+) -> list[Message]:
+    """Poll once and write down what came; return it, with errors and ends of partitions."""
     start_us = notes.now_us()
     messages = reader.consume(_MOST, _WAIT_S)
     end_us = notes.now_us()
@@ -92,11 +106,12 @@ def look(
             transaction=transaction,
         )
         notes.write(poll)
-    return [
-        (message.topic(), message.partition(), message.offset())
-        for message in messages
-        if message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
-    ]
+    return list(messages)
+
+
+def is_end_of_partition(message: Message) -> bool:
+    """Say whether this is no record, but that there is none any more: its offset is that of the end."""
+    return message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
 
 
 def by_partition(messages: Iterable[Message]) -> dict[tuple[str, int], list[tuple[int, str]]]:

@@ -41,6 +41,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     source: str = ""
     """The topic that etl reads."""
+    dawdle_chance: float = 0.0
+    """How often a member of the group is so slow, in the midst of a transaction, that the group goes on without it."""
     until: dict[str, list[int]] = {}
     """For the final read: the end offset of each partition."""
 

@@ -2,18 +2,23 @@
 
 A member goes and comes again now and then, so that the group is rebalanced also where nobody is killed. After a
 transaction that is not known to be committed, it reads on from where the group has committed.
+
+Now and then a member dawdles in the midst of a transaction until the group has gone on without it, before it sends its
+offsets or after that. Then either they must be refused, for the generation is over, or whoever has its partitions now
+must be kept from reading until the transaction has ended.
 """
 
 from __future__ import annotations
 
 import random
 import threading
+from enum import Enum, auto
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from exacta.verify.history import Fault, Isolation, Poll
 from exacta.verify.workload import plan as plans
-from exacta.verify.workload.clients import CALL_S, consumer
+from exacta.verify.workload.clients import CALL_S, POLL_WITHIN_MS, consumer
 from exacta.verify.workload.notes import Notes
 from exacta.verify.workload.producing import Transactor
 from exacta.verify.workload.reading import by_partition
@@ -23,6 +28,14 @@ _MOST_INPUTS = 10
 _WAIT_S = 0.2
 _AGAIN_AFTER_S = 0.2
 _LEAVES_ONCE_IN = 60
+_DAWDLES_S = POLL_WITHIN_MS / 1000 + 4.0
+
+
+class _Dawdles(Enum):
+    """When a member is slow: before or after it sends its offsets."""
+
+    BEFORE = auto()
+    AFTER = auto()
 
 
 def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
@@ -37,8 +50,9 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
                 continue
             if member is None:
                 member = consumer(spec.client, Isolation.COMMITTED, spec.group)
-                member.subscribe([spec.source])
-            placed = _transform_some(spec, notes, chance, transactor, member)
+                # With callbacks the group goes on with this member only while it polls; without, behind its back.
+                member.subscribe([spec.source], on_assign=_taken, on_revoke=_taken, on_lost=_taken)
+            placed = _transform_some(spec, notes, chance, transactor, member, stop)
             if not placed or chance.randrange(_LEAVES_ONCE_IN) == 0:
                 now_us = notes.now_us()
                 member.close()
@@ -55,11 +69,19 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
         member.close()
 
 
-def _transform_some(spec: Spec, notes: Notes, chance: random.Random, transactor: Transactor, member: Consumer) -> bool:
+def _taken(member: Consumer, partitions: list[TopicPartition]) -> None:
+    """Let librdkafka do as it does."""
+
+
+def _transform_some(
+    spec: Spec, notes: Notes, chance: random.Random, transactor: Transactor, member: Consumer, stop: threading.Event
+) -> bool:
     """Transform what comes with one poll; return whether the member's position is right afterwards."""
     start_us = notes.now_us()
     found = by_partition(member.consume(_MOST_INPUTS, _WAIT_S))
     end_us = notes.now_us()
+    # Taken now: that of later might be of a generation to which these records do not belong, or of none.
+    generation = member.consumer_group_metadata()
     if not found:
         return True
     for (topic, partition), records in found.items():
@@ -78,10 +100,19 @@ def _transform_some(spec: Spec, notes: Notes, chance: random.Random, transactor:
     transaction = transactor.next_name()
     plan = plans.draw_etl(chance, transaction, spec.topics, sources)
 
-    def send_offsets(producer: Producer) -> None:
-        producer.send_offsets_to_transaction(positions, member.consumer_group_metadata(), CALL_S)
+    dawdles = chance.choice(list(_Dawdles)) if chance.random() < spec.dawdle_chance else None
 
-    if transactor.transact(transaction, plan, sources, send_offsets):
+    def send_offsets(producer: Producer) -> None:
+        if dawdles is _Dawdles.BEFORE:
+            _dawdle(spec, notes, stop)
+        producer.send_offsets_to_transaction(positions, generation, CALL_S)
+        if dawdles is _Dawdles.AFTER:
+            _dawdle(spec, notes, stop)
+
+    committed = transactor.transact(transaction, plan, sources, send_offsets)
+    if dawdles is not None:
+        return False
+    if committed:
         return True
     # What is unknown is decided once a producer has the transactional id again.
     if not transactor.ready():
@@ -89,3 +120,9 @@ def _transform_some(spec: Spec, notes: Notes, chance: random.Random, transactor:
     for partition in member.committed(member.assignment(), CALL_S):
         member.seek(TopicPartition(partition.topic, partition.partition, max(0, partition.offset)))
     return True
+
+
+def _dawdle(spec: Spec, notes: Notes, stop: threading.Event) -> None:
+    start_us = notes.now_us()
+    stop.wait(_DAWDLES_S)
+    notes.write(Fault(kind="member dawdles", target=spec.process, start_us=start_us, end_us=notes.now_us()))
