@@ -213,6 +213,14 @@ def _state(found: Survey, end: int) -> State:
     return state
 
 
+def _state_at_the_end(found: Survey) -> State:
+    state = _state(found, found.end)
+    if not found.is_end_known:
+        reason = f"the journal's last bytes are damaged: what was written behind position {found.end} is lost"
+        raise _Unknown(found.end, reason)
+    return state
+
+
 def _is_table_sound(found: Survey, lost: Lost) -> bool:
     """Whether a group's table may be believed although the group's checksum is wrong; see the module's docstring."""
     damaged = 0
@@ -256,7 +264,7 @@ def _mend(found: Survey) -> Remedy:
         remedy.why_not = "not all that is damaged can be put right"
         return remedy
     try:
-        _state(found, found.end)
+        _state_at_the_end(found)
     except _Unknown as unknown:
         remedy.why_not = str(unknown)
         return remedy
@@ -276,7 +284,7 @@ def _drop(found: Survey, *, cuts: bool) -> Remedy:
         remedy.why_not = "no batch is lost"
         return remedy
     try:
-        state = _state(found, end)
+        state = _state_at_the_end(found)
         if cuts:
             remedy.why_not = "no event is lost"
             return remedy
@@ -306,7 +314,7 @@ def _drop(found: Survey, *, cuts: bool) -> Remedy:
 
 def _cut(found: Survey) -> Remedy:
     remedy = Remedy(way=Way.CUT)
-    begins = [each.begin for each in found.lost if each.begin < each.end or found.slots[each.slot].generation]
+    begins = [each.begin for each in found.lost]
     if not begins:
         remedy.why_not = "nothing is lost"
         return remedy
@@ -485,7 +493,7 @@ def _cut_losses(found: Survey, state: State, cut: int) -> list[str]:
                 transactions[event.transactional_id] = "committed" if event.committed else "aborted"
             elif isinstance(event, OffsetsCommitted | TransactionalOffsetsCommitted):
                 groups.add(event.group_id)
-    lines = [f"all that happened from position {cut} on, as far as it can be read:"]
+    lines = [f"all that happened from position {cut} on; of that can be read:"]
     for partition_id, end in sorted(ends.items()):
         present = state.partitions.get(partition_id)
         first = present.next_offset if present is not None else 0
@@ -495,6 +503,8 @@ def _cut_losses(found: Survey, state: State, cut: int) -> list[str]:
     lines += [f"the creation of topic {name}" for name in sorted(topics)]
     lines += [f"the end of a transaction of {name!r}, {how}" for name, how in sorted(transactions.items())]
     lines += [f"offsets of group {name}: back to what it had before" for name in sorted(groups)]
+    if not found.is_end_known:
+        lines.append(f"whatever was written behind position {found.end}: the journal's last bytes are damaged")
     for held in state.transactionals.values():
         if held.phase is Phase.ONGOING:
             lines.append(f"the open transaction of {held.transactional_id!r}: the next start aborts it")

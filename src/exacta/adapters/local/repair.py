@@ -45,6 +45,7 @@ from exacta.adapters.local.recovery import sealed_at
 from exacta.adapters.local.scan import WINDOW_BYTES, Group, SegmentScan
 from exacta.adapters.local.sidecar import pack_sidecar
 from exacta.adapters.local.survey import Lost, Slot, Survey
+from exacta.adapters.local.tail import NAME as NOTE_NAME
 from exacta.adapters.local.writer import Writer, write_file
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
@@ -181,6 +182,8 @@ class _Staging:
             junction = self._junction(gone[0] if gone else len(slots))
             self._begin_segment(self._found.end if cut is None else cut, junction, None)
         self._snapshots()
+        if self._plan.cut is not None:
+            self._final.remove(NOTE_NAME)  # without it the next start aborts what is open: its end may be cut off
         self._sidecars()
         for name in self._files.names():
             is_gone = name not in self._final.sources and name not in self._put

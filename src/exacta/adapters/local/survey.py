@@ -86,6 +86,11 @@ class Lost:
     entries: tuple[TableEntry, ...] = ()
     payload_position: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is one group, of which it is known where it ends, and its bytes are all there."""
+        return bool(self.entries)
+
 
 @dataclass(slots=True)
 class Survey:
@@ -105,6 +110,8 @@ class Survey:
     left_over: list[str] = field(default_factory=list)
     torn: int | None = None
     end: int = 0
+    is_end_known: bool = True
+    """Whether nothing can have been written behind `end`: else the journal's last bytes are damaged."""
 
     @property
     def files(self) -> Files:
@@ -146,8 +153,10 @@ def survey(files: Files, is_batch: IsBatch) -> Survey:
             if isinstance(piece, Lost):
                 found.lost.append(piece)
                 found.end = max(found.end, piece.end)
+                found.is_end_known = slot.end is not None or piece.is_whole
             elif not slot.generation:
                 found.end = max(found.end, piece.end)
+                found.is_end_known = True
                 boundaries.update(at for at in found.snapshots if piece.position < at < piece.end)
         found.end = max(found.end, slot.base, slot.end or 0)
     for position in boundaries:  # of another journal: the state of no moment of this one
@@ -479,7 +488,7 @@ class _Walk:
         header = fault.header
         if header is None or header.position != scan.end or header.previous_checksum != scan.last_checksum:
             return (), 0
-        if header.table_size > MOST_BYTES:
+        if fault.offset + header.size > scan.size or header.table_size > MOST_BYTES:
             return (), 0
         table = self._found.view.read(handle, header.table_size, fault.offset + GROUP_HEADER_BYTES)
         try:
