@@ -42,6 +42,19 @@ def write(data: Path, *, stops: bool = True) -> None:
         broker.kill()
 
 
+def clean(data: Path) -> None:
+    """Let a broker free space, until there is a segment that was cleaned; its records of "moved" stay."""
+    options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10, "log_retention_bytes": 100_000}
+    with exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2, **options) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for number in range(1000):
+            producer.produce("plain", b"%06d" % number * (VALUE_BYTES // 6), partition=number % 2)
+            assert producer.flush(30) == 0
+            if any((data / "journal").glob("*.1.log")):
+                return
+        raise AssertionError("nothing was cleaned")
+
+
 def on_disk(directory: Path) -> SimulatedDisk:
     """Return the files in memory."""
     disk = SimulatedDisk()

@@ -139,6 +139,26 @@ def test_a_journal_is_repaired_by_what_the_operator_agrees_to(tmp_path: Path) ->
     assert repairing.consumed(data, "plain", 0)
     assert run_log("repair", data, "--mend").stdout == "nothing is damaged\n"
 
+    newest = max(journal.glob("*.log"))
+    content = bytearray(newest.read_bytes())
+    content[70] ^= 4
+    newest.write_bytes(content)
+    mended = run_log("repair", data, "--mend")
+    assert (mended.returncode, mended.stderr) == (0, "")
+    assert f"put right: {newest.name}, byte 70: a flipped bit" in mended.stdout
+    (kept,) = journal.glob("damaged-*")
+    assert (kept / newest.name).read_bytes() == content
+    assert repairing.consumed(data, "plain", 0)
+
+    (journal / "repair").write_text('{"put": [], "remove": [], "kept_in": "there"}')
+    assert "a repair was interrupted" in run_log("repair", data).stderr
+    assert "was interrupted" in run_log("verify", data).stdout
+    assert (
+        "finished the repair that was interrupted; the old files are in there"
+        in run_log("repair", data, "--mend").stdout
+    )
+    assert run_log("verify", data).returncode == 0
+
 
 def test_where_there_is_no_journal_one_line_says_so(tmp_path: Path) -> None:
     for command in ("verify", "dump", "repair"):

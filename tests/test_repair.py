@@ -295,6 +295,61 @@ def test_one_batch_behind_the_newest_snapshot_is_lost_alone(sound: SimulatedDisk
     assert tried >= 3
 
 
+# --- a journal that was cleaned ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cleaned(data: Path, tmp_path_factory: pytest.TempPathFactory) -> SimulatedDisk:
+    directory = tmp_path_factory.mktemp("cleaned")
+    put_back(on_disk(data / "journal"), directory / "journal")
+    repairing.clean(directory)
+    disk = on_disk(directory / "journal")
+    LocalJournal.open(disk, Turns().call_soon).close()
+    assert findings(disk) == []
+    assert names(disk, ".1.log")
+    return disk
+
+
+@pytest.mark.parametrize("damage", [zero_sectors, cut_file, remove, zero_all])
+def test_a_cleaned_segment_loses_its_batches_alone(cleaned: SimulatedDisk, damage: Damage) -> None:
+    whole = batches(cleaned)
+    for name in names(cleaned, ".1.log"):
+        in_it = {
+            (row.stream, row.first_offset, row.last_offset)
+            for each in places(cleaned)
+            if each.name == name
+            for entry in each.group.entries
+            for row in entry.rows
+        }
+        disk = fresh(cleaned)
+        damage(disk, name, len(cleaned.content(name)) // 2)
+        ways = possible(examine(disk))
+        assert Way.CUT not in ways, "what is before it cannot be replayed"
+        repaired(disk, Way.DROP)
+        left = batches(disk)
+        assert {row for row in whole if left.get(row) != whole[row]} <= in_it
+        assert offsets_of(state_of(disk)) == offsets_of(state_of(cleaned))
+
+
+def test_what_a_cleaned_segments_header_said_follows_from_the_next_one(cleaned: SimulatedDisk) -> None:
+    for name in [*names(cleaned, ".1.log"), *names(cleaned, "start")]:
+        disk = fresh(cleaned)
+        overwrite(disk, name, 0, bytes(24))
+        repaired(disk, Way.MEND)
+        assert batches(disk) == batches(cleaned)
+
+
+def test_without_both_snapshots_nothing_repairs_what_was_cleaned(cleaned: SimulatedDisk) -> None:
+    disk = fresh(cleaned)
+    for name in names(disk, ".snapshot"):
+        disk.put(name, disk.content(name)[:100])
+    with pytest.raises(JournalError, match="events are gone"):
+        state_of(disk)
+    examined = examine(disk)
+    assert possible(examined) == {}
+    assert any("cleaned away" in each.why_not for each in examined.remedies)
+
+
 # --- a repair that is interrupted -------------------------------------------------------------------------------------
 
 

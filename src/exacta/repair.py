@@ -38,6 +38,7 @@ from exacta.adapters.local.repair import (
     StandIn,
     events_from,
     finish,
+    is_interrupted,
     put_in_place,
     stage,
     unstage,
@@ -65,7 +66,7 @@ from exacta.ports.journal import Buffer, IndexEntry, JournalError
 from exacta.protocol.primitives import DecodeError
 from exacta.protocol.records import empty_batch, parse_batch_header
 
-__all__ = ["Examination", "NotRepaired", "Remedy", "Way", "apply_remedy", "examine", "finish"]
+__all__ = ["Examination", "NotRepaired", "Remedy", "Way", "apply_remedy", "examine", "finish", "is_interrupted"]
 
 _CRC_START = 21
 _MOST_OFFSETS = (1 << 31) - 1  # of one batch

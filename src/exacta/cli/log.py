@@ -105,7 +105,7 @@ def repair(
 
     Exit code 0 if the journal is sound, or is now; 1 if it is not; 2 if called wrongly.
     """
-    from exacta.repair import Way, apply_remedy, examine, finish
+    from exacta.repair import Way, apply_remedy, examine, finish, is_interrupted
 
     way = {
         (False, False): Way.MEND if mend else None,
@@ -114,6 +114,8 @@ def repair(
         (True, True): Way.DROP_AND_CUT,
     }[drop, truncate]
     with _locked(data) as files:
+        if way is None and is_interrupted(files):
+            fail("a repair was interrupted: the same command, or any other with an option, finishes it", EXIT_NO)
         if way is not None and (kept := finish(files)) is not None:
             typer.echo(f"finished the repair that was interrupted; the old files are in {kept}")
             return

@@ -117,6 +117,11 @@ def put_in_place(files: Files, staged: Staged, keep: Files, report: str) -> None
     finish(files)
 
 
+def is_interrupted(files: Files) -> bool:
+    """Whether a repair was decided on and not finished."""
+    return REPAIR_NAME in files.names()
+
+
 def finish(files: Files) -> str | None:
     """Finish a repair that was decided on; return where the old files are kept, or None: there is none to finish."""
     names = set(files.names())
