@@ -14,6 +14,7 @@ partition still ends where its producers were told that it ends; and markers of 
 committed records need to tell what comes after, are written anew.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -459,7 +460,7 @@ def _cut_losses(found: Survey, state: State, cut: int) -> list[str]:
     """Tell what is known to have happened after the cut."""
     names = {each.partition_id: (each.topic, each.index) for each in state.partitions.values()}
     ends: dict[PartitionId, int] = {}
-    transactions: dict[str, str] = {}
+    transactions: Counter[tuple[str, str]] = Counter()
     groups: set[str] = set()
     topics: set[str] = set()
     later = _newest(found, found.end)
@@ -491,7 +492,7 @@ def _cut_losses(found: Survey, state: State, cut: int) -> list[str]:
             elif isinstance(event, TopicDeleted):
                 topics.discard(event.topic)
             elif isinstance(event, TransactionEnded):
-                transactions[event.transactional_id] = "committed" if event.committed else "aborted"
+                transactions[event.transactional_id, "committed" if event.committed else "aborted"] += 1
             elif isinstance(event, OffsetsCommitted | TransactionalOffsetsCommitted):
                 groups.add(event.group_id)
     lines = [f"all that happened from position {cut} on; of that can be read:"]
@@ -502,7 +503,7 @@ def _cut_losses(found: Survey, state: State, cut: int) -> list[str]:
             topic, index = names.get(partition_id, (f"(unknown, partition id {partition_id})", 0))
             lines.append(f"topic {topic}, partition {index}: offsets {first} to {end - 1}, which are given out again")
     lines += [f"the creation of topic {name}" for name in sorted(topics)]
-    lines += [f"the end of a transaction of {name!r}, {how}" for name, how in sorted(transactions.items())]
+    lines += [f"transactions of {name!r} that were {how}: {n}" for (name, how), n in sorted(transactions.items())]
     lines += [f"offsets of group {name}: back to what it had before" for name in sorted(groups)]
     if not found.is_end_known:
         lines.append(f"whatever was written behind position {found.end}: the journal's last bytes are damaged")
