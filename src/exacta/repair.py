@@ -128,7 +128,9 @@ def examine(files: Files) -> Examination:
     findings = [each for each in inspect(files) if isinstance(each, Finding)]
     found = survey(files, is_batch)
     remedies = [_mend(found), _drop(found, cuts=False), _drop(found, cuts=True), _cut(found)]
-    return Examination(found, findings, [_told(each) for each in found.lost if each.begin < each.end], remedies)
+    damage = [_told(each) for each in found.lost if each.begin < each.end]
+    damage += [f"{each.name}, byte {each.offset}: {each.reason}" for each in found.lost_compacted]
+    return Examination(found, findings, damage, remedies)
 
 
 def apply_remedy(examined: Examination, remedy: Remedy, files: Files, keep: Files) -> list[str]:
@@ -251,7 +253,7 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
 
 
 def _is_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) -> bool:
-    slot = found.slots[lost.slot]
+    slot = found.slot(lost.slot)
     offset = lost.payload_position + payload_start + row.start - slot.base + SEGMENT_HEADER_BYTES
     with found.opened(lost.name) as handle:
         return is_batch(row, found.view.read(handle, row.size, offset))
@@ -262,7 +264,7 @@ def _is_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) ->
 
 def _mend(found: Survey) -> Remedy:
     remedy = Remedy(way=Way.MEND)
-    if any(each.begin < each.end or found.slots[each.slot].generation for each in found.lost):
+    if found.lost_compacted or any(each.begin < each.end or found.slots[each.slot].generation for each in found.lost):
         remedy.why_not = "not all that is damaged can be put right"
         return remedy
     try:
@@ -282,7 +284,7 @@ def _mend(found: Survey) -> Remedy:
 def _drop(found: Survey, *, cuts: bool) -> Remedy:
     remedy = Remedy(way=Way.DROP_AND_CUT if cuts else Way.DROP)
     end, cut = found.end, None
-    if not found.lost:
+    if not found.lost and not found.lost_compacted:
         remedy.why_not = "no batch is lost"
         return remedy
     try:
@@ -304,9 +306,14 @@ def _drop(found: Survey, *, cuts: bool) -> Remedy:
     newest = _newest(found, end)
     is_behind = any(each.begin < each.end and each.end > newest for each in found.lost if each.begin < end)
     known_at = end if is_behind or cut is not None else newest
-    blob = None if known_at == newest else snapshot(state)
+    if not found.lost:
+        known_at = 0  # all of the journal stays; only compacted segments are written anew
+    blob = None if known_at in (newest, 0) else snapshot(state)
+    if cut is not None and (reason := _compacted_beyond(found, state)):
+        remedy.why_not = reason
+        return remedy
     gaps = _gaps(found, state, end)
-    plan = Plan(cut=cut, known_at=known_at, blob=blob, stand_ins=_stand_ins(state, gaps))
+    plan = Plan(cut=cut, known_at=known_at or None, blob=blob, stand_ins=_stand_ins(state, gaps))
     remedy.plan = plan
     remedy.losses = _losses(found, state, gaps)
     if cut is not None:
@@ -326,9 +333,27 @@ def _cut(found: Survey) -> Remedy:
     except _Unknown as unknown:
         remedy.why_not = str(unknown)
         return remedy
+    if found.lost_compacted:
+        remedy.why_not = "compacted records are lost as well: --drop-damaged-batches gives these up"
+        return remedy
+    if reason := _compacted_beyond(found, state):
+        remedy.why_not = reason
+        return remedy
     remedy.plan = Plan(cut=cut)
     remedy.losses = _cut_losses(found, state, cut)
     return remedy
+
+
+def _compacted_beyond(found: Survey, state: State) -> str:
+    """Return why the journal cannot end where the state is this one; empty: it can."""
+    for number in found.numbers_of_compacted:
+        for piece in found.pieces(number):
+            for entry in piece.entries:
+                for row in entry.rows:
+                    partition = state.partitions.get(PartitionId(row.stream))
+                    if partition is not None and row.last_offset >= partition.next_offset:
+                        return "records that were written after the damage are compacted already"
+    return ""
 
 
 _Gaps = dict[tuple[int, int], list[tuple[PartitionId, int, int]]]
@@ -355,10 +380,19 @@ def _gaps(found: Survey, state: State, end: int) -> _Gaps:
         known = next_offsets.get(row.stream)
         partition = state.partitions.get(PartitionId(row.stream))
         expected = known if known is not None else (partition.log_start_offset if partition is not None else 0)
+        if row.last_offset < expected:
+            return  # compacted
         if row.first_offset > expected:
             missing(row.stream, expected, row.first_offset)
         next_offsets[row.stream] = row.last_offset + 1
 
+    # What is compacted comes first, and has gaps of its own: only what is missing behind it is taken for lost.
+    for number in found.numbers_of_compacted:
+        for piece in found.pieces(number):
+            for entry in piece.entries:
+                for row in entry.rows:
+                    if isinstance(piece, Group) or _is_sound(found, piece, entry.payload_start, row):
+                        next_offsets[row.stream] = max(next_offsets.get(row.stream, 0), row.last_offset + 1)
     for number, slot in enumerate(found.slots):
         for piece in found.pieces(number):
             begin = piece.begin if isinstance(piece, Lost) else piece.position
@@ -414,7 +448,7 @@ def _losses(found: Survey, state: State, gaps: _Gaps) -> list[str]:
     lines: list[str] = []
     touched: dict[str, str] = {}
     is_certain = True
-    for lost in found.lost:
+    for lost in [*found.lost, *found.lost_compacted]:
         if lost.begin < lost.end and not lost.entries:
             is_certain = False
         for entry in lost.entries:
@@ -438,7 +472,8 @@ def _losses(found: Survey, state: State, gaps: _Gaps) -> list[str]:
     lines += [f"records of a transaction of {name!r}{note}" for name, note in sorted(touched.items())]
     if not is_certain and by_partition:
         lines.append("which other transactions these records were part of cannot be read any more")
-    if not by_partition:
+    lines += [f"compacted records in {each.name}, from byte {each.offset} on" for each in found.lost_compacted]
+    if not lines:
         lines.append("no record that anybody could still read")
     return lines
 

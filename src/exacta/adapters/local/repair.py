@@ -32,11 +32,11 @@ from exacta.adapters.local.format import (
     SNAPSHOT_SUFFIX,
     TEMPORARY_SUFFIX,
     SegmentHeader,
+    SegmentId,
     file_name,
     pack_entry,
     pack_segment_header,
     pack_snapshot,
-    segment_name,
     unpack_group_header,
 )
 from exacta.adapters.local.layout import lay_out
@@ -181,6 +181,8 @@ class _Staging:
             self._write(name, [content])
         for number, slot in enumerate(self._found.slots):
             self._slot(number, slot)
+        for number in self._found.numbers_of_compacted:
+            self._compacted(number)
         if not self._has_active:
             cut, slots = self._plan.cut, self._found.slots
             gone = [number for number, slot in enumerate(slots) if cut is not None and slot.base >= cut]
@@ -215,7 +217,7 @@ class _Staging:
 
     def _drop(self, slot: Slot) -> None:
         for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX):
-            self._final.remove(segment_name(slot.base, slot.generation, suffix))
+            self._final.remove(SegmentId(slot.base, slot.generation).name(suffix))
 
     # --- segments -----------------------------------------------------------------------------------------------------
 
@@ -243,6 +245,14 @@ class _Staging:
         if is_last and self._found.torn is not None and slot.end is None:
             wanted = min(wanted, self._found.torn)
         return self._patched(slot, wanted if wanted < size else None)
+
+    def _compacted(self, number: int) -> None:
+        slot = self._found.slot(number)
+        if not any(each.slot == number for each in self._found.lost_compacted):
+            self._patched(slot, None)
+            return
+        header = SegmentHeader(slot.base, self._files.random_bytes(MARK_BYTES), 0)
+        self._batches_alone(slot.name, header, self._batches(number, slot, 0))
 
     def _size(self, slot: Slot) -> int:
         with self._found.opened(slot.name) as handle:
@@ -272,15 +282,18 @@ class _Staging:
 
     def _cleaned(self, number: int, slot: Slot, end: int, last_checksum: int) -> None:
         generation = slot.generation + 1
-        while segment_name(slot.base, generation, SEGMENT_SUFFIX) in self._files.names():
+        while SegmentId(slot.base, generation).name(SEGMENT_SUFFIX) in self._files.names():
             generation += 1
-        name = segment_name(slot.base, generation, SEGMENT_SUFFIX)
+        name = SegmentId(slot.base, generation).name(SEGMENT_SUFFIX)
         header = SegmentHeader(
             slot.base, self._files.random_bytes(MARK_BYTES), self._junction(number), generation, end, last_checksum
         )
+        self._batches_alone(name, header, self._batches(number, slot, end))
+
+    def _batches_alone(self, name: str, header: SegmentHeader, batches: Iterator[tuple[IndexEntry, Buffer]]) -> None:
         handle = self._files.create(name + STAGED_SUFFIX)
         try:
-            _Batches(self._files, handle, header).write(self._batches(number, slot, end))
+            _Batches(self._files, handle, header).write(batches)
         finally:
             self._files.close(handle)
         self._staged(name)
@@ -293,7 +306,7 @@ class _Staging:
                 entries, payload_position = piece.entries, piece.payload_position
                 stand_ins = self._plan.stand_ins.get((number, piece.offset), ())
             else:
-                if not slot.generation and piece.position >= end:
+                if not slot.has_batches_alone and piece.position >= end:
                     break
                 entries, payload_position = tuple(piece.entries), piece.payload_position
             rows: list[tuple[IndexEntry, Buffer]] = []
@@ -394,10 +407,11 @@ class _Staging:
     def _sidecars(self) -> None:
         """Make those of the sealed segments that are missing or wrong; no other may be left."""
         final = cast("Files", self._final)
-        segments, left_over, _ = lay_out(final, self._final.names())
-        for name in left_over:
+        layout = lay_out(final, self._final.names())
+        segments = layout.segments
+        for name in layout.left_over:
             self._final.remove(name)
-        for segment in segments[:-1]:
+        for segment in [*segments[:-1], *layout.compacted]:
             handle = self._final.open(segment.name)
             try:
                 scan = SegmentScan(final, handle)

@@ -12,9 +12,10 @@ from typing import NamedTuple, cast
 
 from crc32c import crc32c
 
-from exacta.adapters.local import start
+from exacta.adapters.local import compacted, start
 from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
+    COMPACTED_NAME,
     FORMAT_CONTENT,
     FORMAT_NAME,
     GROUP_HEADER_BYTES,
@@ -26,11 +27,12 @@ from exacta.adapters.local.format import (
     START_NAME,
     GroupHeader,
     SegmentHeader,
+    SegmentId,
     TableEntry,
+    compacted_of,
     file_name,
     pack_segment_header,
     positions_of,
-    segment_name,
     segments_of,
     unpack_group_header,
     unpack_segment_header,
@@ -67,6 +69,13 @@ class Slot:
     generation: int
     name: str
     header: SegmentHeader | None
+    is_compacted: bool = False
+    """It has no place among the others: `base` and `end` are its number."""
+
+    @property
+    def has_batches_alone(self) -> bool:
+        """Whether it was cleaned or compacted: there are no events, and positions are not the journal's."""
+        return self.generation > 0 or self.is_compacted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +113,9 @@ class Survey:
     is_batch: IsBatch
     mended: list[Mended] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
+    compacted: list[Slot] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    lost_compacted: list[Lost] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
     left_over: list[str] = field(default_factory=list)
@@ -117,6 +128,15 @@ class Survey:
     def files(self) -> Files:
         """The view, for what takes `Files` and only looks."""
         return cast("Files", self.view)
+
+    @property
+    def numbers_of_compacted(self) -> range:
+        """By which numbers the compacted segments go: those behind the slots'."""
+        return range(len(self.slots), len(self.slots) + len(self.compacted))
+
+    def slot(self, number: int) -> Slot:
+        """Return the slot, or compacted segment, of this number."""
+        return self.slots[number] if number < len(self.slots) else self.compacted[number - len(self.slots)]
 
     def pieces(self, number: int) -> Iterator[Group | Lost]:
         """Yield what lies in a slot, in order."""
@@ -141,11 +161,13 @@ def survey(files: Files, is_batch: IsBatch) -> Survey:
     _mend_headers(found)
     _mend_format(found)
     _mend_start(found)
+    _mend_compacted(found)
     _mend_snapshots(found)
     layout = lay_out(found.files, found.view.names())
     found.left_over = layout.left_over
     found.slots = _slots(found, start.load(found.files, found.view.names()) or 0, layout.segments)
-    for number in range(len(found.slots)):
+    found.compacted = _compacted(found)
+    for number in range(len(found.slots) + len(found.compacted)):
         _Walk(found, number).mend()
     boundaries: set[int] = set()
     for number, slot in enumerate(found.slots):
@@ -159,6 +181,8 @@ def survey(files: Files, is_batch: IsBatch) -> Survey:
                 found.is_end_known = True
                 boundaries.update(at for at in found.snapshots if piece.position < at < piece.end)
         found.end = max(found.end, slot.base, slot.end or 0)
+    for number in found.numbers_of_compacted:
+        found.lost_compacted += [piece for piece in found.pieces(number) if isinstance(piece, Lost)]
     for position in boundaries:  # of another journal: the state of no moment of this one
         found.snapshots.remove(position)
         found.unusable.append(file_name(position, SNAPSHOT_SUFFIX))
@@ -173,8 +197,9 @@ def _mend_headers(found: Survey) -> None:
     segments = segments_of(found.view.names(), SEGMENT_SUFFIX)
     next_base: int | None = None
     next_checksum: int | None = None
-    for base, generation in reversed(segments):
-        name = segment_name(base, generation, SEGMENT_SUFFIX)
+    for each in (*compacted_of(found.view.names(), SEGMENT_SUFFIX), *reversed(segments)):
+        base, generation, is_compacted = each
+        name = each.name(SEGMENT_SUFFIX)
         with found.opened(name) as handle:
             size = found.view.size(handle)
             data = found.view.read(handle, SEGMENT_HEADER_BYTES + GROUP_HEADER_BYTES, 0)
@@ -188,7 +213,9 @@ def _mend_headers(found: Survey) -> None:
                 found.mended.append(Mended(name, mended[0].offset, "a flipped bit of the header"))
             elif len(data) == SEGMENT_HEADER_BYTES + GROUP_HEADER_BYTES:
                 header = _header_from_group(base, generation, data[SEGMENT_HEADER_BYTES:])
-                if header is not None and generation:
+                if header is not None and is_compacted:
+                    header = header._replace(size=size)
+                elif header is not None and generation:
                     header = (
                         None
                         if next_base is None or next_checksum is None
@@ -197,6 +224,8 @@ def _mend_headers(found: Survey) -> None:
                 if header is not None:
                     found.view.patch(name, [Patch(0, pack_segment_header(header))])
                     found.mended.append(Mended(name, 0, "the header, which its first group and its name give"))
+        if is_compacted:
+            continue
         if header is not None and header.base == base:
             next_base, next_checksum = base, header.previous_checksum
         else:
@@ -218,8 +247,8 @@ def _mend_format(found: Survey) -> None:
     if content == FORMAT_CONTENT or (content is None and not segments_of(names, SEGMENT_SUFFIX)):
         return
     # Each segment says which version it has.
-    for base, generation in segments_of(names, SEGMENT_SUFFIX):
-        with found.opened(segment_name(base, generation, SEGMENT_SUFFIX)) as handle:
+    for each in segments_of(names, SEGMENT_SUFFIX):
+        with found.opened(each.name(SEGMENT_SUFFIX)) as handle:
             if unpack_segment_header(view.read(handle, SEGMENT_HEADER_BYTES, 0)) is not None:
                 view.put(FORMAT_NAME, FORMAT_CONTENT)
                 found.mended.append(Mended(FORMAT_NAME, 0, "the version, which each segment has as well"))
@@ -238,6 +267,19 @@ def _mend_start(found: Survey) -> None:
         segments = segments_of(names, SEGMENT_SUFFIX)
         view.put(START_NAME, start.pack_start(segments[0][0] if segments else 0))
     found.mended.append(Mended(START_NAME, 0, "where the journal begins, which its first segment's name says"))
+
+
+def _mend_compacted(found: Survey) -> None:
+    view, names = found.view, found.view.names()
+    if compacted.load(found.files, names) is not None:
+        return
+    mended = with_one_bit_put_back(read_file(found.files, COMPACTED_NAME), compacted.unpack_named)
+    if mended is not None:
+        view.patch(COMPACTED_NAME, [mended[0]])
+    else:
+        numbers = [each.base for each in compacted_of(names, SEGMENT_SUFFIX)]
+        view.put(COMPACTED_NAME, compacted.pack_named(compacted.Named(numbers, max(numbers, default=-1) + 1)))
+    found.mended.append(Mended(COMPACTED_NAME, 0, "which compacted segments there are, which their names say"))
 
 
 def _mend_snapshots(found: Survey) -> None:
@@ -298,6 +340,24 @@ def _slots(found: Survey, begin: int, segments: list[Segment]) -> list[Slot]:
     return _without_strangers(found, slots)
 
 
+def _compacted(found: Survey) -> list[Slot]:
+    names = found.view.names()
+    named = compacted.load(found.files, names)
+    assert named is not None
+    present = {each.base for each in compacted_of(names, SEGMENT_SUFFIX)}
+    slots: list[Slot] = []
+    for number in sorted({*named.numbers, *(each for each in present if each >= named.next_number)}):
+        name = SegmentId(number, is_compacted=True).name(SEGMENT_SUFFIX)
+        header = None
+        if number in present:
+            with found.opened(name) as handle:
+                header = unpack_segment_header(found.view.read(handle, SEGMENT_HEADER_BYTES, 0))
+        if header is not None and header.base != number:
+            header = None
+        slots.append(Slot(base=number, end=number, generation=0, name=name, header=header, is_compacted=True))
+    return slots
+
+
 def _missing(base: int, end: int | None) -> Slot:
     return Slot(base=base, end=end, generation=0, name=file_name(base, SEGMENT_SUFFIX), header=None)
 
@@ -339,7 +399,7 @@ class _Walk:
     def __init__(self, found: Survey, number: int) -> None:
         self._found = found
         self._number = number
-        self._slot = found.slots[number]
+        self._slot = found.slot(number)
         self._name = self._slot.name
 
     def mend(self) -> None:
@@ -425,7 +485,7 @@ class _Walk:
                     if found.view.size(handle) <= SEGMENT_HEADER_BYTES and (self._number or not slot.base):
                         return  # a crash while the segment was begun
             end = slot.end if slot.end is not None else max(witness, slot.base)
-            if is_there or end > slot.base or slot.base:
+            if is_there or slot.is_compacted or end > slot.base or slot.base:
                 reason = "nothing in it can be read, or it is another's" if is_there else "the segment is missing"
                 yield self._lost(0, slot.base, end, reason)
             return
@@ -433,13 +493,13 @@ class _Walk:
             scan = SegmentScan(found.files, handle)
             while True:
                 for group in scan.groups():
-                    if slot.end is not None and not slot.generation and group.end > slot.end:
+                    if slot.end is not None and not slot.has_batches_alone and group.end > slot.end:
                         return
                     yield group
                 if scan.fault is None:
                     break
                 fault = scan.fault
-                if slot.end is not None and not slot.generation and scan.end >= slot.end:
+                if slot.end is not None and not slot.has_batches_alone and scan.end >= slot.end:
                     return  # what was never part of it
                 later = next(scan.later_groups(fault.offset + 1), None)
                 if slot.end is None and witness <= scan.end and evidence_of_damage(scan, fault) is None:
@@ -450,7 +510,7 @@ class _Walk:
                 if later is None:
                     return
                 scan.resume(*later)
-            if slot.generation:
+            if slot.has_batches_alone:
                 if scan.header is not None and scan.size != scan.header.size:
                     yield self._lost(scan.size, scan.end, slot.end or scan.end, "it is not as long as it says")
             elif slot.end is not None and scan.end < slot.end:
@@ -470,7 +530,7 @@ class _Walk:
         self, offset: int, begin: int, end: int, reason: str, entries: tuple[TableEntry, ...] = (), payload: int = 0
     ) -> Lost:
         slot = self._slot
-        if slot.generation:
+        if slot.has_batches_alone:
             begin, end = slot.base, slot.end if slot.end is not None else slot.base
         return Lost(
             slot=self._number,
