@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 import exacta
 from exacta.adapters.local.inspection import Finding, Place, inspect
@@ -35,6 +36,9 @@ def write(data: Path, *, stops: bool = True) -> None:
         else:
             transactional.commit_transaction(30)
         consumer.commit(offsets=[TopicPartition("plain", number % 2, number // 2 + 1)], asynchronous=False)
+        snapshots = {14: 1, 26: 2}.get(number, 0)
+        while len(list((data / "journal").glob("*.snapshot"))) < snapshots:
+            plain.list_topics(timeout=30)  # they are made beside what clients ask for
     consumer.close()
     if stops:
         broker.stop()
@@ -46,13 +50,35 @@ def clean(data: Path) -> None:
     """Let a broker free space, until there is a segment that was cleaned; its records of "moved" stay."""
     options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10, "log_retention_bytes": 100_000}
     with exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2, **options) as broker:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-        for number in range(1000):
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        entry = ConfigEntry("retention.bytes", "-1", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, "moved", incremental_configs=[entry])
+        admin = AdminClient(servers)
+        admin.incremental_alter_configs([resource])[resource].result(30)
+        producer = Producer(servers)
+        for number in range(40):  # more segments, so that others lie before two snapshots
             producer.produce("plain", b"%06d" % number * (VALUE_BYTES // 6), partition=number % 2)
             assert producer.flush(30) == 0
-            if any((data / "journal").glob("*.1.log")):
-                return
-        raise AssertionError("nothing was cleaned")
+        while not any((data / "journal").glob("*.1.log")):
+            producer.produce("plain", b"on")
+            assert producer.flush(30) == 0
+
+
+def compact(data: Path) -> None:
+    """Let a broker compact a topic, until there is a segment of what is left."""
+    options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10}
+    with exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2, **options) as broker:
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        admin = AdminClient(servers)
+        config = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        admin.create_topics([NewTopic("keyed", 1, 1, config=config)])["keyed"].result(30)
+        producer = Producer(servers)
+        number = 0
+        while number < 60 or not (data / "journal" / "compacted").exists():
+            size = VALUE_BYTES // 6 if number < 60 else 1
+            producer.produce("keyed", b"%06d" % number * size, key=b"%d" % (number % 20), partition=0)
+            assert producer.flush(30) == 0
+            number += 1
 
 
 def on_disk(directory: Path) -> SimulatedDisk:
@@ -79,7 +105,7 @@ def batches(disk: SimulatedDisk) -> dict[Row, bytes]:
     for each in inspect(disk):
         if isinstance(each, Place):
             content = disk.content(each.name)
-            base = int(each.name.split(".")[0])
+            base = int(each.name.removeprefix("compacted-").split(".")[0])
             for entry in each.group.entries:
                 for row in entry.rows:
                     at = each.group.payload_position + entry.payload_start + row.start - base + 64

@@ -12,8 +12,8 @@ from exacta.core.apply import apply
 from exacta.core.events import decode_event
 from exacta.core.snapshot import restore
 from exacta.core.state import Limits, State
-from exacta.ports.journal import JournalError
-from exacta.repair import Examination, Remedy, Way, apply_remedy, examine, finish
+from exacta.ports.journal import IndexEntry, JournalError
+from exacta.repair import Examination, Remedy, Way, apply_remedy, examine, finish, is_batch
 from simulation.disk.simulated import SimulatedDisk
 from tests import repairing
 from tests.adapters.turns import Turns
@@ -251,9 +251,11 @@ def test_what_followed_the_last_sound_byte_is_given_up_only_by_a_cut(sound: Simu
     """The journal ends before its newest snapshot: that knows the state there, and nobody what came after it."""
     disk = fresh(sound)
     newest = int(names(disk, ".snapshot")[-1].split(".")[0])
-    last = names(disk, ".log")[-1]
-    base = int(last.split(".")[0])
-    disk.put(last, disk.content(last)[: newest - base + 64 - 1000])
+    before = [name for name in names(disk, ".log") if int(name.split(".")[0]) < newest]
+    for name in names(disk, ".log")[len(before) :]:
+        disk.remove(name)
+    last = before[-1]
+    disk.put(last, disk.content(last)[: newest - int(last.split(".")[0]) + 64 - 1000])
     assert not {Way.MEND, Way.DROP} & possible(examine(disk)).keys()
     _, report, _ = repaired(disk, Way.DROP_AND_CUT)
     assert any(f"whatever was written behind position {newest}" in line for line in report)
@@ -348,6 +350,50 @@ def test_without_both_snapshots_nothing_repairs_what_was_cleaned(cleaned: Simula
     examined = examine(disk)
     assert possible(examined) == {}
     assert any("cleaned away" in each.why_not for each in examined.remedies)
+
+
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory: pytest.TempPathFactory) -> SimulatedDisk:
+    directory = tmp_path_factory.mktemp("compacted")
+    repairing.compact(directory)
+    disk = on_disk(directory / "journal")
+    LocalJournal.open(disk, Turns().call_soon).close()
+    assert findings(disk) == []
+    assert all(is_batch(IndexEntry(*row, 0, 0, len(data), 0), data) for row, data in batches(disk).items())
+    return disk
+
+
+@pytest.mark.parametrize("damage", [zero_sectors, cut_file, remove, zero_all])
+def test_a_compacted_segment_loses_its_batches_alone(compacted: SimulatedDisk, damage: Damage) -> None:
+    whole = batches(compacted)
+    name = max(name for name in names(compacted, ".log") if name.startswith("compacted-"))
+    disk = fresh(compacted)
+    damage(disk, name, len(compacted.content(name)) // 2)
+    assert findings(disk)
+    ways = possible(examine(disk))
+    assert ways.keys() == {Way.DROP}
+    _, report, _ = repaired(disk, Way.DROP)
+    left = batches(disk)
+    assert all(left[row] == whole[row] for row in left)
+    assert offsets_of(state_of(disk)) == offsets_of(state_of(compacted))
+    assert any("compacted records" in line for line in report)
+
+
+def test_what_can_be_put_right_of_a_compacted_segment(compacted: SimulatedDisk) -> None:
+    chance = random.Random(3)
+    name = max(name for name in names(compacted, ".log") if name.startswith("compacted-"))
+    for target in (name, "compacted"):
+        if target not in compacted.files:
+            continue
+        for offset in (0, 9, 17, chance.randrange(len(compacted.content(target)))):
+            disk = fresh(compacted)
+            flip(disk, target, offset, 3)
+            repaired(disk, Way.MEND)
+            assert disk.content(target) == compacted.content(target)
+    disk = fresh(compacted)
+    overwrite(disk, name, 0, bytes(40))
+    repaired(disk, Way.MEND)
+    assert batches(disk) == batches(compacted)
 
 
 # --- a repair that is interrupted -------------------------------------------------------------------------------------

@@ -561,12 +561,10 @@ def _check(staged: Staged) -> None:
     position, blob = load_latest(view)
     first = begin_of_replay(segments, position)
     assert first is not None
+    replayed = {segment.name for segment in segments[first:]}
     state = restore(blob, Limits())
     for place in inspect(view):
-        if isinstance(place, Place) and place.group.position >= position:
-            base = int(place.name.split(".")[0])
-            if base < segments[first].base:
-                continue
+        if isinstance(place, Place) and place.name in replayed and place.group.position >= position:
             for entry in place.group.entries:
                 try:
                     apply(state, decode_event(entry.event))

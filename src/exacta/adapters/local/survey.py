@@ -158,8 +158,8 @@ def survey(files: Files, is_batch: IsBatch) -> Survey:
     `is_batch` says whether bytes are the batch that an index row speaks of: the second witness of a flipped bit.
     """
     found = Survey(View(files), is_batch)
+    _mend_format(found)  # first of all: a header that is made from a group is of our version, whatever it was
     _mend_headers(found)
-    _mend_format(found)
     _mend_start(found)
     _mend_compacted(found)
     _mend_snapshots(found)
