@@ -297,6 +297,9 @@ def _drop(found: Survey, *, cuts: bool) -> Remedy:
             remedy.why_not = str(unknown)
             return remedy
         end = cut = unknown.at
+        if cut <= found.slots[0].base:
+            remedy.why_not = "nothing would be left"
+            return remedy
         try:
             state = _state(found, end)
         except _Unknown as other:
@@ -328,6 +331,9 @@ def _cut(found: Survey) -> Remedy:
         remedy.why_not = "nothing is lost"
         return remedy
     cut = min(begins)
+    if cut <= found.slots[0].base:
+        remedy.why_not = "nothing would be left"
+        return remedy
     try:
         state = _state(found, cut)
     except _Unknown as unknown:

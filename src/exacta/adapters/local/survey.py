@@ -262,7 +262,7 @@ def _mend_start(found: Survey) -> None:
         return
     mended = with_one_bit_put_back(read_file(found.files, START_NAME), start.unpack_start)
     if mended is not None:
-        view.patch(START_NAME, [mended[0]])
+        view.put(START_NAME, start.pack_start(mended[1]))
     else:
         segments = segments_of(names, SEGMENT_SUFFIX)
         view.put(START_NAME, start.pack_start(segments[0][0] if segments else 0))
@@ -275,7 +275,7 @@ def _mend_compacted(found: Survey) -> None:
         return
     mended = with_one_bit_put_back(read_file(found.files, COMPACTED_NAME), compacted.unpack_named)
     if mended is not None:
-        view.patch(COMPACTED_NAME, [mended[0]])
+        view.put(COMPACTED_NAME, compacted.pack_named(mended[1]))
     else:
         numbers = [each.base for each in compacted_of(names, SEGMENT_SUFFIX)]
         view.put(COMPACTED_NAME, compacted.pack_named(compacted.Named(numbers, max(numbers, default=-1) + 1)))
