@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from exacta.adapters.local import journal
+from exacta.adapters.local.aside import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.cli.serve import run
 
@@ -24,6 +25,10 @@ def refusing(switch: Path, call: str, pattern: str, number: int) -> type[PosixFi
         def __init__(self, directory: Path) -> None:
             super().__init__(directory)
             self._names: dict[int, str] = {}
+
+        def aside(self) -> InPlace:  # type: ignore[override]
+            """Run in this process what has one of its own: another would know nothing of the refusals."""
+            return InPlace(self)
 
         def _try(self, name_or_handle: "str | int") -> None:
             name = self._names.get(name_or_handle, "") if isinstance(name_or_handle, int) else name_or_handle

@@ -58,9 +58,9 @@ RUNNING = {
     "a segment is begun": ("create", "*.log", Then.STOPS),
     "a segment's name is synced": ("sync_directory", "*", Then.STOPS),
     "an index is written": ("create", "*.index.tmp", Then.GOES_ON),
-    "a snapshot is written": ("create", "*.snapshot.tmp", Then.GOES_ON),
-    "a snapshot is put in place": ("rename", "*.snapshot.tmp", Then.GOES_ON),
-    "space is freed": ("create", "*.log.tmp", Then.GOES_ON),
+    "a snapshot is written": ("create", "*.snapshot.*tmp", Then.GOES_ON),
+    "a snapshot is put in place": ("rename", "*.snapshot.*tmp", Then.GOES_ON),
+    "space is freed": ("create", "*.log.*tmp", Then.GOES_ON),
     "freed files are removed": ("remove", "*.log", Then.GOES_ON),
     "a batch is read": ("read", "*.log", Then.RETRIABLE),
 }
