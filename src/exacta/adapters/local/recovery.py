@@ -72,7 +72,7 @@ def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged
 def recover(files: Files) -> Recovered:
     """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
     names = files.names()
-    if REPAIR_NAME in names:  # case 17
+    if REPAIR_NAME in names:  # case 18
         raise damaged(files, REPAIR_NAME, 0, "a repair was interrupted: `exacta log repair --mend` finishes it")
     _check_format(files, names)
     for name in names:
