@@ -13,6 +13,7 @@ from exacta import __version__
 from exacta.cli import main
 from exacta.cli.serve import run
 from exacta.config import options
+from tests import repairing
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ def test_an_unknown_command_exits_2() -> None:
     assert "frobnicate" in called.stderr
 
 
-def run_log(command: str, data: Path) -> "subprocess.CompletedProcess[str]":
-    program = [sys.executable, "-m", "exacta.cli", "log", command, "--data", str(data)]
+def run_log(command: str, data: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    program = [sys.executable, "-m", "exacta.cli", "log", command, "--data", str(data), *options]
     return subprocess.run(program, capture_output=True, text=True, check=False)
 
 
@@ -104,8 +105,63 @@ def test_the_files_of_a_server_are_verified_and_dumped(tmp_path: Path) -> None:
     assert segment.read_bytes() == content
 
 
+def test_a_journal_is_repaired_by_what_the_operator_agrees_to(tmp_path: Path) -> None:
+    data, journal = tmp_path / "data", tmp_path / "data" / "journal"
+    repairing.write(data)
+    assert (run_log("repair", data).returncode, run_log("repair", data).stdout) == (0, "nothing is damaged\n")
+    segment = min(journal.glob("*.log"))
+    content = bytearray(segment.read_bytes())
+    content[200_000:200_100] = bytes(100)
+    segment.write_bytes(content)
+    before = {path.name: path.read_bytes() for path in journal.iterdir() if path.is_file()}
+
+    told = run_log("repair", data)
+    assert told.returncode == 1
+    assert f"cannot be put right: {segment.name}, byte " in told.stdout
+    assert "exacta log repair --mend: no remedy here" in told.stdout
+    assert "exacta log repair --drop-damaged-batches: gives up\n    topic " in told.stdout
+    assert "exacta log repair --truncate-at-damage: gives up\n" in told.stdout
+    assert "nothing was changed" in told.stderr
+    refused = run_log("repair", data, "--mend")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert {path.name: path.read_bytes() for path in journal.iterdir() if path.is_file()} == before
+    misused = run_log("repair", data, "--drop-damaged-batches", "--keep-in", str(data))
+    assert (misused.returncode, misused.stderr.count("\n")) == (2, 1)
+
+    done = run_log("repair", data, "--drop-damaged-batches", "--keep-in", str(tmp_path / "kept"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "given up: topic " in done.stdout
+    assert "the journal is repaired" in done.stdout
+    assert (tmp_path / "kept" / segment.name).read_bytes() == content
+    assert "given up: topic " in (tmp_path / "kept" / "repair.txt").read_text()
+    sound = run_log("verify", data)
+    assert (sound.returncode, sound.stderr) == (0, "")
+    assert repairing.consumed(data, "plain", 0)
+    assert run_log("repair", data, "--mend").stdout == "nothing is damaged\n"
+
+    newest = max(journal.glob("*.log"))
+    content = bytearray(newest.read_bytes())
+    content[70] ^= 4
+    newest.write_bytes(content)
+    mended = run_log("repair", data, "--mend")
+    assert (mended.returncode, mended.stderr) == (0, "")
+    assert f"put right: {newest.name}, byte 70: a flipped bit" in mended.stdout
+    (kept,) = journal.glob("damaged-*")
+    assert (kept / newest.name).read_bytes() == content
+    assert repairing.consumed(data, "plain", 0)
+
+    (journal / "repair").write_text('{"put": [], "remove": [], "kept_in": "there"}')
+    assert "a repair was interrupted" in run_log("repair", data).stderr
+    assert "was interrupted" in run_log("verify", data).stdout
+    assert (
+        "finished the repair that was interrupted; the old files are in there"
+        in run_log("repair", data, "--mend").stdout
+    )
+    assert run_log("verify", data).returncode == 0
+
+
 def test_where_there_is_no_journal_one_line_says_so(tmp_path: Path) -> None:
-    for command in ("verify", "dump"):
+    for command in ("verify", "dump", "repair"):
         found = run_log(command, tmp_path)
         assert (found.returncode, found.stdout, found.stderr.count("\n")) == (1, "", 1)
         assert "there is no journal" in found.stderr

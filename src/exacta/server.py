@@ -14,9 +14,11 @@ must abandon it (DESIGN D4).
 import asyncio
 import base64
 import contextlib
+import errno
 import gc
 import logging
 import os
+import re
 import resource
 import signal
 import socket
@@ -165,11 +167,11 @@ class Server:
                 ),
             )
         except JournalError as error:
-            raise ServerError(str(error)) from error
+            raise ServerError(with_advice(str(error))) from error
         except msgspec.DecodeError as error:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
         except OSError as error:
-            raise ServerError(f"cannot use the data directory {self._data}: {error.strerror or error}") from error
+            raise ServerError(with_advice(f"cannot use the data directory {self._data}: {error}")) from error
         advertised = self._advertise or self.listening
         self._broker = BrokerContext(
             self._engine,
@@ -291,6 +293,31 @@ def _cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
     return f"cannot listen on {listen}: {reason.lower()}"
 
 
+_ADVICE = {
+    errno.ENOSPC: "make room on its file system, then start again",
+    errno.EDQUOT: "raise the quota or make room, then start again",
+    errno.EFBIG: "let the process write larger files (ulimit -f), then start again",
+    errno.EROFS: "its file system is read-only: see in the system's log why, mount it for writing, then start again",
+    errno.EACCES: "let the user that runs the server read and write the directory and all in it, then start again",
+    errno.EPERM: "let the user that runs the server read and write the directory and all in it, then start again",
+    errno.EIO: "the disk fails: see the system's log, and save a copy of the directory before you start again",
+    errno.ENOENT: "the directory, or a file in it, was taken away: put it back as it was, then start again",
+    errno.ENOTDIR: "name a directory with --data",
+    errno.EMFILE: "let the process have more open files (ulimit -n), then start again",
+    errno.ENFILE: "let the machine have more open files (fs.file-max), then start again",
+}
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
+
+
+def with_advice(reason: str) -> str:
+    """Add what the operator can do where the operating system has refused something."""
+    if reason.endswith("is in use by another journal"):
+        return f"{reason}: stop the server that has it, or name another directory with --data"
+    found = _ERRNO.search(reason)
+    advice = _ADVICE.get(int(found[1])) if found is not None else None
+    return reason if advice is None else f"{reason}; {advice}"
+
+
 def _cluster_id(path: Path) -> str:
     """Read the cluster's id, or make one and keep it: clients may check that they talk to the same cluster."""
     if path.exists():
@@ -380,7 +407,8 @@ async def _serve(configuration: Configuration, data: Path, listen: Endpoint, adv
     asking.cancel()
     if server.failure.done():
         server.abandon()
-        raise ServerError(f"stopped at once, nothing unwritten was acknowledged: {server.failure.result()}")
+        reason = f"stopped at once, nothing unwritten was acknowledged: {server.failure.result()}"
+        raise ServerError(with_advice(reason))
     logger.info("stopped")
     return 0
 

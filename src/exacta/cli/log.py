@@ -1,4 +1,7 @@
-"""`exacta log …`: the files of a server that does not run. The work is in `exacta.adapters.local.inspection`."""
+"""`exacta log …`: the files of a server that does not run.
+
+The work is in `exacta.adapters.local.inspection` and `exacta.repair`.
+"""
 
 import os
 from collections.abc import Iterator
@@ -9,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli import DEFAULT_DATA
-from exacta.cli.cluster import EXIT_NO, fail
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
 
 if TYPE_CHECKING:
+    from exacta.adapters.local.files import Files
     from exacta.adapters.local.inspection import Finding, Place
+    from exacta.repair import Examination
 
-log = typer.Typer(help="Look at the files of a server that does not run.", no_args_is_help=True)
+log = typer.Typer(help="Look at the files of a server that does not run, and repair them.", no_args_is_help=True)
 
 DataDirectory = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="The data directory, as for `exacta serve`.")
@@ -23,7 +28,7 @@ DataDirectory = Annotated[
 
 @log.callback()
 def root() -> None:
-    """Look at the files of a server that does not run."""
+    """Look at the files of a server that does not run, and repair them."""
 
 
 @log.command()
@@ -47,7 +52,11 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
                 typer.echo(_line(each))
     typer.echo(f"{groups} groups with {entries} events can be read; the last one ends at position {end}")
     if damaged:
-        fail("durable data is damaged: the server will not start on it; restore the directory from a copy", EXIT_NO)
+        fail(
+            "durable data is damaged: the server will not start on it; restore the directory from a copy, or see what "
+            "`exacta log repair` can do",
+            EXIT_NO,
+        )
 
 
 @log.command()
@@ -68,10 +77,116 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
                 typer.echo(_json(line))
 
 
+@log.command()
+def repair(
+    data: DataDirectory = DEFAULT_DATA,
+    mend: Annotated[bool, typer.Option("--mend", help="Put right what costs nothing.")] = False,
+    drop: Annotated[
+        bool,
+        typer.Option("--drop-damaged-batches", help="Give up the batches that are lost, and keep all else."),
+    ] = False,
+    truncate: Annotated[
+        bool, typer.Option("--truncate-at-damage", help="Give up all from the first loss on, sound or not.")
+    ] = False,
+    keep_in: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where the old files are kept; else damaged-TIME in the journal's directory.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Say what is damaged, and what each remedy would cost; with an option, apply it.
+
+    Without an option nothing is changed. No file is written to in place: those that are replaced are kept. Both
+    --drop-damaged-batches and --truncate-at-damage: give up batches as far as that goes, and all from there on where
+    it does not. What is given up is printed, and kept beside the old files.
+
+    Exit code 0 if the journal is sound, or is now; 1 if it is not; 2 if called wrongly.
+    """
+    from exacta.repair import Way, apply_remedy, examine, finish, is_interrupted
+
+    way = {
+        (False, False): Way.MEND if mend else None,
+        (True, False): Way.DROP,
+        (False, True): Way.CUT,
+        (True, True): Way.DROP_AND_CUT,
+    }[drop, truncate]
+    with _locked(data) as files:
+        if way is None and is_interrupted(files):
+            fail("a repair was interrupted: the same command, or any other with an option, finishes it", EXIT_NO)
+        if way is not None and (kept := finish(files)) is not None:
+            typer.echo(f"finished the repair that was interrupted; the old files are in {kept}")
+            return
+        examined = examine(files)
+        if examined.is_sound:
+            typer.echo("nothing is damaged")
+            return
+        for finding in examined.findings:
+            typer.echo(_line(finding))
+        if way is None:
+            _offer(examined)
+            raise typer.Exit(EXIT_NO)
+        remedy = next(each for each in examined.remedies if each.way is way)
+        if remedy.plan is None:
+            fail(f"{way.value} is no remedy here: {remedy.why_not}; nothing was changed", EXIT_NO)
+        keep = _kept_in(files.directory, keep_in)
+        with _keeping(keep) as kept_files:
+            for line in apply_remedy(examined, remedy, files, kept_files):
+                typer.echo(line)
+        typer.echo(f"the journal is repaired; the old files, and this report, are in {keep}")
+
+
+def _offer(examined: "Examination") -> None:
+    for each in examined.found.mended:
+        typer.echo(f"can be put right at no price: {each.name}, byte {each.offset}: {each.what}")
+    for line in examined.damage:
+        typer.echo(f"cannot be put right: {line}")
+    for remedy in examined.remedies:
+        if remedy.plan is None:
+            typer.echo(f"exacta log repair {remedy.way.value}: no remedy here: {remedy.why_not}")
+            continue
+        typer.echo(f"exacta log repair {remedy.way.value}: gives up {'' if remedy.losses else 'nothing'}".rstrip())
+        for line in remedy.losses:
+            typer.echo(f"    {line}")
+    if all(remedy.plan is None for remedy in examined.remedies):
+        fail("nothing here repairs it: restore the directory from a copy; `exacta log dump` prints the rest", EXIT_NO)
+    fail("durable data is damaged, or must be made again; nothing was changed", EXIT_NO)
+
+
+def _kept_in(directory: Path, wanted: Path | None) -> Path:
+    from datetime import UTC, datetime
+
+    keep = wanted or directory / f"damaged-{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}"
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        fail(f"{keep} is not empty; --keep-in names a directory that is, or is still to be made", EXIT_USAGE)
+    return keep
+
+
+@contextmanager
+def _keeping(directory: Path) -> "Iterator[Files]":
+    from exacta.adapters.local.files import PosixFiles
+
+    files = PosixFiles(directory)
+    files.lock()
+    try:
+        yield files
+    finally:
+        files.unlock()
+
+
 @contextmanager
 def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
-    from exacta.adapters.local.files import PosixFiles
     from exacta.adapters.local.inspection import inspect
+
+    with _locked(data) as files:
+        yield inspect(files)
+
+
+@contextmanager
+def _locked(data: Path) -> "Iterator[Files]":
+    from exacta.adapters.local.files import DirectoryInUse, PosixFiles
     from exacta.ports.journal import JournalError
     from exacta.server import JOURNAL_DIRECTORY
 
@@ -82,15 +197,17 @@ def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
     try:
         files.lock()
         try:
-            yield inspect(files)
+            yield files
         finally:
             files.unlock()
     except BrokenPipeError:  # whoever reads has read enough
         os._exit(0)
-    except JournalError as error:
+    except DirectoryInUse as error:
         fail(f"{error}: stop the server first", EXIT_NO)
+    except JournalError as error:
+        fail(str(error), EXIT_NO)
     except OSError as error:
-        fail(f"the journal in {data} cannot be read: {error.strerror or error}", EXIT_NO)
+        fail(f"the journal in {data} cannot be read or written: {error.strerror or error}", EXIT_NO)
 
 
 def _line(found: "Finding") -> str:

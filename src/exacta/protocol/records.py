@@ -350,6 +350,12 @@ def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epo
     return b"".join((head, *covered))
 
 
+def empty_batch(first_offset: int, last_offset: int) -> bytes:
+    """Build a batch without records at these offsets, as Kafka's log cleaner leaves them: readers go on behind it."""
+    covered = _COVERED.pack(0, last_offset - first_offset, -1, -1, -1, -1, -1, 0)
+    return _sealed((covered,), base_offset=first_offset, partition_leader_epoch=0)
+
+
 _MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")
 """Everything that a marker's checksum covers: the batch from the attributes on, and its one record."""
 

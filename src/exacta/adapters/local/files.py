@@ -69,10 +69,10 @@ class Files(Protocol):
         """Cut the file to `size`."""
 
     def sync_data(self, handle: int) -> None:
-        """Make the file's content durable."""
+        """Make the file's content durable; raise OSError if the file has been removed."""
 
     def sync(self, handle: int) -> None:
-        """Make the file's content and attributes durable."""
+        """Make the file's content and attributes durable; raise OSError if the file has been removed."""
 
     def sync_directory(self) -> None:
         """Make creations, renames and removals in the directory durable."""
@@ -144,6 +144,7 @@ class PosixFiles:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._lock_handle: int | None = None
+        self._counts_links = False
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -160,6 +161,7 @@ class PosixFiles:
                 raise DirectoryInUse(f"{self.directory} is in use by another journal") from None
             raise
         self._lock_handle = handle
+        self._counts_links = os.fstat(handle).st_nlink > 0  # some file systems do not
 
     def _make_directory(self, directory: Path) -> None:
         if directory.is_dir():
@@ -221,6 +223,7 @@ class PosixFiles:
             fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fdatasync(handle)
+        self._check_name(handle)
 
     def sync(self, handle: int) -> None:
         """See `Files.sync`."""
@@ -228,6 +231,12 @@ class PosixFiles:
             fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fsync(handle)
+        self._check_name(handle)
+
+    def _check_name(self, handle: int) -> None:
+        """Raise OSError where the file has no name any more: what is durable in it is gone when it is closed."""
+        if self._counts_links and not os.fstat(handle).st_nlink:
+            raise OSError(errno.ENOENT, "the file was removed while it was in use", str(self.directory))
 
     def sync_directory(self) -> None:
         """See `Files.sync_directory`."""

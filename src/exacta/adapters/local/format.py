@@ -21,6 +21,7 @@ FORMAT_NAME = "format"
 FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 START_NAME = "start"
 COMPACTED_NAME = "compacted"
+REPAIR_NAME = "repair"
 
 SEGMENT_SUFFIX = ".log"
 COMPACTED_PREFIX = "compacted-"

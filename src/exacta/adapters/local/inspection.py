@@ -13,6 +13,7 @@ from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
     FORMAT_NAME,
+    REPAIR_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -62,6 +63,8 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
     The directory must be locked. Raises OSError.
     """
     names = files.names()
+    if REPAIR_NAME in names:
+        yield Finding(REPAIR_NAME, 0, "a repair was interrupted", Verdict.DAMAGED)
     yield from _format(files, names)
     segments, compacted, _, _, faults = lay_out(files, names)
     for fault in faults:

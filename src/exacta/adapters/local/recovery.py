@@ -21,6 +21,7 @@ from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
     FORMAT_NAME,
+    REPAIR_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -64,13 +65,15 @@ def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged
     """Make the error that names file and byte."""
     return JournalDamaged(
         f"{files.directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal "
-        "is not opened; restore the directory from a copy."
+        "is not opened; restore the directory from a copy, or see what `exacta log repair` can do."
     )
 
 
 def recover(files: Files) -> Recovered:
     """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
     names = files.names()
+    if REPAIR_NAME in names:  # case 18
+        raise damaged(files, REPAIR_NAME, 0, "a repair was interrupted: `exacta log repair --mend` finishes it")
     _check_format(files, names)
     for name in names:
         if name.endswith(TEMPORARY_SUFFIX):
