@@ -252,8 +252,9 @@ def test_a_write_out_of_sequence_begins_nothing(world: World) -> None:
     world.check()
 
 
-def test_a_forgotten_begin_can_be_aborted_and_is_given_up(world: World) -> None:
-    producer = in_phase(world, Phase.COMPLETE_COMMIT)
+@pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.COMPLETE_ABORT])
+def test_a_forgotten_begin_can_be_aborted_and_is_given_up(world: World, phase: Phase) -> None:
+    producer = in_phase(world, phase)
     after_recovery(world.state)
     assert isinstance(producer.end(commit=False), TransactionEnded)
     assert isinstance(producer.end(commit=False), TransactionEnded), "a repeat gets the same answer"
@@ -262,6 +263,15 @@ def test_a_forgotten_begin_can_be_aborted_and_is_given_up(world: World) -> None:
     producer.append()
     producer.end(commit=True)
     assert producer.end(commit=False) is INVALID, "commit, then abort: the client must not be told that it aborted"
+    world.check()
+
+
+def test_whose_commit_was_not_answered_is_not_told_that_it_aborted(world: World) -> None:
+    """It cannot be told from one whose next begin was forgotten; that one must begin again, as with Apache Kafka."""
+    producer = in_phase(world, Phase.COMPLETE_COMMIT)
+    after_recovery(world.state)
+    assert producer.end(commit=False) is INVALID
+    assert isinstance(producer.end(commit=True), TransactionEnded)
     world.check()
 
 

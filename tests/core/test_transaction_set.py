@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from exacta.core.events import TransactionEnded
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
-from exacta.core.snapshot import after_recovery, snapshot
+from exacta.core.snapshot import snapshot
 from exacta.core.state import Phase
 from tests.core.world import SMALL, Producer, World
 
@@ -185,10 +185,3 @@ def test_a_begin_that_a_crash_forgot_has_nothing_to_commit(world: World) -> None
     forgotten.append(1)  # brings it back
     assert world.end_all(known, forgotten, commit=True) == DONE
     world.check()
-
-
-def test_a_commit_before_an_abort_of_what_was_forgotten_is_not_taken_for_the_last_word(world: World) -> None:
-    producer = in_phase(world, COMMITTED, "x")
-    after_recovery(world.state)
-    producer.end(commit=False)
-    assert world.end_all(producer, commit=True) == TransactionsRefused(rejections=(INVALID,))

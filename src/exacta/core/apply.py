@@ -138,7 +138,6 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     if not event.keeps:
         held.phase = Phase.EMPTY
     _hold(state, held, event.producer_id, event.producer_epoch)
-    state.volatile.aborted_nothing.discard(event.transactional_id)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
 
 
@@ -200,7 +199,6 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
         held.phase = Phase.ONGOING
         held.bumped_by_end = False
         held.start_ms = event.at_ms
-        state.volatile.aborted_nothing.discard(event.transactional_id)
     held.last_update_ms = event.at_ms
     held.partitions.update(event.partitions)
     held.groups.update(event.groups)
@@ -272,7 +270,6 @@ def _transactional_ids_expired(state: State, event: TransactionalIdsExpired) -> 
         _note(state, transactional_id, What.FORGOTTEN, event, (held.producer_id, held.producer_epoch))
         del state.volatile.transactional_by_producer[held.producer_id]
         state.volatile.may_have_forgotten.discard(transactional_id)
-        state.volatile.aborted_nothing.discard(transactional_id)
 
 
 def _producers_expired(state: State, event: ProducersExpired) -> None:
@@ -363,7 +360,6 @@ def _member_seen(state: State, event: MemberSeen) -> None:
 
 def _nothing_aborted(state: State, event: NothingAborted) -> None:
     state.volatile.may_have_forgotten.discard(event.transactional_id)
-    state.volatile.aborted_nothing.add(event.transactional_id)
 
 
 _APPLY: dict[type[Event], Callable[[State, Any], None]] = {

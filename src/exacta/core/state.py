@@ -273,8 +273,6 @@ class Volatile(Struct):
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
     may_have_forgotten: set[str] = field(default_factory=set)
     """Transactional ids of which a crash may have forgotten an acknowledged AddPartitions or AddGroup (D4)."""
-    aborted_nothing: set[str] = field(default_factory=set)
-    """Those that have given it up since, and not begun again: a repeat of that abort gets the same answer."""
 
 
 class State(Struct):

@@ -22,9 +22,10 @@ repeat of EndTxn names the pair before; it is answered as the first time if that
 fenced if it was not EndTxn of version 2 that made the present pair, or rotated away by now).
 
 * An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
-it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, and an abort of nothing
-succeeds, and gives it up. `may_have_forgotten` says for whom: those that were there at recovery, until they end a
-transaction, abort or initialise again.
+it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a commit of nothing
+succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom: those that were there
+at recovery, until they end a transaction, abort or initialise again. After a commit an abort is refused even then: it
+may be that commit's own client which has not heard of it.
 
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
 
@@ -275,7 +276,7 @@ def _end_keeping_the_epoch(state: State, held: Transactional, command: EndTransa
         case Phase.EMPTY:
             already = not command.commit or forgotten
         case Phase.COMPLETE_COMMIT:
-            already = command.commit or forgotten or held.transactional_id in state.volatile.aborted_nothing
+            already = command.commit  # and never an abort: it may be of what was committed, the answer lost
         case Phase.COMPLETE_ABORT:
             already = not command.commit
     if not already:

@@ -26,9 +26,8 @@ an entry may name: the open transaction must have written to each.
 
 ** A crash may have forgotten an acknowledged begin (decision 0002), so a transactional id that looks ended may have a
 transaction that nobody knows of. Nothing was written to that, or the write would have brought the begin back. Answering
-for such a one that its commit succeeded is therefore true, as it is for EndTxn. Once its owner was told that it is
-aborted (`aborted_nothing`), the commit before is not its last transaction any more, and it is refused. An EMPTY one is
-refused also after a crash: the answer claims that all of the set is there, and of this entry nothing ever was.
+for such a one that its commit succeeded is therefore true, as it is for EndTxn. An EMPTY one is refused also after a
+crash: the answer claims that all of the set is there, and of this entry nothing ever was.
 """
 
 from collections import Counter
@@ -83,7 +82,7 @@ def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transact
         case _ if held.has_unused_pair:
             accepted = False
         case Phase.COMPLETE_COMMIT:
-            accepted = commit and held.transactional_id not in state.volatile.aborted_nothing
+            accepted = commit
         case _:
             accepted = not commit
     return held if accepted else Rejection.INVALID_TRANSACTION_STATE
