@@ -23,6 +23,8 @@ class Totals:
     real_seconds: float = 0.0
     lives: int = 0
     cleanings: int = 0
+    compactions: int = 0
+    retentions: int = 0
     acknowledged: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
@@ -33,6 +35,8 @@ class Totals:
         self.virtual_seconds += verdict.virtual_seconds
         self.lives += verdict.lives
         self.cleanings += verdict.cleanings
+        self.compactions += verdict.compactions
+        self.retentions += verdict.retentions
         self.acknowledged += verdict.acknowledged
         self.faults += verdict.faults
         if verdict.violations:
@@ -44,6 +48,7 @@ class Totals:
         yield (
             f"{self.seeds} seeds, {hours:.2f} virtual hours in {self.real_seconds:.0f} s; "
             f"{self.lives} lives of the broker, {self.cleanings} cleanings of its journal, "
+            f"{self.compactions} compactions, {self.retentions} deletions by age, "
             f"{self.acknowledged} records acknowledged"
         )
         yield f"{self.faults.total()} faults injected:"

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from exacta.core.apply import apply
 from exacta.core.events import (
+    AbortedForgotten,
     BatchAppended,
     Event,
     LogStartMoved,
@@ -217,8 +218,11 @@ def aborted_records_are_counted(state: State, log: Log) -> Iterator[str]:
 def _aborted_offsets(log: Log, partition: Partition) -> set[int]:
     aborted: set[int] = set()
     waiting: dict[ProducerId, list[int]] = {}
+    gone = _gone(log, partition)
     for event in log:
         if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id and event.transactional:
+            if event.base_offset in gone:
+                continue
             offsets = range(event.base_offset, event.base_offset + event.record_count)
             waiting.setdefault(event.producer_id, []).extend(offsets)
         elif isinstance(event, TransactionEnded):
@@ -226,6 +230,25 @@ def _aborted_offsets(log: Log, partition: Partition) -> set[int]:
             if not event.committed:
                 aborted.update(offsets_of)
     return aborted
+
+
+def _gone(log: Log, partition: Partition) -> set[Offset]:
+    """Return the batches of aborted transactions that compaction has removed: readers are told of these no more."""
+    gone: set[Offset] = set()
+    waiting: dict[ProducerId, list[Offset]] = {}
+    aborted: list[tuple[Offset, list[Offset]]] = []
+    for event in log:
+        if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id and event.transactional:
+            waiting.setdefault(event.producer_id, []).append(event.base_offset)
+        elif isinstance(event, TransactionEnded):
+            ended = waiting.pop(event.producer_id, [])
+            if ended and not event.committed:
+                aborted.append((dict(event.markers)[partition.partition_id], ended))
+        elif isinstance(event, AbortedForgotten) and event.partition_id == partition.partition_id:
+            for marker, offsets in aborted:
+                if marker < event.before_offset:
+                    gone.update(offsets)
+    return gone
 
 
 def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, ProducerId]]:
@@ -251,9 +274,10 @@ def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list
     to_come = sorted(aborted_between(partition, from_offset, end_offset), key=lambda entry: entry.first_offset)
     aborting: set[ProducerId] = set()
     seen: list[tuple[Offset, ProducerId]] = []
+    gone = _gone(log, partition)
     for event in log:
         if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id:
-            if not from_offset <= event.base_offset < end_offset:
+            if not from_offset <= event.base_offset < end_offset or event.base_offset in gone:
                 continue
             while to_come and to_come[0].first_offset <= event.base_offset:
                 aborting.add(to_come.pop(0).producer_id)
