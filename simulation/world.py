@@ -38,6 +38,8 @@ FAULTY_SECONDS = (15.0, 60.0)
 PATIENCE_SECONDS = 300.0
 """So long after the last fault a client may take to end what it has begun, whatever the clocks were set to."""
 MAX_VIOLATIONS = 20
+EXCUSED = "nothing more is cleaned"
+"""Begins the one error that is logged for the disk's, and not for a defect (see `cleaner`)."""
 FEW_KEYS = 20
 """So many records are compacted at a time in half of the worlds, hence in several passes."""
 
@@ -257,7 +259,8 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         trouble = record.exc_info[1] if record.exc_info else None
-        self._complain(f"logged: {record.getMessage()}: {trouble!r}")
+        if not record.getMessage().startswith(EXCUSED):
+            self._complain(f"logged: {record.getMessage()}: {trouble!r}")
 
 
 @contextmanager
