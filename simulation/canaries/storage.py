@@ -15,7 +15,7 @@ Replacements = list[tuple[object, Any, object]]
 
 @canary(
     "a failed fsync is tried again, and the second try believed (PostgreSQL 2018; Rebello et al., ATC 2020)",
-    shows=r"8: ",
+    shows=r"8: (.* it was sound when|recovered up to .* was durable)",
 )
 def retry_after_failed_sync() -> Replacements:
     def sync(self: writer.Writer, position: int) -> None:
@@ -27,7 +27,10 @@ def retry_after_failed_sync() -> Replacements:
     return [(writer.Writer, "sync", sync)]
 
 
-@canary("recovery believes what the page cache shows of a tail whose sync failed (B6)", shows=r"8: ")
+@canary(
+    "recovery believes what the page cache shows of a tail whose sync failed (B6)",
+    shows=r"8: (.* it was sound when|recovered up to .* was durable)",
+)
 def tail_not_written_again() -> Replacements:
     return [(recovery, "_rewrite_tail", lambda files, handle, scan: None)]
 

@@ -13,7 +13,19 @@ from simulation.world import Verdict
 
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "60"))
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
-BEGIN_AT = {"directory-not-synced": 6, "retry-after-failed-sync": 5, "late-end-ends-the-next": 4}
+BEGIN_AT = {
+    "directory-not-synced": 4,
+    "offsets-apart-from-data": 3,
+    "offsets-not-fenced": 14,
+    "pending-offsets-ignored": 31,
+    "retention-beyond-the-stable-offset": 7,
+    "retry-after-failed-sync": 9,
+    "tail-not-written-again": 14,
+    "takeover-does-not-abort": 16,
+    "tombstone-before-its-time": 10,
+    "tombstone-before-its-values": 10,
+    "torn-tail-accepted": 7,
+}
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
 BY_CRASH_POINTS = ("begin-not-awaited", "loss-not-aborted", "loss-not-noticed", "torn-tail-accepted")
 """What a crash within one or two calls to the disk shows."""
