@@ -145,32 +145,41 @@ async def watch(here: Surroundings) -> bool:
 async def read_everything(here: Surroundings) -> None:
     """Fill in what is there in the end, in both isolations."""
     for place in here.places:
-        final = here.history.final[place] = Partition()
-        final.log_start, _ = await bounds(here.connection, place)
-        for committed in (False, True):
-            position = final.log_start
-            while True:
-                request = fetch_request({place: position}, committed=committed, max_bytes=1 << 20, max_wait_ms=0)
-                try:
-                    answer = await here.connection.ask(request, 11)
-                except Disconnected:
-                    await here.connection.back_off()
-                    continue
-                (share,) = shares(answer, {place: position}, committed=committed)
-                if share.error_code != ErrorCode.NONE:
-                    name = ErrorCode(share.error_code).name
-                    here.history.refusals.append(f"refused: reading {place} at the end: {name}")
-                    break
-                if committed:
-                    final.committed.update(share.records)
-                else:
-                    _note(final, share, position)
-                if share.next_offset == position:
-                    end = share.last_stable if committed else share.high_watermark
-                    if position != end:
-                        here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
-                    break
-                position = share.next_offset
+        while not await _read_place(here, place):
+            pass
+
+
+async def _read_place(here: Surroundings, place: Place) -> bool:
+    """Read one partition; return whether it began at the same offset all the while: retention goes on."""
+    final = here.history.final[place] = Partition()
+    final.log_start, _ = await bounds(here.connection, place)
+    for committed in (False, True):
+        position = final.log_start
+        while True:
+            request = fetch_request({place: position}, committed=committed, max_bytes=1 << 20, max_wait_ms=0)
+            try:
+                answer = await here.connection.ask(request, 11)
+            except Disconnected:
+                await here.connection.back_off()
+                continue
+            (share,) = shares(answer, {place: position}, committed=committed)
+            if share.log_start > final.log_start:
+                return False
+            if share.error_code != ErrorCode.NONE:
+                name = ErrorCode(share.error_code).name
+                here.history.refusals.append(f"refused: reading {place} at the end: {name}")
+                break
+            if committed:
+                final.committed.update(share.records)
+            else:
+                _note(final, share, position)
+            if share.next_offset == position:
+                end = share.last_stable if committed else share.high_watermark
+                if position != end:
+                    here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
+                break
+            position = share.next_offset
+    return (await bounds(here.connection, place))[0] == final.log_start
 
 
 def _note(final: Partition, share: Share, position: int) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -36,6 +37,12 @@ def test_there_are_enough_of_them() -> None:
     assert {*BY_CRASH_POINTS, *BEGIN_AT} <= canaries().keys()
 
 
+@cache
+def violations_without(seed: int) -> list[str]:
+    """Return what is wrong in a world without a planted bug; several canaries are found in the same one."""
+    return run_world(seed).violations
+
+
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", sorted(canaries()))
 def test_the_canary_is_found(name: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -45,7 +52,7 @@ def test_the_canary_is_found(name: str, caplog: pytest.LogCaptureFixture) -> Non
     others = [(verdict.seed, verdict.violations[0]) for verdict in totals.others]
     assert totals.failures, f"not found in {MOST_WORLDS} worlds, of which these fail otherwise: {others}"
     seed = totals.failures[0].seed
-    assert not run_world(seed).violations, "without the planted bug there is nothing to find"
+    assert not violations_without(seed), "without the planted bug there is nothing to find"
 
 
 def world(violations: list[str]) -> Verdict:

@@ -5,7 +5,7 @@ it does not repeat what `decide` and `apply` believe. `violations` is all of the
 hot path: each call reads the whole log.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from msgspec import Struct
 
@@ -193,9 +193,9 @@ def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
     """Invariant 5: a reader with the aborted index sees what was committed, from wherever it begins to read."""
     for partition in state.partitions.values():
         expected = _committed_batches(log, partition)
-        start = partition.log_start_offset
+        start, gone = partition.log_start_offset, _gone(log, partition)
         for from_offset in {start, *(offset for offset, _ in expected), partition.last_stable_offset}:
-            seen = _read_committed(log, partition, Offset(from_offset))
+            seen = _read_committed(log, partition, Offset(from_offset), gone)
             wanted = [batch for batch in expected if batch[0] >= from_offset]
             if seen != wanted:
                 yield f"5: from {from_offset} a reader of {partition.topic}-{partition.index} sees {seen}, not {wanted}"
@@ -268,13 +268,14 @@ def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, Pro
     return sorted(batch for batch in committed if partition.log_start_offset <= batch[0] < partition.last_stable_offset)
 
 
-def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list[tuple[Offset, ProducerId]]:
-    """Do what Kafka's consumer does with an aborted list (KIP-98)."""
+def _read_committed(
+    log: Log, partition: Partition, from_offset: Offset, gone: Set[Offset]
+) -> list[tuple[Offset, ProducerId]]:
+    """Do what Kafka's consumer does with an aborted list (KIP-98); of the log these batches are `gone`."""
     end_offset = partition.last_stable_offset
     to_come = sorted(aborted_between(partition, from_offset, end_offset), key=lambda entry: entry.first_offset)
     aborting: set[ProducerId] = set()
     seen: list[tuple[Offset, ProducerId]] = []
-    gone = _gone(log, partition)
     for event in log:
         if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id:
             if not from_offset <= event.base_offset < end_offset or event.base_offset in gone:
