@@ -83,6 +83,8 @@ def main() -> int:
     found = bool(totals.failures)
     if asked.canary:
         _say(f"the canary {asked.canary} was {'found' if found else 'NOT found'} in {totals.seeds} worlds")
+        for verdict in totals.others[:SHOWN_VIOLATIONS]:
+            _say(f"seed {verdict.seed} fails, and does not show it: {verdict.violations[0]}")
     return int(found is (asked.canary is None))
 
 

@@ -1,12 +1,14 @@
 """What is wrong with a history, in sentences: the one question that is asked of it is `anomalies`.
 
 Owns the vocabulary of Jepsen's checker for Kafka, as far as this needs it: lost write, aborted read, torn transaction,
-duplicate, reordering, inconsistent offsets, offset and data apart, a last stable offset that moves back.
+duplicate, reordering, inconsistent offsets, offset and data apart, a last stable offset that moves back. Of compacted
+partitions it takes what was written for what is there: what may be missing is `analysis_compacted`'s.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
+from simulation.analysis_compacted import compacted_anomalies
 from simulation.history import History, Outcome, Partition, Place, Poll, Writing, whose
 
 
@@ -21,7 +23,13 @@ def anomalies(history: History) -> list[str]:
         *_torn_answers(history),
         *_moves_back(history),
         *_pipelines(history),
+        *compacted_anomalies(history),
     ]
+
+
+def _whole(history: History) -> dict[Place, Partition]:
+    """Return every partition, as if nothing had been compacted."""
+    return {**history.final, **{place: each for place, each in history.written.items() if place in history.final}}
 
 
 def _kept(history: History, writing: Writing) -> dict[bytes, tuple[Place, int]]:
@@ -34,7 +42,8 @@ def _kept(history: History, writing: Writing) -> dict[bytes, tuple[Place, int]]:
 
 
 def _writings(history: History) -> Iterator[str]:
-    visible = {value for final in history.final.values() for value in final.committed.values()}
+    whole = _whole(history)
+    visible = {value for log in (*whole.values(), *history.final.values()) for value in log.committed.values()}
     seen_committed = {value for poll in history.polls if poll.committed for _, value in poll.records}
     for writing in history.writings.values():
         kept = _kept(history, writing)
@@ -43,9 +52,7 @@ def _writings(history: History) -> Iterator[str]:
                 if value in visible or value in seen_committed:
                     yield f"aborted read: {value!r} was never committed"
             continue
-        there = {
-            value for value, (place, offset) in kept.items() if history.final[place].committed.get(offset) == value
-        }
+        there = {value for value, (place, offset) in kept.items() if whole[place].committed.get(offset) == value}
         if len(there) == len(kept):
             continue
         lost = sorted(kept.keys() - there)
@@ -88,6 +95,10 @@ def _polls(history: History) -> Iterator[str]:
         final = history.final.get(poll.place)
         if final is None:
             continue
+        if not poll.log_start <= poll.last_stable <= poll.high_watermark:
+            yield f"inconsistent: {poll.reader} was told {poll}"
+        if poll.place in history.written:
+            continue
         there = final.committed if poll.committed else everything[poll.place]
         first = max(poll.from_offset, final.log_start)
         expected = {offset: there[offset] for offset in range(first, poll.next_offset) if offset in there}
@@ -96,19 +107,18 @@ def _polls(history: History) -> Iterator[str]:
             odd = sorted(set(found.items()) ^ set(expected.items()))[:3]
             how = "committed" if poll.committed else "uncommitted"
             yield f"inconsistent: {poll.reader} read {how} {poll.place} from {first} to {poll.next_offset} wrong: {odd}"
-        if not poll.log_start <= poll.last_stable <= poll.high_watermark:
-            yield f"inconsistent: {poll.reader} was told {poll}"
 
 
 def _markers(history: History) -> Iterator[tuple[str, dict[Place, int]]]:
     """Yield every transaction that ended, with the offsets of its markers."""
     after: dict[tuple[Place, int], list[int]] = defaultdict(list)
-    for place, final in history.final.items():
-        for offset, producer_id in final.markers:
+    whole = _whole(history)
+    for place, log in whole.items():
+        for offset, producer_id in log.markers:
             after[place, producer_id].append(offset)
     found: dict[str, dict[Place, int]] = defaultdict(dict)
-    for place, final in history.final.items():
-        for offset, value, producer_id in final.records:
+    for place, log in whole.items():
+        for offset, value, producer_id in log.records:
             writing = history.writings.get(whose(value))
             if writing is None or writing.outcome is Outcome.PLAIN:
                 continue

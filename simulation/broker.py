@@ -16,12 +16,13 @@ from exacta.core.ids import PartitionId
 from exacta.core.state import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
-from exacta.engine.upkeep import Keep, Schedule
+from exacta.engine.upkeep import Schedule
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.compaction import compaction
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.kafka.retention import retention_rules
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
@@ -79,6 +80,8 @@ class Broker:
         segment_bytes: int,
         snapshot_events: int,
         clean_interval_ms: int,
+        check_interval_ms: int,
+        key_bytes: int,
         now_ms: Callable[[], int],
         job_seconds: Callable[[], float],
         complain: Callable[[str], None],
@@ -87,6 +90,8 @@ class Broker:
         self.life: _Life | None = None
         self.lives = 0
         self.cleanings = 0
+        self.compactions = 0
+        self.retentions = 0
         self.stays_down = False
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)
@@ -98,9 +103,12 @@ class Broker:
         self._configuration = configuration
         self.limits: Limits = replace(configuration.limits(), **limits)
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
-        # Clients delete records and topics; what retention deleted by itself, they would miss.
+        self._key_bytes = key_bytes
         self._schedule = Schedule(
-            rules=lambda configs: Keep(), rewriter=compaction, clean_interval_ms=clean_interval_ms
+            rules=retention_rules(configuration),
+            rewriter=compaction,
+            check_interval_ms=check_interval_ms,
+            clean_interval_ms=clean_interval_ms,
         )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
@@ -117,7 +125,7 @@ class Broker:
         self.lives += 1
         self._trace.note("start", self.lives)
         process = self._process = Process(self._loop, self._complain)
-        files = ProcessFiles(self.disk, process, self._plan, self._trace)
+        files = ProcessFiles(self.disk, process, self._plan, self._trace, self._key_bytes)
         try:
             journal = WatchedJournal.open(
                 cast("Any", files), process.call_soon, new_worker=process.worker(self._job_seconds), **self._sizes
@@ -137,18 +145,27 @@ class Broker:
     def _recover(self, process: Process, journal: WatchedJournal) -> None:
         journal.ledger = self.ledger
         journal.on_cleaned = self._cleaned
+        journal.on_compacted = self._compacted
         steps = Steps(self.limits, self._complain)
         clock = Clock(lambda: self._now_ms() / 1000, self._loop.time)
         try:
             engine = WatchedEngine(
-                Watch(self.ledger, steps, self._complain, self._shown, self._machine_stopped),
+                Watch(
+                    self.ledger,
+                    steps,
+                    self._complain,
+                    self._shown,
+                    self._machine_stopped,
+                    clock.least_ms,
+                    self._retained,
+                ),
                 journal,
                 KafkaRecordFormat(),
                 scheduler=process,
                 clock=clock.now_ms,
                 limits=self.limits,
                 on_failure=lambda failure: self._failed(process, failure),
-                schedule=self._schedule,
+                schedule=replace(self._schedule, record_clock=clock.least_ms),
             )
         except (JournalError, OSError):
             raise
@@ -174,6 +191,17 @@ class Broker:
         elif result.freed_bytes:
             self.cleanings += 1
             self._trace.note("cleaned", result.freed_bytes)
+
+    def _compacted(self, failed: Failed | None) -> None:
+        if failed is None:
+            self.compactions += 1
+            self._trace.note("compacted")
+        else:
+            self._trace.note("not compacted", failed.reason)
+
+    def _retained(self) -> None:
+        self.retentions += 1
+        self._trace.note("retention")
 
     def _failed(self, process: Process, failure: EngineFailed) -> None:
         if "did not take a group" not in str(failure):

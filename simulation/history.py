@@ -1,12 +1,14 @@
 """What the clients of a world did and saw: all that the analysis knows.
 
 Owns data only. A *writing* is what its client takes for one unit: a transaction, or the life of an idempotent producer.
-Values name their writing, so that whoever reads one knows whose it is.
+Values name their writing, so that whoever reads one knows whose it is; those of records with a key say it, and whether
+they are tombstones.
 """
 
 from dataclasses import dataclass, field
 from enum import Enum
 
+KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -72,6 +74,10 @@ class History:
     committed_offsets: dict[Place, int] = field(default_factory=dict)
     """Of the pipelines' group, at the end."""
     pipeline_inputs: set[Place] = field(default_factory=set)
+    written: dict[Place, Partition] = field(default_factory=dict)
+    """Of compacted places: all that was ever written, as if nothing had been compacted."""
+    tombstones_stay: set[Place] = field(default_factory=set)
+    """Those of them whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
     """What a client was answered that nobody may be answered."""
 
@@ -85,6 +91,20 @@ class History:
 def value_of(writing: str, number: int) -> bytes:
     """Return the value of the record that has this number in a writing."""
     return f"{writing}:{number:04d}".encode()
+
+
+def keyed(value: bytes, key: bytes, *, is_tombstone: bool) -> bytes:
+    """Return what stands for a record with a key: that, too, and whether it says that the key is gone."""
+    return value + KEY_SIGN + key + (TOMBSTONE_SIGN if is_tombstone else b"")
+
+
+def key_of(value: bytes) -> tuple[bytes, bytes | None, bool]:
+    """Take apart what `keyed` has made: the value, the key if there is one, whether it is a tombstone."""
+    plain, sign, key = value.partition(KEY_SIGN)
+    if not sign:
+        return value, None, False
+    is_tombstone = key.endswith(TOMBSTONE_SIGN)
+    return plain, key.removesuffix(TOMBSTONE_SIGN), is_tombstone
 
 
 def whose(value: bytes) -> str:

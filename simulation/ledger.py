@@ -10,6 +10,7 @@ from exacta.core.apply import apply
 from exacta.core.events import Event
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Limits, State
+from simulation.written import Written
 
 Complain = Callable[[str], None]
 
@@ -19,6 +20,7 @@ class Ledger:
 
     def __init__(self, complain: Complain) -> None:
         self.events: list[Event] = []
+        self.batches = Written()
         self._complain = complain
         self._marks: dict[int, int] = {0: 0}
         self.durable_position = 0

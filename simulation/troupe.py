@@ -25,6 +25,8 @@ from simulation.trace import Trace
 
 PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
 SHORT: list[Place] = [("short", 0)]
+KEYED: list[Place] = [("keyed", 0), ("keyed", 1)]
+AGING: list[Place] = [("aging", 0)]
 
 Program = Callable[[Surroundings], Coroutine[Any, Any, bool]]
 
@@ -72,15 +74,15 @@ class Troupe:
         chance = self._chance
         clients: dict[str, _Client] = {"admin": _Client(administrate, [], 0)}
         for number in range(chance.randint(1, 3)):
-            places = [*INPUTS, *chance.choice([[], PLAIN, SHORT])]
+            places = [*INPUTS, *chance.choice([[], PLAIN, SHORT, AGING, KEYED, KEYED])]
             clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
         for number in range(chance.randint(0, 2)):
             clients[f"pipe{number}"] = _Client(pipeline, [], chance.choice([1, 2]))
         if chance.random() < 0.7:
-            clients["plain0"] = _Client(idempotent, PLAIN, 0)
-        clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN], 2)
+            clients["plain0"] = _Client(idempotent, [*PLAIN, *chance.choice([AGING, KEYED])], 0)
+        clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN, *KEYED, *AGING], 2)
         if chance.random() < 0.5:
-            clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN], 1)
+            clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN, *KEYED, *AGING], 1)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.journal import _Framed
 from exacta.core.commands import Command, ExpireTransaction
-from exacta.core.events import Event, TopicDeleted
+from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants import violations
 from exacta.core.state import Phase
 from exacta.engine.engine import Engine
 from exacta.engine.visible import Changes
-from exacta.ports.journal import Appended, AppendResult, Cleaned, Entry, Failed
+from exacta.ports.compaction import Compact
+from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
 from exacta.ports.record_format import Buffer
 from simulation.ledger import Ledger
 from simulation.steps import Steps
@@ -32,6 +33,7 @@ class WatchedJournal(LocalJournal):
 
     ledger: Ledger
     on_cleaned: Callable[[Cleaned | Failed], None]
+    on_compacted: Callable[[Failed | None], None]
 
     def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
         """See `Journal.clean`."""
@@ -41,6 +43,21 @@ class WatchedJournal(LocalJournal):
             done(result)
 
         super().clean(floors, told)
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """See `Journal.compact`."""
+
+        def told(failed: Failed | None) -> None:
+            self.on_compacted(failed)
+            done(failed)
+
+        super().compact(orders, floors, rewriter, told)
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
@@ -62,6 +79,11 @@ class WatchedJournal(LocalJournal):
     def _frame(self, entries: Sequence[Entry]) -> _Framed:
         group = super()._frame(entries)
         self.ledger.framed(self.position, len(entries), group.end)
+        for entry in entries:
+            if entry.index:
+                payload = b"".join(entry.payload)
+                for row in entry.index:
+                    self.ledger.batches.note(row, payload)
         return group
 
 
@@ -75,13 +97,17 @@ class Watch(NamedTuple):
     """What readers have been shown, in all lives: none of it may move back."""
     machine_stopped: bool
     """Whether it had, before this life."""
+    now_ms: Callable[[], int] = lambda: 0
+    """By which records are old."""
+    on_aged: Callable[[], None] = lambda: None
+    """Told whenever retention deletes."""
 
 
 class WatchedEngine(Engine):
     """An engine whose every step is looked at."""
 
     def __init__(self, watch: Watch, *args: Any, **options: Any) -> None:
-        self.ledger, self.steps, self.complain, self.shown, self._machine_stopped = watch
+        self.ledger, self.steps, self.complain, self.shown, self._machine_stopped, self._now_ms, self._on_aged = watch
         self._has_recovered = False
         self._looked_at = 0
         super().__init__(*args, **options)
@@ -101,9 +127,32 @@ class WatchedEngine(Engine):
         if isinstance(event, TopicDeleted):
             for partition_id in self._state.topics[event.topic].partition_ids:
                 self.shown.pop(partition_id, None)
+        if isinstance(event, LogStartMoved):
+            self._look_at_deleted(event)
         super()._take(event, payload, urgent=urgent)
         if event.durable:
             self.ledger.decided(event)
+
+    def _look_at_deleted(self, event: LogStartMoved) -> None:
+        """Complain where what retention deletes is too young, or not decided. Of its topics no client deletes."""
+        partition = self._state.partitions[event.partition_id]
+        configs = self._state.topics[partition.topic].configs
+        retention_ms = configs.get("retention.ms")
+        if retention_ms is None:
+            return
+        is_compacted = "compact" in configs["cleanup.policy"]
+        self._on_aged()
+        begin, end = int(partition.log_start_offset), int(event.log_start_offset)
+        if end > min(partition.open_transactions.values(), default=end):
+            self.complain(f"retention: {event} deletes from {partition.open_transactions}, which are open")
+        young_ms = self._now_ms() - int(retention_ms)
+        for batch in self.ledger.batches.between(event.partition_id, begin, end):
+            if is_compacted and not self._journal.count_records(
+                event.partition_id, batch.first_offset, batch.last_offset + 1
+            ):
+                continue  # compaction was faster
+            if batch.max_timestamp_ms >= young_ms:
+                self.complain(f"retention: {event} deletes what is of {batch.max_timestamp_ms}, not before {young_ms}")
 
     def _show(self, changes: Changes) -> None:
         if not self._has_recovered:  # the first thing that is done with the recovered state

@@ -1,10 +1,12 @@
 """Planted bugs, each of a kind that brokers have had: a simulation that does not find one is blind there.
 
-Owns the registry. A canary is a context manager that patches the product while it is entered, and names what it stands
-for. The bugs are those of the table that the project keeps of Kafka's and others', and of storage engines.
+Owns the registry. A canary is a context manager that patches the product while it is entered, and names what it
+stands for, and the violation that shows it. The bugs are those of the table that the project keeps of Kafka's and
+others', and of storage engines.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -16,14 +18,20 @@ class Canary(NamedTuple):
 
     name: str
     stands_for: str
+    shows: str
+    """A pattern of the violations by which it is known: whatever else goes wrong, it is not for this bug."""
     plant: Callable[[], Any]
     """A context manager: the bug is there while it is entered."""
+
+    def is_seen_in(self, violations: Iterable[str]) -> bool:
+        """Say whether one of these is by this bug."""
+        return any(re.search(self.shows, violation) for violation in violations)
 
 
 _CANARIES: dict[str, Canary] = {}
 
 
-def canary(stands_for: str) -> Callable[[Callable[[], list[tuple[object, str, object]]]], Canary]:
+def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], list[tuple[object, str, object]]]], Canary]:
     """Register a function that returns what is to be replaced: owner, name of the attribute, replacement."""
 
     def register(replacements: Callable[[], list[tuple[object, str, object]]]) -> Canary:
@@ -40,7 +48,7 @@ def canary(stands_for: str) -> Callable[[Callable[[], list[tuple[object, str, ob
                     _set(owner, name, original)
 
         name = replacements.__name__.replace("_", "-")
-        found = _CANARIES[name] = Canary(name, stands_for, plant)
+        found = _CANARIES[name] = Canary(name, stands_for, shows, plant)
         return found
 
     return register
@@ -61,6 +69,6 @@ def _set(owner: object, name: Any, value: object) -> None:
 
 def canaries() -> dict[str, Canary]:
     """Return all, by name."""
-    from simulation.canaries import answers, readers, storage, transactions  # noqa: F401  # each registers its own
+    from simulation.canaries import answers, readers, storage, transactions, upkeep  # noqa: F401  # each registers its own
 
     return dict(_CANARIES)

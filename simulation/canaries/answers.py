@@ -13,7 +13,10 @@ from simulation.canaries import canary
 Replacements = list[tuple[object, Any, object]]
 
 
-@canary("an answer goes out before what it promises is durable (Kafka with acks and without flushes)")
+@canary(
+    "an answer goes out before what it promises is durable (Kafka with acks and without flushes)",
+    shows=r"lost write: .* which is committed|refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER",
+)
 def answer_before_durable() -> Replacements:
     def release(self: Engine, done: Callable[[], None]) -> None:
         done()
@@ -21,7 +24,10 @@ def answer_before_durable() -> Replacements:
     return [(Engine, "_release", release)]
 
 
-@canary("a write is answered ahead of its sync although its transaction's begin is not durable (decision 0016)")
+@canary(
+    "a write is answered ahead of its sync although its transaction's begin is not durable (decision 0016)",
+    shows=r"lost write: .* which is committed|a transaction commits that has lost",
+)
 def begin_not_awaited() -> Replacements:
     def has_durably_begun(self: Engine, transactional_id: str) -> bool:
         return transactional_id in self._begun
@@ -29,12 +35,18 @@ def begin_not_awaited() -> Replacements:
     return [(Engine, "_has_durably_begun", has_durably_begun)]
 
 
-@canary("transactions that lost writes with the machine go on (decision 0016)")
+@canary(
+    "transactions that lost writes with the machine go on (decision 0016)",
+    shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
+)
 def loss_not_aborted() -> Replacements:
     return [(engine, "open_to_loss", lambda state: [])]
 
 
-@canary("a restart forgets what partitions know of their producers (KAFKA-9144; seen in another broker)")
+@canary(
+    "a restart forgets what partitions know of their producers (KAFKA-9144; seen in another broker)",
+    shows=r"duplicate: |1: BatchAppended|8: what was recovered .* is not the fold",
+)
 def producers_forgotten() -> Replacements:
     recovered = snapshot.after_recovery
 
@@ -46,12 +58,15 @@ def producers_forgotten() -> Replacements:
     return [(engine, "after_recovery", after_recovery)]
 
 
-@canary("a restart forgets the deadlines of open transactions: readers wait for ever (KIP-890's hanging transactions)")
+@canary(
+    "a restart forgets the deadlines of open transactions: readers wait for ever (KIP-890's hanging transactions)",
+    shows=r"7: nothing will ever end",
+)
 def deadlines_forgotten() -> Replacements:
     return [(engine, "timers_after_recovery", lambda state, now_ms: [])]
 
 
-@canary("readers are shown what is not durable yet")
+@canary("readers are shown what is not durable yet", shows=r"4: readers of partition .* are shown")
 def shown_before_durable() -> Replacements:
     flush = Engine._flush
 

@@ -12,7 +12,10 @@ from simulation.canaries import canary
 Replacements = list[tuple[object, Any, object]]
 
 
-@canary("the last stable offset is that of the newest open transaction, not of the oldest")
+@canary(
+    "the last stable offset is that of the newest open transaction, not of the oldest",
+    shows=r"4: (readers of partition .* are shown|LSO of)",
+)
 def stable_offset_of_the_newest() -> Replacements:
     def last_stable_offset(self: Partition) -> int:
         return (
@@ -24,7 +27,10 @@ def stable_offset_of_the_newest() -> Replacements:
     return [(Partition, "last_stable_offset", property(last_stable_offset))]
 
 
-@canary("the list of aborted transactions lacks those that began before the reader's position (KAFKA-17801)")
+@canary(
+    "the list of aborted transactions lacks those that began before the reader's position (KAFKA-17801)",
+    shows=r"aborted read: ",
+)
 def aborted_list_incomplete() -> Replacements:
     between = views.aborted_between
 
@@ -34,12 +40,15 @@ def aborted_list_incomplete() -> Replacements:
     return [(fetch, "aborted_between", incomplete)]
 
 
-@canary("the list of aborted transactions is empty (seen in another broker)")
+@canary("the list of aborted transactions is empty (seen in another broker)", shows=r"aborted read: ")
 def aborted_list_empty() -> Replacements:
     return [(fetch, "aborted_between", lambda partition, from_offset, end_offset: [])]
 
 
-@canary("OffsetFetch does not wait for the end of a transaction that has offsets pending (KIP-447)")
+@canary(
+    "OffsetFetch does not wait for the end of a transaction that has offsets pending (KIP-447)",
+    shows=r"offset and data apart: ",
+)
 def pending_offsets_ignored() -> Replacements:
     fetch_offsets = views.fetch_offsets
 

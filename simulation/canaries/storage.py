@@ -13,7 +13,10 @@ from simulation.canaries import canary
 Replacements = list[tuple[object, Any, object]]
 
 
-@canary("a failed fsync is tried again, and the second try believed (PostgreSQL 2018; Rebello et al., ATC 2020)")
+@canary(
+    "a failed fsync is tried again, and the second try believed (PostgreSQL 2018; Rebello et al., ATC 2020)",
+    shows=r"8: (.* it was sound when|recovered up to .* was durable)",
+)
 def retry_after_failed_sync() -> Replacements:
     def sync(self: writer.Writer, position: int) -> None:
         with suppress(OSError):
@@ -24,12 +27,15 @@ def retry_after_failed_sync() -> Replacements:
     return [(writer.Writer, "sync", sync)]
 
 
-@canary("recovery believes what the page cache shows of a tail whose sync failed (B6)")
+@canary(
+    "recovery believes what the page cache shows of a tail whose sync failed (B6)",
+    shows=r"8: (.* it was sound when|recovered up to .* was durable)",
+)
 def tail_not_written_again() -> Replacements:
     return [(recovery, "_rewrite_tail", lambda files, handle, scan: None)]
 
 
-@canary("a torn write at the journal's end is taken for whole (etcd 16596)")
+@canary("a torn write at the journal's end is taken for whole (etcd 16596)", shows=r"ValidationError")
 def torn_tail_accepted() -> Replacements:
     check = scan.SegmentScan._check
 
@@ -40,7 +46,9 @@ def torn_tail_accepted() -> Replacements:
     return [(scan.SegmentScan, "_check", without_checksum)]
 
 
-@canary("a new file's name is not made durable (RocksDB 10185)")
+@canary(
+    "a new file's name is not made durable (RocksDB 10185)", shows=r"8: recovered up to .* was durable|8: .* is missing"
+)
 def directory_not_synced() -> Replacements:
     def write_segment_header(files: Files, handle: int, base: int, previous_checksum: int) -> SegmentHeader:
         header = SegmentHeader(base, files.random_bytes(MARK_BYTES), previous_checksum)
@@ -66,7 +74,10 @@ def _write_file_without_names(files: Files, name: str, temporary_name: str, buff
     files.rename(temporary_name, name)
 
 
-@canary("a group is acknowledged when it is written, and not when it is synced")
+@canary(
+    "a group is acknowledged when it is written, and not when it is synced",
+    shows=r"8: (recovered up to .* was durable|.* the group's checksum is wrong)",
+)
 def append_without_sync() -> Replacements:
     def sync(self: writer.Writer, position: int) -> None:
         self.durable_end = position
@@ -74,25 +85,37 @@ def append_without_sync() -> Replacements:
     return [(writer.Writer, "sync", sync)]
 
 
-@canary("what was written ahead of its sync is not known to be lost (decision 0016)")
+@canary(
+    "what was written ahead of its sync is not known to be lost (decision 0016)",
+    shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
+)
 def loss_not_noticed() -> Replacements:
     never: Callable[..., bool] = lambda data, end, boot_id: False  # noqa: E731
     return [(tail, "_may_have_lost", never)]
 
 
-@canary("a cleaned segment takes the place of others before it is durable")
+class Unsynced:
+    """Files of which nothing is synced."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._files, name)
+
+    def sync(self, handle: int) -> None:
+        """Do nothing."""
+
+    def sync_data(self, handle: int) -> None:
+        """Do nothing."""
+
+
+@canary(
+    "a cleaned segment takes the place of others before it is durable",
+    shows=r"8: .*\.\d+\.log, byte \d+: the segment's header is unreadable",
+)
 def cleaned_segment_not_synced() -> Replacements:
     write = cleaning.write
-
-    class Unsynced:
-        def __init__(self, files: Files) -> None:
-            self._files = files
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self._files, name)
-
-        def sync(self, handle: int) -> None:
-            pass
 
     def write_unsynced(files: Files, *arguments: Any) -> object:
         return write(cast("Files", Unsynced(files)), *arguments)

@@ -15,7 +15,7 @@ from simulation.canaries import canary
 Replacements = list[tuple[object, Any, object]]
 
 
-@canary("a batch that is sent again is stored again (Redpanda 3039)")
+@canary("a batch that is sent again is stored again (Redpanda 3039)", shows=r"duplicate: |1: BatchAppended")
 def repeat_appended_twice() -> Replacements:
     check = sequence.check_sequence
 
@@ -30,7 +30,10 @@ def repeat_appended_twice() -> Replacements:
     return [(append, "find_repeat", never), (append, "check_sequence", accepts_repeats)]
 
 
-@canary("a repeat is answered as out of order, so that its client sends it under a new epoch (Redpanda 3039)")
+@canary(
+    "a repeat is answered as out of order, so that its client sends it under a new epoch (Redpanda 3039)",
+    shows=r"refused: .*: (OUT_OF_ORDER|DUPLICATE)_SEQUENCE_NUMBER",
+)
 def repeat_refused() -> Replacements:
     def never(*args: object, **options: object) -> None:
         return None
@@ -38,7 +41,10 @@ def repeat_refused() -> Replacements:
     return [(append, "find_repeat", never)]
 
 
-@canary("InitProducerId of a new instance does not abort what the old one left open (kfake)")
+@canary(
+    "InitProducerId of a new instance does not abort what the old one left open (kfake)",
+    shows=r"3: producer .* outside a transaction|6: .* joins a transaction",
+)
 def takeover_does_not_abort() -> Replacements:
     original = decide._DECIDE[InitProducerId]
 
@@ -50,12 +56,15 @@ def takeover_does_not_abort() -> Replacements:
     return [(decide._DECIDE, InitProducerId, init)]
 
 
-@canary("InitProducerId does not bump the epoch, so that zombies go on")
+@canary("InitProducerId does not bump the epoch, so that zombies go on", shows=r"6: ProducerBound.* does not fence")
 def epoch_not_bumped() -> Replacements:
     return [(binding, "next_pair", lambda state, producer_id, producer_epoch: (producer_id, producer_epoch))]
 
 
-@canary("a late EndTxn ends the next transaction (KAFKA-17754)")
+@canary(
+    "a late EndTxn ends the next transaction (KAFKA-17754)",
+    shows=r"lost write: .* which is committed|torn transaction: |aborted read: ",
+)
 def late_end_ends_the_next() -> Replacements:
     original = decide._DECIDE[EndTransaction]
 
@@ -69,7 +78,10 @@ def late_end_ends_the_next() -> Replacements:
     return [(decide._DECIDE, EndTransaction, end)]
 
 
-@canary("a late Produce opens a transaction that nobody ends (KAFKA-14402)")
+@canary(
+    "a late Produce opens a transaction that nobody ends (KAFKA-14402)",
+    shows=r"refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER|duplicate: |liveness: a transaction is open",
+)
 def late_produce_begins() -> Replacements:
     original = decide._DECIDE[AppendBatch]
 
@@ -83,7 +95,7 @@ def late_produce_begins() -> Replacements:
     return [(decide._DECIDE, AppendBatch, produce)]
 
 
-@canary("TxnOffsetCommit is taken from a member of an earlier generation (KIP-447)")
+@canary("TxnOffsetCommit is taken from a member of an earlier generation (KIP-447)", shows=r"offset and data apart: ")
 def offsets_not_fenced() -> Replacements:
     check = committing.check_committer
 
@@ -93,7 +105,7 @@ def offsets_not_fenced() -> Replacements:
     return [(offsets, "check_committer", unfenced)]
 
 
-@canary("offsets of an aborted transaction take effect (KAFKA-17507)")
+@canary("offsets of an aborted transaction take effect (KAFKA-17507)", shows=r"offset and data apart: |8: ")
 def offsets_apart_from_data() -> Replacements:
     ended = _APPLY[TransactionEnded]
 
@@ -109,7 +121,10 @@ def offsets_apart_from_data() -> Replacements:
     return [(_APPLY, TransactionEnded, apply)]
 
 
-@canary("the epoch is bumped beyond its limit, and no new producer id is given (KAFKA-20090)")
+@canary(
+    "the epoch is bumped beyond its limit, and no new producer id is given (KAFKA-20090)",
+    shows=r"6: .* passes the highest epoch",
+)
 def epoch_passes_the_limit() -> Replacements:
     def next_pair(state: State, producer_id: int, producer_epoch: int) -> tuple[int, int]:
         return producer_id, producer_epoch + 1
@@ -117,7 +132,10 @@ def epoch_passes_the_limit() -> Replacements:
     return [(transaction, "next_pair", next_pair), (binding, "next_pair", next_pair)]
 
 
-@canary("one partition of a transaction gets no marker (markers lost between brokers; KAFKA-16352)")
+@canary(
+    "one partition of a transaction gets no marker (markers lost between brokers; KAFKA-16352)",
+    shows=r"3: TransactionEnded.* leaves partition",
+)
 def marker_left_out() -> Replacements:
     ending = transaction.ending
 

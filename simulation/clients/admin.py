@@ -1,19 +1,32 @@
 """An administrator: makes the topics, deletes records, and deletes a topic to make it anew."""
 
+from collections.abc import Mapping
+
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k19_create_topics, k20_delete_topics, k21_delete_records
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 
-TOPICS = {"in": 2, "out": 2, "plain": 2, "short": 1}
+TOPICS = {"in": 2, "out": 2, "plain": 2, "short": 1, "keyed": 2, "aging": 1}
+NO_POLICIES: Mapping[str, Mapping[str, str]] = {}
 TO_THE_END = -1
 
 
-async def create(here: Surroundings, topics: dict[str, int]) -> None:
-    """Make topics that are not there."""
+async def create(
+    here: Surroundings, topics: dict[str, int], policies: Mapping[str, Mapping[str, str]] = NO_POLICIES
+) -> None:
+    """Make topics that are not there; `policies` are their configurations."""
     request = k19_create_topics.CreateTopicsRequest(
         topics=[
-            k19_create_topics.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+            k19_create_topics.CreatableTopic(
+                name=name,
+                num_partitions=partitions,
+                replication_factor=1,
+                configs=[
+                    k19_create_topics.CreatableTopicConfig(name=config, value=value)
+                    for config, value in policies.get(name, {}).items()
+                ],
+            )
             for name, partitions in topics.items()
         ]
     )

@@ -1,10 +1,15 @@
-"""Record batches as producers make them, and their values as consumers read them."""
+"""Record batches as producers make them, and their values as consumers read them.
+
+Owns how a value stands in a record: where it has a key (`history.keyed`), that is the record's; a tombstone has its
+value in a header, so that one knows whose it is.
+"""
 
 from collections.abc import Iterator
 
 from crc32c import crc32c
 
 from exacta.protocol.records import HEADER_SIZE, BatchHeader, CorruptBatch, data_batch, iter_batches
+from simulation.history import key_of, keyed
 
 CHECKED_FROM = 21
 """What a batch's checksum covers begins with its attributes."""
@@ -13,7 +18,7 @@ CHECKED_FROM = 21
 def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transactional: bool, now_ms: int) -> bytes:
     """Build one batch, uncompressed."""
     return data_batch(
-        [record(number, value) for number, value in enumerate(values)],
+        [_record_of(number, value) for number, value in enumerate(values)],
         len(values),
         compression=0,
         transactional=transactional,
@@ -25,8 +30,12 @@ def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transact
     )
 
 
-def read_batches(records: object) -> Iterator[tuple[BatchHeader, list[bytes], bool]]:
-    """Yield header, values and, of a control batch, whether it commits."""
+Batch = tuple[BatchHeader, list[tuple[int, bytes]], bool]
+"""Header, offsets and values and, of a control batch, whether it commits."""
+
+
+def read_batches(records: object) -> Iterator[Batch]:
+    """Take apart what a reader got."""
     data = b"" if records is None else bytes(records)  # type: ignore[call-overload]
     for header, view in iter_batches(data):
         if crc32c(view[CHECKED_FROM:]) != header.crc:
@@ -34,7 +43,7 @@ def read_batches(records: object) -> Iterator[tuple[BatchHeader, list[bytes], bo
         if header.control:
             yield header, [], _commits(view)
         else:
-            yield header, list(values_of(view, header.record_count)), False
+            yield header, [(header.base_offset + delta, value) for delta, value in _records_of(view, header)], False
 
 
 def _commits(marker: memoryview) -> bool:
@@ -51,6 +60,19 @@ def record(offset_delta: int, value: bytes, timestamp_delta_ms: int = 0) -> byte
         b"\0" + _varint(timestamp_delta_ms) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
     )
     return _varint(len(body)) + body
+
+
+def _record_of(offset_delta: int, value: bytes) -> bytes:
+    plain, key, is_tombstone = key_of(value)
+    if key is None:
+        return record(offset_delta, value)
+    rest = _varint(-1) + b"\x02\0" + _sized(plain) if is_tombstone else _sized(plain) + b"\0"
+    body = b"\0\0" + _varint(offset_delta) + _sized(key) + rest
+    return _sized(body)
+
+
+def _sized(data: bytes) -> bytes:
+    return _varint(len(data)) + data
 
 
 def _varint(number: int) -> bytes:
@@ -75,6 +97,28 @@ def values_of(view: memoryview, count: int) -> Iterator[bytes]:
         size, position = _read_varint(view, position)
         yield bytes(view[position : position + size])
         position = end
+
+
+def _records_of(view: memoryview, header: BatchHeader) -> Iterator[tuple[int, bytes]]:
+    """Yield offset delta and value of the records that are left in a batch."""
+    position = HEADER_SIZE
+    for _ in range(header.record_count):
+        length, position = _read_varint(view, position)
+        end = position + length
+        _, position = _read_varint(view, position + 1)  # timestamp delta
+        offset_delta, position = _read_varint(view, position)
+        key, position = _read_sized(view, position)
+        value, position = _read_sized(view, position)
+        if value is None:
+            value, _ = _read_sized(view, position + 2)  # of the one header, which has no name
+        assert value is not None
+        yield offset_delta, value if key is None else keyed(value, key, is_tombstone=position < end - 1)
+        position = end
+
+
+def _read_sized(view: memoryview, position: int) -> tuple[bytes | None, int]:
+    size, position = _read_varint(view, position)
+    return (None, position) if size < 0 else (bytes(view[position : position + size]), position + size)
 
 
 def _read_varint(view: memoryview, position: int) -> tuple[int, int]:

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages import k01_fetch, k02_list_offsets
-from exacta.protocol.records import BatchHeader
-from simulation.clients.batches import read_batches
+from simulation.clients.batches import Batch, read_batches
 from simulation.clients.connection import Connection, Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.history import Partition, Place, Poll
@@ -24,7 +23,7 @@ class Share(NamedTuple):
     last_stable: int
     next_offset: int
     records: list[tuple[int, bytes]]
-    raw: list[tuple[BatchHeader, list[bytes], bool]]
+    raw: list[Batch]
 
 
 def fetch_request(
@@ -69,22 +68,22 @@ def shares(answer: Any, positions: dict[Place, int], *, committed: bool) -> list
     return found
 
 
-def _all(raw: list[tuple[BatchHeader, list[bytes], bool]]) -> list[tuple[int, bytes]]:
-    return [(header.base_offset + k, value) for header, values, _ in raw for k, value in enumerate(values)]
+def _all(raw: list[Batch]) -> list[tuple[int, bytes]]:
+    return [each for _, records, _ in raw for each in records]
 
 
-def _committed(raw: list[tuple[BatchHeader, list[bytes], bool]], aborted: list[Any]) -> list[tuple[int, bytes]]:
+def _committed(raw: list[Batch], aborted: list[Any]) -> list[tuple[int, bytes]]:
     to_come = sorted(aborted, key=lambda entry: entry.first_offset)
     aborting: set[int] = set()
     found: list[tuple[int, bytes]] = []
-    for header, values, commits in raw:
+    for header, records, commits in raw:
         while to_come and to_come[0].first_offset <= header.last_offset:
             aborting.add(to_come.pop(0).producer_id)
         if header.control:
             if not commits:
                 aborting.discard(header.producer_id)
         elif not (header.transactional and header.producer_id in aborting):
-            found += [(header.base_offset + k, value) for k, value in enumerate(values)]
+            found += records
     return found
 
 
@@ -146,38 +145,45 @@ async def watch(here: Surroundings) -> bool:
 async def read_everything(here: Surroundings) -> None:
     """Fill in what is there in the end, in both isolations."""
     for place in here.places:
-        final = here.history.final[place] = Partition()
-        final.log_start, _ = await bounds(here.connection, place)
-        for committed in (False, True):
-            position = final.log_start
-            while True:
-                request = fetch_request({place: position}, committed=committed, max_bytes=1 << 20, max_wait_ms=0)
-                try:
-                    answer = await here.connection.ask(request, 11)
-                except Disconnected:
-                    await here.connection.back_off()
-                    continue
-                (share,) = shares(answer, {place: position}, committed=committed)
-                if share.error_code != ErrorCode.NONE:
-                    name = ErrorCode(share.error_code).name
-                    here.history.refusals.append(f"refused: reading {place} at the end: {name}")
-                    break
-                if committed:
-                    final.committed.update(share.records)
-                else:
-                    _note(final, share, position)
-                if share.next_offset == position:
-                    end = share.last_stable if committed else share.high_watermark
-                    if position != end:
-                        here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
-                    break
-                position = share.next_offset
+        while not await _read_place(here, place):
+            pass
+
+
+async def _read_place(here: Surroundings, place: Place) -> bool:
+    """Read one partition; return whether it began at the same offset all the while: retention goes on."""
+    final = here.history.final[place] = Partition()
+    final.log_start, _ = await bounds(here.connection, place)
+    for committed in (False, True):
+        position = final.log_start
+        while True:
+            request = fetch_request({place: position}, committed=committed, max_bytes=1 << 20, max_wait_ms=0)
+            try:
+                answer = await here.connection.ask(request, 11)
+            except Disconnected:
+                await here.connection.back_off()
+                continue
+            (share,) = shares(answer, {place: position}, committed=committed)
+            if share.log_start > final.log_start:
+                return False
+            if share.error_code != ErrorCode.NONE:
+                name = ErrorCode(share.error_code).name
+                here.history.refusals.append(f"refused: reading {place} at the end: {name}")
+                break
+            if committed:
+                final.committed.update(share.records)
+            else:
+                _note(final, share, position)
+            if share.next_offset == position:
+                end = share.last_stable if committed else share.high_watermark
+                if position != end:
+                    here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
+                break
+            position = share.next_offset
+    return (await bounds(here.connection, place))[0] == final.log_start
 
 
 def _note(final: Partition, share: Share, position: int) -> None:
-    for header, values, _ in share.raw:
+    for header, records, _ in share.raw:
         if header.control:
             final.markers.append((header.base_offset, header.producer_id))
-        for k, value in enumerate(values):
-            if header.base_offset + k >= position:
-                final.records.append((header.base_offset + k, value, header.producer_id))
+        final.records += [(offset, value, header.producer_id) for offset, value in records if offset >= position]

@@ -8,11 +8,23 @@ from simulation.clients.batches import batch
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.clients.transactional import RETRIABLE, Abort, Fenced, Producer, produce_request
-from simulation.history import Outcome, Place, Writing, value_of
+from simulation.history import Outcome, Place, Writing, keyed, value_of
 
 FORGETFUL = frozenset({"short"})
 """Topics that are deleted and made anew."""
 SEQUENCES = 1 << 31
+KEYED = "keyed"
+"""The topic whose records have keys, of which there are few."""
+KEYS = (b"a", b"b", b"c", b"d", b"a key that is longer than its digest", b"another key longer than its digest")
+TOMBSTONES = 0.25
+
+
+def _values(here: Surroundings, writing: Writing, place: Place, first: int, count: int) -> list[bytes]:
+    values = [value_of(writing.name, first + k) for k in range(count)]
+    if place[0] != KEYED:
+        return values
+    chance = here.chance
+    return [keyed(value, chance.choice(KEYS), is_tombstone=chance.random() < TOMBSTONES) for value in values]
 
 
 async def transfers(here: Surroundings) -> bool:
@@ -47,7 +59,7 @@ async def _transfer(here: Surroundings, producer: Producer, writing: Writing) ->
             for place in chance.sample(here.places, chance.randint(1, min(3, len(here.places)))):
                 for _ in range(chance.choice([1, 1, 1, 2])):
                     count = chance.randint(1, 3)
-                    batches.append((place, [value_of(writing.name, written + k) for k in range(count)]))
+                    batches.append((place, _values(here, writing, place, written, count)))
                     written += count
             await producer.send(writing, batches)
             if chance.random() < 0.3:
@@ -76,7 +88,7 @@ async def idempotent(here: Surroundings) -> bool:
         for _ in range(here.chance.randint(1, 4)):
             place = here.chance.choice(here.places)
             known = len(writing.values)
-            values = [value_of(writing.name, known + k) for k in range(here.chance.randint(1, 3))]
+            values = _values(here, writing, place, known, here.chance.randint(1, 3))
             writing.values.update(dict.fromkeys(values, place))
             data = batch(values, pair, sequences[place], transactional=False, now_ms=here.now_ms())
             sequences[place] = (sequences[place] + len(values)) % SEQUENCES

@@ -6,15 +6,17 @@ process that is dead does nothing to the disk, not even from a `finally`.
 
 import errno
 import zlib
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
+from exacta.adapters.local import compacting
 from exacta.adapters.local.aside import InPlace
 from exacta.ports.journal import Buffer
 from simulation.disk.simulated import SimulatedDisk
 from simulation.process import Process
 from simulation.trace import Trace
 
+T = TypeVar("T")
 CHANGES = frozenset({"create", "write", "truncate", "sync_data", "sync", "sync_directory", "rename", "remove"})
 
 
@@ -31,15 +33,35 @@ class Plan(Protocol):
         """Return how many of so many bytes a write takes: one at least."""
 
 
+class _InPlace(InPlace):
+    """A compaction holds only so many keys at a time."""
+
+    def __init__(self, files: "ProcessFiles", key_bytes: int) -> None:
+        super().__init__(files)
+        self._key_bytes = key_bytes
+
+    def run(self, job: Callable[..., T], *args: object) -> T:
+        """See `Aside.run`."""
+        return super().run(job, *args, *((self._key_bytes,) if job is compacting.compact else ()))
+
+
 class ProcessFiles:
     """Implement `exacta.adapters.local.files.Files` for one life of a process."""
 
-    def __init__(self, disk: SimulatedDisk, process: Process, plan: Plan, trace: Trace) -> None:
+    def __init__(
+        self,
+        disk: SimulatedDisk,
+        process: Process,
+        plan: Plan,
+        trace: Trace,
+        key_bytes: int = compacting.KEY_BYTES,
+    ) -> None:
         self.directory = disk.directory
         self._disk = disk
         self._process = process
         self._plan = plan
         self._trace = trace
+        self._key_bytes = key_bytes
         self._names: dict[int, str] = {}
 
     def _enter(self, call: str, *details: object) -> None:
@@ -193,4 +215,4 @@ class ProcessFiles:
 
     def aside(self) -> InPlace:
         """See `Files.aside`: what happens to the process happens within the job, too."""
-        return InPlace(self)
+        return _InPlace(self, self._key_bytes)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from exacta.core.commands import ForgetAborted
 from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.invariants import violations
@@ -108,3 +109,12 @@ def test_a_missing_marker_is_found() -> None:
     skip_a_marker(world)
     found = violations(world.state, world.log, world.acknowledged)
     assert any(sentence.startswith("7:") for sentence in found), found
+
+
+def test_what_compaction_has_removed_readers_are_told_of_no_more() -> None:
+    world = history()
+    for partition in list(world.state.partitions.values()):
+        end_offset = partition.last_stable_offset
+        world.send(ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=end_offset))
+    assert not any(partition.aborted for partition in world.state.partitions.values())
+    world.check()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from simulation.analysis import anomalies
-from simulation.history import History, Outcome, Partition, Poll
+from simulation.history import History, Outcome, Partition, Poll, keyed
 
 A, B = ("in", 0), ("in", 1)
 
@@ -132,5 +132,94 @@ def test_a_clean_history_has_none() -> None:
 )
 def test_a_planted_anomaly_is_found(plant: Callable[[History], None], called: str) -> None:
     history = clean()
+    plant(history)
+    assert any(each.startswith(called) for each in anomalies(history)), anomalies(history)
+
+
+K = ("keyed", 0)
+OLD, GONE, ABORTED, NEW, OTHER = (
+    keyed(b"w/1.%d:0000" % number, key, is_tombstone=number == 2)
+    for number, key in ((1, b"a"), (2, b"b"), (3, b"a"), (4, b"a"), (5, b"b"))
+)
+
+
+def keyed_poll(stable: int, records: list[tuple[int, bytes]], answer: str = "1") -> Poll:
+    return Poll("r/1", answer, True, K, 0, stable, 0, stable, stable, records)
+
+
+def compacted() -> History:
+    """A value of b, one of a, a tombstone of b, an aborted value of a with its marker, the last value of a."""
+    history = History()
+    for value, offset in ((OTHER, 0), (OLD, 1), (GONE, 2), (NEW, 5)):
+        writing = history.begin(value.split(b":")[0].decode(), Outcome.PLAIN)
+        writing.values, writing.acknowledged = {value: K}, {value: offset}
+    history.begin("w/1.3", Outcome.NO_COMMIT).values = {ABORTED: K}
+    history.written[K] = Partition(
+        records=[(0, OTHER, 7), (1, OLD, 7), (2, GONE, 7), (3, ABORTED, 8), (5, NEW, 7)],
+        markers=[(4, 8)],
+        committed={0: OTHER, 1: OLD, 2: GONE, 5: NEW},
+    )
+    history.writings["w/1.5"], history.writings["w/1.1"] = (history.writings.pop(name) for name in ("w/1.5", "w/1.1"))
+    history.final[K] = Partition(records=[(2, GONE, 7), (5, NEW, 7)], committed={2: GONE, 5: NEW})
+    history.polls = [keyed_poll(3, [(0, OTHER), (1, OLD), (2, GONE)]), keyed_poll(6, [(2, GONE), (5, NEW)], "2")]
+    return history
+
+
+def without_the_last(history: History) -> None:
+    history.final[K] = Partition(records=[(2, GONE, 7)], committed={2: GONE})
+
+
+def without_the_tombstone(history: History) -> None:
+    history.final[K] = Partition(records=[(0, OTHER, 7), (5, NEW, 7)], committed={0: OTHER, 5: NEW})
+
+
+def tombstone_too_early(history: History) -> None:
+    history.tombstones_stay.add(K)
+    history.final[K] = Partition(records=[(5, NEW, 7)], committed={5: NEW})
+
+
+def with_the_aborted(history: History) -> None:
+    history.final[K].committed[3] = ABORTED
+
+
+def elsewhere(history: History) -> None:
+    history.final[K] = Partition(records=[(2, GONE, 7), (6, NEW, 7)], committed={2: GONE, 6: NEW})
+
+
+def superseded_too_early(history: History) -> None:
+    history.polls.append(keyed_poll(3, [(0, OTHER), (2, GONE)], "3"))
+
+
+def back_again(history: History) -> None:
+    history.polls.append(keyed_poll(6, [(0, OTHER), (2, GONE), (5, NEW)], "3"))
+
+
+def back_in_the_end(history: History) -> None:
+    history.final[K].records.insert(0, (1, OLD, 7))
+    history.final[K].committed[1] = OLD
+
+
+def test_what_compaction_may_take_away_is_no_anomaly() -> None:
+    history = compacted()
+    assert anomalies(history) == []
+    history.final[K] = Partition(records=[(5, NEW, 7)], committed={5: NEW})
+    assert anomalies(history) == [], "a tombstone may go when all of its key are gone"
+
+
+@pytest.mark.parametrize(
+    ("plant", "called"),
+    [
+        (without_the_last, "lost write"),
+        (without_the_tombstone, "tombstone gone"),
+        (tombstone_too_early, "tombstone gone"),
+        (with_the_aborted, "aborted read"),
+        (elsewhere, "inconsistent"),
+        (superseded_too_early, "lost write"),
+        (back_again, "comes back"),
+        (back_in_the_end, "comes back"),
+    ],
+)
+def test_what_it_may_not_is_found(plant: Callable[[History], None], called: str) -> None:
+    history = compacted()
     plant(history)
     assert any(each.startswith(called) for each in anomalies(history)), anomalies(history)

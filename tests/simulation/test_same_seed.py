@@ -27,7 +27,7 @@ def test_a_seed_has_one_trace_in_every_process() -> None:
 
 def test_a_seed_has_one_trace_within_a_process() -> None:
     lines: list[list[str]] = [[], []]
-    runs = [run_world(3, write=each.append) for each in lines]
+    runs = [run_world(5, write=each.append) for each in lines]
     assert lines[0] == lines[1]
     assert runs[0].digest == runs[1].digest
     assert len(lines[0]) > 500

@@ -20,4 +20,6 @@ def test_nothing_is_wrong_in_these_worlds(first: int) -> None:
     assert totals.acknowledged > 50 * BLOCK
     assert totals.faults.keys() >= WANTED
     assert totals.cleanings
+    assert totals.compactions
+    assert totals.retentions
     assert totals.lives > 2 * BLOCK

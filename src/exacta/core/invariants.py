@@ -5,12 +5,13 @@ it does not repeat what `decide` and `apply` believe. `violations` is all of the
 hot path: each call reads the whole log.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from msgspec import Struct
 
 from exacta.core.apply import apply
 from exacta.core.events import (
+    AbortedForgotten,
     BatchAppended,
     Event,
     LogStartMoved,
@@ -192,9 +193,9 @@ def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
     """Invariant 5: a reader with the aborted index sees what was committed, from wherever it begins to read."""
     for partition in state.partitions.values():
         expected = _committed_batches(log, partition)
-        start = partition.log_start_offset
+        start, gone = partition.log_start_offset, _gone(log, partition)
         for from_offset in {start, *(offset for offset, _ in expected), partition.last_stable_offset}:
-            seen = _read_committed(log, partition, Offset(from_offset))
+            seen = _read_committed(log, partition, Offset(from_offset), gone)
             wanted = [batch for batch in expected if batch[0] >= from_offset]
             if seen != wanted:
                 yield f"5: from {from_offset} a reader of {partition.topic}-{partition.index} sees {seen}, not {wanted}"
@@ -217,8 +218,11 @@ def aborted_records_are_counted(state: State, log: Log) -> Iterator[str]:
 def _aborted_offsets(log: Log, partition: Partition) -> set[int]:
     aborted: set[int] = set()
     waiting: dict[ProducerId, list[int]] = {}
+    gone = _gone(log, partition)
     for event in log:
         if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id and event.transactional:
+            if event.base_offset in gone:
+                continue
             offsets = range(event.base_offset, event.base_offset + event.record_count)
             waiting.setdefault(event.producer_id, []).extend(offsets)
         elif isinstance(event, TransactionEnded):
@@ -226,6 +230,25 @@ def _aborted_offsets(log: Log, partition: Partition) -> set[int]:
             if not event.committed:
                 aborted.update(offsets_of)
     return aborted
+
+
+def _gone(log: Log, partition: Partition) -> set[Offset]:
+    """Return the batches of aborted transactions that compaction has removed: readers are told of these no more."""
+    gone: set[Offset] = set()
+    waiting: dict[ProducerId, list[Offset]] = {}
+    aborted: list[tuple[Offset, list[Offset]]] = []
+    for event in log:
+        if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id and event.transactional:
+            waiting.setdefault(event.producer_id, []).append(event.base_offset)
+        elif isinstance(event, TransactionEnded):
+            ended = waiting.pop(event.producer_id, [])
+            if ended and not event.committed:
+                aborted.append((dict(event.markers)[partition.partition_id], ended))
+        elif isinstance(event, AbortedForgotten) and event.partition_id == partition.partition_id:
+            for marker, offsets in aborted:
+                if marker < event.before_offset:
+                    gone.update(offsets)
+    return gone
 
 
 def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, ProducerId]]:
@@ -245,15 +268,17 @@ def _committed_batches(log: Log, partition: Partition) -> list[tuple[Offset, Pro
     return sorted(batch for batch in committed if partition.log_start_offset <= batch[0] < partition.last_stable_offset)
 
 
-def _read_committed(log: Log, partition: Partition, from_offset: Offset) -> list[tuple[Offset, ProducerId]]:
-    """Do what Kafka's consumer does with an aborted list (KIP-98)."""
+def _read_committed(
+    log: Log, partition: Partition, from_offset: Offset, gone: Set[Offset]
+) -> list[tuple[Offset, ProducerId]]:
+    """Do what Kafka's consumer does with an aborted list (KIP-98); of the log these batches are `gone`."""
     end_offset = partition.last_stable_offset
     to_come = sorted(aborted_between(partition, from_offset, end_offset), key=lambda entry: entry.first_offset)
     aborting: set[ProducerId] = set()
     seen: list[tuple[Offset, ProducerId]] = []
     for event in log:
         if isinstance(event, BatchAppended) and event.partition_id == partition.partition_id:
-            if not from_offset <= event.base_offset < end_offset:
+            if not from_offset <= event.base_offset < end_offset or event.base_offset in gone:
                 continue
             while to_come and to_come[0].first_offset <= event.base_offset:
                 aborting.add(to_come.pop(0).producer_id)

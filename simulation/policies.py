@@ -1,0 +1,46 @@
+"""How long, and which records of a world's topics are kept: drawn by chance.
+
+The clients' clocks are a day behind the broker's (`clock`); so are the ages of records that bear their producers' time.
+"""
+
+import random
+
+from simulation.clock import CLIENTS_BEHIND_MS
+
+FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
+"""Longer than any world lasts, wherever its clocks are set."""
+
+Policies = dict[str, dict[str, str]]
+"""By topic: its configurations."""
+
+
+def draw(chance: random.Random) -> Policies:
+    """Say how `keyed` is compacted, and when records of `aging` are old; in some worlds neither happens."""
+    return {
+        "keyed": _compacted(chance) if chance.random() < 0.85 else {},
+        "aging": _aging(chance, "delete") if chance.random() < 0.7 else {},
+    }
+
+
+def _compacted(chance: random.Random) -> dict[str, str]:
+    policy = _aging(chance, "compact,delete") if chance.random() < 0.15 else _stamped(chance, "compact")
+    behind_ms = 0 if "message.timestamp.type" in policy else CLIENTS_BEHIND_MS
+    policy["segment.ms"] = str(behind_ms + chance.choice([1, 1, 500, 5_000]))
+    policy["min.cleanable.dirty.ratio"] = chance.choice(["0.0", "0.1", "0.5"])
+    policy["delete.retention.ms"] = str(chance.choice([0, 0, 2_000, 10_000, FOR_EVER_MS]))
+    if chance.random() < 0.2:
+        policy["min.compaction.lag.ms"] = str(behind_ms + 4_000)
+    if chance.random() < 0.2:
+        policy["max.compaction.lag.ms"] = str(behind_ms + 4_000)
+    return policy
+
+
+def _aging(chance: random.Random, policy: str) -> dict[str, str]:
+    stamped = _stamped(chance, policy)
+    behind_ms = 0 if "message.timestamp.type" in stamped else CLIENTS_BEHIND_MS
+    return {**stamped, "retention.ms": str(behind_ms + chance.choice([1, 3_000, 15_000]))}
+
+
+def _stamped(chance: random.Random, policy: str) -> dict[str, str]:
+    times = {"message.timestamp.type": "LogAppendTime"} if chance.random() < 0.5 else {}
+    return {"cleanup.policy": policy, **times}
