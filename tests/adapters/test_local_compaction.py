@@ -256,6 +256,22 @@ def test_an_index_of_it_is_made_again(compacted: SimulatedDisk, damage: str) -> 
     journal.close()
 
 
+def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each() -> None:
+    disk, turns = SimulatedDisk(), Turns()
+    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=1 << 20)
+    floors = dict.fromkeys(range(40), 0)
+    for stream in floors:
+        append(turns, journal, *(keyed(stream, offset, KEYS[offset % 4]) for offset in range(8)))
+    sealed(turns, journal)
+    for stream in floors:
+        orders = [CompactionOrder(stream, EVERYTHING, RULES)]
+        assert turns.wait(lambda done: journal.compact(orders, floors, last_of_each_key, done)) is None
+    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= 7
+    for stream in floors:
+        assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
+    journal.close()
+
+
 def test_segments_are_small(filled: tuple[SimulatedDisk, Turns, LocalJournal]) -> None:
     """What is compacted here lies in several segments; else these tests would prove little."""
     _, _, journal = filled
