@@ -1,6 +1,6 @@
 """When partitions are compacted, and what of them, by a clock that the test turns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from exacta.engine import compaction
 from exacta.engine.compaction import Compacting
 from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
 from exacta.ports.compaction import Rules
+from exacta.ports.journal import CompactionOrder, Failed
 from tests.engine.compacting import LastValues, last_values
 from tests.engine.rig import Rig, batch
 from tests.engine.test_unsynced_writes import Producer
@@ -264,6 +265,28 @@ def test_a_topic_that_is_deleted_meanwhile_is_not_compacted(rig: Rig) -> None:
     assert len(compactions.orders(found)) == 1
     rig.ask(DeleteTopic(topic="t"))
     assert compactions.orders(found) == []
+
+
+def test_a_partition_that_cannot_be_compacted_does_not_hold_up_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic(rig)
+    for partition in range(2):
+        for payload in (b"a=1;", b"a=2;"):
+            rig.submit(batch(payload, partition, timestamp_ms=rig.loop.now_ms), payloads=[payload])
+            rig.settle()
+    fill(rig)
+    compact = rig.journal.compact
+
+    def failing(orders: Sequence[CompactionOrder], floors: Any, rewriter: Any, done: Callable[..., None]) -> None:
+        if any(order.stream == 0 for order in orders):
+            rig.loop.call_soon(done, Failed("no room"))
+        else:
+            compact(orders, floors, rewriter, done)
+
+    monkeypatch.setattr(rig.journal, "compact", failing)
+    rig.loop.pass_time(3 * CLEAN_MS)
+    assert (rig.records(partition=0), rig.records(partition=1)) == (b"a=1;a=2;", b"a=2;")
 
 
 def test_a_compaction_that_fails_is_tried_again(rig: Rig) -> None:

@@ -91,10 +91,16 @@ class Compactions:
             self._seal_if_due(partition.partition_id, seen, compacting, now_ms)
             yield self._candidate(partition, seen, compacting, now_ms)
 
-    def orders(self, found: list[Candidate]) -> list[CompactionOrder]:
-        """Return what to compact now, the dirtiest first, of what is still there."""
+    def orders(self, found: list[Candidate], failures: int = 0) -> list[CompactionOrder]:
+        """Return what to compact now, the dirtiest first, of what is still there.
+
+        After `failures` in a row it is one alone, another each time: there may be room for that, and a partition that
+        cannot be compacted does not hold up all others.
+        """
         there = [candidate for candidate in found if candidate.order.stream in self._visible]
         there.sort(key=lambda candidate: candidate.dirty_ratio, reverse=True)
+        if failures and there:
+            return [there[(failures - 1) % len(there)].order]
         chosen, room_bytes = there[:1], MOST_BYTES - sum(candidate.size_bytes for candidate in there[:1])
         for candidate in there[1:]:
             if candidate.size_bytes <= room_bytes:

@@ -84,6 +84,8 @@ class Upkeep:
         self._floors: dict[int, int] = {}
         self._may_free = False
         self._has_compacted = False
+        self._failures = 0
+        """Compactions that failed, in a row."""
         self._has_stopped = False
 
     def stop(self) -> None:
@@ -176,7 +178,7 @@ class Upkeep:
         found += [candidate for candidate in some if candidate is not None]
         if some:
             self._scheduler.call_soon(self._choose, candidates, found)
-        elif orders := self._compactions.orders(found):
+        elif orders := self._compactions.orders(found, self._failures):
             self._journal.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
         else:
             self._free()
@@ -185,6 +187,7 @@ class Upkeep:
         # Space is freed between two compactions: where something is always due, the disk would fill.
         self._may_free = True
         self._has_compacted = failed is None
+        self._failures = 0 if failed is None else self._failures + 1
         self._free()
 
     def _free(self) -> None:
