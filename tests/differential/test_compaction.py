@@ -120,6 +120,7 @@ class Compacting:
         self._admin = AdminClient(self._settings)
         self._closing = Producer(self._settings)
         self._closed = itertools.count(1)
+        self._asking = Consumer({**self._settings, "group.id": "asking", "isolation.level": "read_uncommitted"})
 
     def create(self, sequences: Sequence[Plan]) -> None:
         """Create the topics."""
@@ -153,7 +154,7 @@ class Compacting:
                     producer.abort_transaction(PATIENCE_S)
                 in_transaction.remove(step.codec)
                 end_offset += 1
-                until(lambda: self.records(topic, "read_uncommitted")[1] == end_offset)  # noqa: B023
+                self._until_written(topic, end_offset)
                 continue
             producer = self._producer(producers, topic, step)
             if step.transactional and step.codec not in in_transaction:
@@ -165,6 +166,11 @@ class Compacting:
                 )
             assert producer.flush(PATIENCE_S) == 0
             end_offset += len(step.records)
+
+    def _until_written(self, topic: str, end_offset: int) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while self._asking.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE_S)[1] < end_offset:
+            assert time.monotonic() < deadline, "the marker does not come"
 
     def _producer(self, producers: dict[tuple[str, bool], Producer], topic: str, step: Write) -> Producer:
         name = step.codec, step.transactional
@@ -183,8 +189,8 @@ class Compacting:
         self._closing.produce(topic, b"", b"end %d" % number, 0, timestamp=BEGIN_MS + number * HOUR_MS)
         assert self._closing.flush(PATIENCE_S) == 0
 
-    def records(self, topic: str, isolation: str, begin: int = OFFSET_BEGINNING) -> tuple[list[Record], int]:
-        """Read to the end; return what was read, and where the end is."""
+    def records(self, topic: str, isolation: str, begin: int = OFFSET_BEGINNING) -> list[Record]:
+        """Read to the end."""
         settings = {"group.id": "g", "enable.partition.eof": True, "isolation.level": isolation}
         consumer = Consumer({**self._settings, **settings, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"})
         consumer.assign([TopicPartition(topic, 0, begin)])
@@ -195,7 +201,7 @@ class Compacting:
                 assert message is not None, "no end"
                 if message.error() is not None:
                     assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                    return found, message.offset()
+                    return found
                 found.append(
                     Record(
                         message.offset(),
@@ -210,19 +216,12 @@ class Compacting:
 
     def offset_at(self, topic: str, timestamp_ms: int) -> int:
         """Return the first offset with that time, or a later one."""
-        consumer = Consumer({**self._settings, "group.id": "g"})
-        try:
-            [found] = consumer.offsets_for_times([TopicPartition(topic, 0, timestamp_ms)], PATIENCE_S)
-            return found.offset
-        finally:
-            consumer.close()
+        [found] = self._asking.offsets_for_times([TopicPartition(topic, 0, timestamp_ms)], PATIENCE_S)
+        return found.offset
 
-
-def until(condition) -> None:
-    """Ask until it is so."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
+    def close(self) -> None:
+        """Hang up."""
+        self._asking.close()
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +231,10 @@ def compacting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Compa
         kafka_process(tmp_path_factory.mktemp("kafka"), overrides=_CLEANER) as kafka,
         exacta_process(tmp_path_factory.mktemp("exacta"), settings=_CLEANER) as exacta,
     ):
-        yield Compacting(kafka.bootstrap), Compacting(exacta.bootstrap)
+        sides = Compacting(kafka.bootstrap), Compacting(exacta.bootstrap)
+        yield sides
+        for side in sides:
+            side.close()
 
 
 def test_the_same_is_left(compacting: tuple[Compacting, Compacting]) -> None:
@@ -247,7 +249,7 @@ def test_the_same_is_left(compacting: tuple[Compacting, Compacting]) -> None:
         while waiting and time.monotonic() < deadline:
             for number in sorted(waiting):
                 side.end_segment(f"t{number}")
-                found, _ = side.records(f"t{number}", "read_uncommitted")
+                found = side.records(f"t{number}", "read_uncommitted")
                 if [each for each in found if each.offset < sequences[number].end_offset] == sequences[number].left:
                     waiting.remove(number)
     for number, each in enumerate(sequences):
@@ -256,7 +258,7 @@ def test_the_same_is_left(compacting: tuple[Compacting, Compacting]) -> None:
             for begin in (OFFSET_BEGINNING, each.end_offset // 2, each.end_offset - 1):
                 expected = [record for record in each.left if record.offset >= begin]
                 for side in compacting:
-                    found, _ = side.records(topic, isolation, begin)
+                    found = side.records(topic, isolation, begin)
                     assert [record for record in found if record.offset < each.end_offset] == expected, (topic, side)
         if not any(isinstance(step, End) for step in each.steps):  # markers have times, too, and go when they like
             for record in each.left:

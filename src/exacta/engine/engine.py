@@ -301,7 +301,7 @@ class Engine:
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
     def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no such partition."""
+        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no partition."""
         partition = self._state.partitions.get(partition_id)
         if partition is None:
             return 0
