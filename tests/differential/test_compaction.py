@@ -184,9 +184,8 @@ class Compacting:
         return producers[name]
 
     def end_segment(self, topic: str) -> None:
-        """Write a record that is so much later that it begins another segment."""
-        number = next(self._closed)
-        self._closing.produce(topic, b"", b"end %d" % number, 0, timestamp=BEGIN_MS + number * HOUR_MS)
+        """Write a record of now: Kafka ends a segment where one comes that is so much later than its first batch."""
+        self._closing.produce(topic, b"", b"end %d" % next(self._closed), 0)
         assert self._closing.flush(PATIENCE_S) == 0
 
     def records(self, topic: str, isolation: str, begin: int = OFFSET_BEGINNING) -> list[Record]:
