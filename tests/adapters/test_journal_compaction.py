@@ -113,6 +113,17 @@ def test_what_is_deleted_goes_from_what_was_compacted(bench: Bench, turns: Turns
     clean(turns, journal, {})
 
 
+def test_what_is_sealed_is_told_before_it_can_be_compacted(turns: Turns, journal: Journal):
+    """Else another segment would be begun for it at every look."""
+    append(turns, journal, keyed(1, 0, "a"))
+    assert (journal.sealed_to(1), journal.sealed_to(2)) == (0, 0)
+    journal.seal()
+    append(turns, journal, keyed(2, 0, "a"))
+    assert (journal.sealed_to(1), journal.sealed_to(2)) == (1, 0)
+    append(turns, journal, keyed(1, 1, "a"))
+    assert journal.sealed_to(1) == 1
+
+
 def test_a_stream_without_anything_that_is_compactable_stays(turns: Turns, journal: Journal):
     append(turns, journal, batch(1, 0, b"0:a="))
     assert journal.compactable(1, EVERYTHING) == (0, 0)

@@ -2,6 +2,7 @@
 
 import errno
 import logging
+from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
@@ -36,9 +37,9 @@ def sealed(turns: Turns, journal: LocalJournal) -> None:
     turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
 
 
-def compact(turns: Turns, journal: LocalJournal, *streams: int) -> Failed | None:
+def compact(turns: Turns, journal: LocalJournal, *streams: int, floors: Mapping[int, int] = FLOORS) -> Failed | None:
     orders = [CompactionOrder(stream, EVERYTHING, RULES) for stream in streams]
-    return turns.wait(lambda done: journal.compact(orders, FLOORS, last_of_each_key, done))
+    return turns.wait(lambda done: journal.compact(orders, floors, last_of_each_key, done))
 
 
 def play(disk: SimulatedDisk) -> list[Operation]:
@@ -253,6 +254,21 @@ def test_an_index_of_it_is_made_again(compacted: SimulatedDisk, damage: str) -> 
     journal = opened(compacted, turns)
     assert found(turns, journal)[1] == [(offset, KEYS[offset % 4]) for offset in range(16, 20)]
     assert compacted.content(name) == whole
+    journal.close()
+
+
+def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each() -> None:
+    disk, turns = SimulatedDisk(), Turns()
+    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=1 << 20)
+    floors = dict.fromkeys(range(40), 0)
+    for stream in floors:
+        append(turns, journal, *(keyed(stream, offset, KEYS[offset % 4]) for offset in range(8)))
+    sealed(turns, journal)
+    for stream in floors:
+        assert compact(turns, journal, stream, floors=floors) is None
+    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= 7
+    for stream in floors:
+        assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
     journal.close()
 
 

@@ -133,9 +133,9 @@ def broker_process(
 
 
 @contextlib.contextmanager
-def exacta_process(folder: Path, host: str) -> Iterator[BrokerProcess]:
-    """Run Exacta on an address of this machine."""
-    with _running(_exacta(folder, None, host=host)) as broker:
+def exacta_process(folder: Path, host: str = HOST, settings: Sequence[str] = ()) -> Iterator[BrokerProcess]:
+    """Run Exacta on an address of this machine, whatever the environment asks for."""
+    with _running(_exacta(folder, None, settings, host=host)) as broker:
         yield broker
 
 

@@ -15,15 +15,20 @@ class LastValues:
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         pass
 
+    def _is_aborted(self, content: bytes) -> bool:
+        return bool(self.rules.aborted) and b"aborted" in content
+
     def note(self, batch: Buffer) -> None:
         key, _, _ = bytes(batch).partition(b"=")
-        if not any(b"aborted" in bytes(batch) for _ in self.rules.aborted):
+        if not self._is_aborted(bytes(batch)):
             self._last[key] = bytes(batch)
 
     def rewrite(self, batch: Buffer, is_last: bool) -> Rewritten | None:
         content = bytes(batch)
         key, _, _ = content.partition(b"=")
-        if content.startswith(b"<") or self._last.get(key, content) == content:
+        if content.startswith(b"<"):
+            return Rewritten(batch, 0, 0)
+        if self._last.get(key, content) == content and not self._is_aborted(content):
             return Rewritten(batch, 1, 0)
         return Rewritten(b"-", 0, -1) if is_last else None
 

@@ -1,13 +1,17 @@
 """When partitions are compacted, and what of them, by a clock that the test turns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
-from exacta.core.commands import CreateTopic
+from exacta.core.commands import CreateTopic, DeleteTopic
+from exacta.core.ids import PartitionId
+from exacta.engine import compaction
 from exacta.engine.compaction import Compacting
-from exacta.engine.upkeep import Keep, Schedule
+from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
 from exacta.ports.compaction import Rules
+from exacta.ports.journal import CompactionOrder, Failed
 from tests.engine.compacting import LastValues, last_values
 from tests.engine.rig import Rig, batch
 from tests.engine.test_unsynced_writes import Producer
@@ -179,10 +183,13 @@ def test_a_crash_before_they_are_forgotten_is_made_up_for(rig: Rig) -> None:
     producer.end(commit=False)
     fill(rig)
     told: list[object] = []
-    orders = rig.engine._upkeep._compactions.orders(rig.loop.now_ms)
-    rig.journal.compact(orders, dict.fromkeys(range(9), 0), noting, told.append)
+    assert rig.engine.count_unaborted(PartitionId(0), 0, 2) == 0
+    compactions = rig.engine._upkeep._compactions
+    found = [each for each in compactions.candidates(rig.loop.now_ms) if each is not None]
+    rig.journal.compact(compactions.orders(found), dict.fromkeys(range(9), 0), noting, told.append)
     rig.settle()
     assert told == [None]
+    assert rig.engine.count_unaborted(PartitionId(0), 0, 2) == 0, "what is gone is not taken away once more"
     rig.crash()
     TOLD.clear()
     put(rig, *(b"b=%d;" % number for number in range(20)))
@@ -210,6 +217,76 @@ def test_much_begins_another_file(rig: Rig) -> None:
     put(rig, b"b=1;")
     rig.loop.pass_time(CLEAN_MS)
     assert rig.records() == b"a=3;b=1;"
+
+
+def noted(rig: Rig, monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
+    """Note which of these the journal is asked to do."""
+    calls: list[str] = []
+
+    def noting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: [calls.append(name), call(*args)][1]
+
+    for name in names:
+        monkeypatch.setattr(rig.journal, name, noting(name, getattr(rig.journal, name)))
+    return calls
+
+
+def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something is always due, the disk would fill."""
+    topic(rig)
+    for partition in range(2):
+        payload = b"a=1;"
+        rig.submit(batch(payload, partition, timestamp_ms=rig.loop.now_ms), payloads=[payload])
+        rig.settle()
+    fill(rig)
+    monkeypatch.setattr(compaction, "MOST_BYTES", 0)
+    calls = noted(rig, monkeypatch, "compact", "clean")
+    rig.loop.pass_time(CLEAN_MS)
+    assert calls == ["compact", "clean", "compact", "clean"]
+
+
+def test_few_partitions_are_looked_at_in_one_turn_of_the_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=3 * PARTITIONS_AT_ONCE, configs={"compact": ""}))
+    calls = noted(rig, monkeypatch, "sealed_to")
+    rig.engine._upkeep._clean()
+    looked = [len(calls)]
+    while rig.loop.ready:
+        rig.loop.turn()
+        looked.append(len(calls))
+    assert looked[:3] == [PARTITIONS_AT_ONCE, 2 * PARTITIONS_AT_ONCE, 3 * PARTITIONS_AT_ONCE]
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_not_compacted(rig: Rig) -> None:
+    topic(rig)
+    put(rig, b"a=1;", b"a=2;")
+    fill(rig)
+    compactions = rig.engine._upkeep._compactions
+    found = [each for each in compactions.candidates(rig.loop.now_ms) if each is not None]
+    assert len(compactions.orders(found)) == 1
+    rig.ask(DeleteTopic(topic="t"))
+    assert compactions.orders(found) == []
+
+
+def test_a_partition_that_cannot_be_compacted_does_not_hold_up_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic(rig)
+    for partition in range(2):
+        for payload in (b"a=1;", b"a=2;"):
+            rig.submit(batch(payload, partition, timestamp_ms=rig.loop.now_ms), payloads=[payload])
+            rig.settle()
+    fill(rig)
+    compact = rig.journal.compact
+
+    def failing(orders: Sequence[CompactionOrder], floors: Any, rewriter: Any, done: Callable[..., None]) -> None:
+        if any(order.stream == 0 for order in orders):
+            rig.loop.call_soon(done, Failed("no room"))
+        else:
+            compact(orders, floors, rewriter, done)
+
+    monkeypatch.setattr(rig.journal, "compact", failing)
+    rig.loop.pass_time(3 * CLEAN_MS)
+    assert (rig.records(partition=0), rig.records(partition=1)) == (b"a=1;a=2;", b"a=2;")
 
 
 def test_a_compaction_that_fails_is_tried_again(rig: Rig) -> None:

@@ -3,9 +3,10 @@
 Owns what the state contributes: positions, offsets, who holds the rest back, and how many aborted records lie where. A
 partition's offsets also number markers and aborted records, which no read_committed reader gets; hence the difference
 of two offsets says nothing exact. Whoever has the log counts the records in it (markers hold none) and takes the
-aborted ones away:
+aborted ones that are there, hence lie beyond what is compacted, away:
 
-    visible in [a, b), b up to the last stable offset  =  records in [a, b)  -  aborted_records(partition, a, b)
+    visible in [a, b), b up to the last stable offset
+        =  records in [a, b)  -  aborted_records(partition, max(a, compacted_to), b)
 """
 
 from collections.abc import Callable, Iterator
@@ -44,10 +45,6 @@ class PartitionLag(Struct, frozen=True):
     high_watermark: Offset
     next_offset: Offset
     """Where the group reads on: its position, or the first record where it has none or where that is gone."""
-    aborted_below: int
-    """Aborted records from `next_offset` to the last stable offset."""
-    aborted_above: int
-    """Those beyond it, from `next_offset` on."""
     holders: tuple[Holder, ...]
 
 
@@ -108,7 +105,6 @@ def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
 def _lag(
     partition: Partition, committed_offset: int, commit_is_pending: bool, holders: tuple[Holder, ...]
 ) -> PartitionLag:
-    stable, end = partition.last_stable_offset, partition.next_offset
     next_offset = Offset(max(committed_offset, partition.log_start_offset))
     return PartitionLag(
         partition_id=partition.partition_id,
@@ -117,11 +113,9 @@ def _lag(
         committed_offset=committed_offset,
         commit_is_pending=commit_is_pending,
         log_start_offset=partition.log_start_offset,
-        last_stable_offset=stable,
-        high_watermark=end,
+        last_stable_offset=partition.last_stable_offset,
+        high_watermark=partition.next_offset,
         next_offset=next_offset,
-        aborted_below=aborted_records(partition, next_offset, stable),
-        aborted_above=aborted_records(partition, max(next_offset, stable), end),
         holders=holders,
     )
 

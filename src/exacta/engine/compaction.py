@@ -39,7 +39,9 @@ class Compacting(Struct, frozen=True, kw_only=True):
     segment_bytes: int
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
+    """A partition that is due."""
+
     dirty_ratio: float
     size_bytes: int
     order: CompactionOrder
@@ -61,42 +63,52 @@ class Compactions:
         self._rules = rules
 
     def _partitions(self) -> Iterator[tuple[Partition, Visible, Compacting]]:
-        for topic in self._state.topics.values():
+        for topic in list(self._state.topics.values()):
             compacting = self._rules(topic.configs)
             if compacting is None:
                 continue
             for partition_id in topic.partition_ids:
-                seen = self._visible.get(partition_id)
-                if seen is not None:
-                    yield self._state.partitions[partition_id], seen, compacting
+                partition, seen = self._state.partitions.get(partition_id), self._visible.get(partition_id)
+                if partition is not None and seen is not None:
+                    yield partition, seen, compacting
 
     def to_forget(self) -> list[Command]:
         """Return what must be forgotten before anything more is compacted."""
         return [
             ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=end_offset)
-            for partition, seen, _ in self._partitions()
+            for partition, _, _ in self._partitions()
             if partition.aborted
-            and partition.aborted[0].last_offset
-            < (end_offset := self._journal.compactable(partition.partition_id, seen.last_stable_offset)[0])
+            and partition.aborted[0].last_offset < (end_offset := self._journal.compacted_to(partition.partition_id))
         ]
 
-    def orders(self, now_ms: int) -> list[CompactionOrder]:
-        """Return what to compact now, the dirtiest first; the journal begins another segment where something waits."""
-        found: list[_Candidate] = []
+    def candidates(self, now_ms: int) -> Iterator[Candidate | None]:
+        """Look at one partition after another; the journal begins another segment where something waits.
+
+        What has been found stays right while others are looked at: only the floors of partitions may have moved since,
+        or a partition may be gone.
+        """
         for partition, seen, compacting in self._partitions():
-            candidate = self._candidate(partition, seen, compacting, now_ms)
-            if candidate is not None:
-                found.append(candidate)
             self._seal_if_due(partition.partition_id, seen, compacting, now_ms)
-        found.sort(key=lambda candidate: candidate.dirty_ratio, reverse=True)
-        chosen, room_bytes = found[:1], MOST_BYTES - sum(candidate.size_bytes for candidate in found[:1])
-        for candidate in found[1:]:
+            yield self._candidate(partition, seen, compacting, now_ms)
+
+    def orders(self, found: list[Candidate], failures: int = 0) -> list[CompactionOrder]:
+        """Return what to compact now, the dirtiest first, of what is still there.
+
+        After `failures` in a row it is one alone, another each time: there may be room for that, and a partition that
+        cannot be compacted does not hold up all others.
+        """
+        there = [candidate for candidate in found if candidate.order.stream in self._visible]
+        there.sort(key=lambda candidate: candidate.dirty_ratio, reverse=True)
+        if failures and there:
+            return [there[(failures - 1) % len(there)].order]
+        chosen, room_bytes = there[:1], MOST_BYTES - sum(candidate.size_bytes for candidate in there[:1])
+        for candidate in there[1:]:
             if candidate.size_bytes <= room_bytes:
                 room_bytes -= candidate.size_bytes
                 chosen.append(candidate)
         return [candidate.order for candidate in chosen]
 
-    def _candidate(self, partition: Partition, seen: Visible, compacting: Compacting, now_ms: int) -> _Candidate | None:
+    def _candidate(self, partition: Partition, seen: Visible, compacting: Compacting, now_ms: int) -> Candidate | None:
         stream, journal = partition.partition_id, self._journal
         end_offset = int(seen.last_stable_offset)
         if compacting.min_lag_ms:
@@ -119,11 +131,10 @@ class Compactions:
             if each.first_offset < dirty_to
         )
         rules = Rules(now_ms=now_ms, delete_retention_ms=compacting.delete_retention_ms, aborted=aborted)
-        return _Candidate(ratio, size_bytes, CompactionOrder(stream, dirty_to, rules))
+        return Candidate(ratio, size_bytes, CompactionOrder(stream, dirty_to, rules))
 
     def _seal_if_due(self, stream: PartitionId, seen: Visible, compacting: Compacting, now_ms: int) -> None:
-        _, sealed_to = self._journal.compactable(stream, seen.high_watermark)
-        begin = max(sealed_to, seen.log_start_offset)
+        begin = max(self._journal.sealed_to(stream), seen.log_start_offset)
         oldest = self._journal.find_by_time(stream, 0, begin, seen.high_watermark)
         for_ms = min(compacting.segment_ms, compacting.max_lag_ms)
         if (oldest is not None and now_ms - oldest.max_timestamp_ms >= for_ms) or (

@@ -300,9 +300,16 @@ class Engine:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
-    def count_records(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count what batches below `end_offset`, a visible one, hold from `offset` on, aborted records included."""
-        return self._journal.count_records(partition_id, offset, end_offset)
+    def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
+        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no partition."""
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return 0
+        # What is aborted is known of what is not deleted. What is compacted has no aborted records any more, also
+        # while it is not forgotten yet that there were some.
+        begin = max(offset, partition.log_start_offset)
+        aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
+        return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
     def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
         """Return where the last record ends that read_committed readers get before `end_offset`.
@@ -314,8 +321,7 @@ class Engine:
             return -1
 
         def visible_from(offset: int) -> int:
-            counted = self._journal.count_records(entry.partition_id, offset, end_offset)
-            return counted - aborted_records(entry, offset, end_offset)
+            return self.count_unaborted(entry.partition_id, offset, end_offset)
 
         return visible_end(visible_from, entry.log_start_offset, end_offset)
 

@@ -8,7 +8,7 @@ much is deleted like a client would do it (DeleteRecords), but never beyond the 
 keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
 follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
 nothing more to free; `fold_snapshot` makes one where the journal wants it for that. What is to be compacted
-(`compaction`) comes before that: it is what makes space to free.
+(`compaction`) comes before that, looked for in some partitions in each turn, too: it is what makes space to free.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ from msgspec import Struct
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.ids import PartitionId
 from exacta.core.state import Partition, State
-from exacta.engine.compaction import Compacting, Compactions
+from exacta.engine.compaction import Candidate, Compacting, Compactions
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
@@ -83,6 +83,9 @@ class Upkeep:
         self._compactions = Compactions(state, visible, journal, lambda configs: schedule.rules(configs).compacting)
         self._floors: dict[int, int] = {}
         self._may_free = False
+        self._has_compacted = False
+        self._failures = 0
+        """Compactions that failed, in a row."""
         self._has_stopped = False
 
     def stop(self) -> None:
@@ -165,17 +168,27 @@ class Upkeep:
             return
         if forgotten := self._compactions.to_forget():
             self._submit(forgotten, self._clean)
-        elif orders := self._compactions.orders(self._record_clock()):
+        else:
+            self._choose(self._compactions.candidates(self._record_clock()), [])
+
+    def _choose(self, candidates: Iterator[Candidate | None], found: list[Candidate]) -> None:
+        if self._has_stopped:
+            return
+        some = list(islice(candidates, PARTITIONS_AT_ONCE))
+        found += [candidate for candidate in some if candidate is not None]
+        if some:
+            self._scheduler.call_soon(self._choose, candidates, found)
+        elif orders := self._compactions.orders(found, self._failures):
             self._journal.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
         else:
             self._free()
 
     def _compacted(self, failed: Failed | None) -> None:
+        # Space is freed between two compactions: where something is always due, the disk would fill.
         self._may_free = True
-        if failed is None:
-            self._clean()
-        else:
-            self._free()
+        self._has_compacted = failed is None
+        self._failures = 0 if failed is None else self._failures + 1
+        self._free()
 
     def _free(self) -> None:
         if self._has_stopped:
@@ -184,7 +197,13 @@ class Upkeep:
             self._may_free = False
             self._journal.clean(self._floors, self._cleaned)
         else:
-            self._in(self._schedule.clean_interval_ms, self._clean)
+            self._rest()
+
+    def _rest(self) -> None:
+        """Look again when the interval is over; at once where something was compacted: more may be due."""
+        interval_ms = 0 if self._has_compacted else self._schedule.clean_interval_ms
+        self._has_compacted = False
+        self._in(interval_ms, self._clean)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:
         if self._has_stopped:
@@ -196,7 +215,7 @@ class Upkeep:
         if isinstance(result, Failed) or result.may_free_more:  # also for a full disk, which needs it most
             self._may_free = True
         self._fold_snapshot()
-        self._in(self._schedule.clean_interval_ms, self._clean)
+        self._rest()
 
 
 def _has_time(journal: Journal, stream: int, offset: int, end_offset: int) -> bool:

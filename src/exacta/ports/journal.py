@@ -203,6 +203,9 @@ class Journal(Protocol):
         No batch that does not lie wholly below `end_offset` counts, nor one in the segment that is written to.
         """
 
+    def compacted_to(self, stream: int) -> int:
+        """Return up to which offset (exclusive) the stream is compacted; 0: nothing of it is."""
+
     def compact(
         self,
         orders: Sequence[CompactionOrder],
@@ -216,6 +219,9 @@ class Journal(Protocol):
         process. A failure loses nothing. At most one may be under way, and none while `clean` is; appends and reads go
         on meanwhile.
         """
+
+    def sealed_to(self, stream: int) -> int:
+        """Return from which offset on the stream lies in the segment that is written to, or will lie there."""
 
     def seal(self) -> None:
         """Let the next append begin a segment, so that what is written can be compacted; nothing is: nothing to do."""

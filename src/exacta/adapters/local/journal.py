@@ -17,7 +17,7 @@ repeated one proves nothing).
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -386,10 +386,7 @@ class LocalJournal:
         return list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
 
     def _is_needed(self, compacted: Segment, floors: Mapping[int, int]) -> bool:
-        return any(
-            stream in floors and compacted.size_from(stream, floors[stream]) > 0
-            for stream in self._index.streams_found_in(compacted)
-        )
+        return bool(self._needed(compacted, floors, ()))
 
     def _drop_compacted(self, dropped: Sequence[Segment], then: Callable[[], None]) -> None:
         for segment in dropped:
@@ -409,6 +406,10 @@ class LocalJournal:
             return segment.sidecar is not None and segment.last_offset(stream) < end_offset
 
         return list(takewhile(counts, self._index.segments_of(stream)))
+
+    def compacted_to(self, stream: int) -> int:
+        """See `Journal.compacted_to`."""
+        return self._index.compacted_to(stream)
 
     def compact(
         self,
@@ -447,24 +448,39 @@ class LocalJournal:
         self._cleaner.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
 
     def _carried(self, orders: Sequence[CompactionOrder], floors: Mapping[int, int]) -> list[Source]:
-        """Return what else is found in compacted segments of which, without these streams, less than half is needed."""
+        """Return what else is found in compacted segments of which, without these streams, less than half is needed.
+
+        And in those that are no larger than what is written together: else each stream that is due alone would have
+        a segment of its own, by the thousand. So each is twice as large as the next, or as large as a segment may be.
+        """
         ordered = {order.stream for order in orders}
+        total = sum(self._index.size_bytes(order.stream, floors[order.stream], order.end_offset) for order in orders)
         carried: list[Source] = []
-        for segment in self._compacted:
-            needed = {
-                stream: segment.size_from(stream, floors[stream])
-                for stream in self._index.streams_found_in(segment)
-                if stream in floors and stream not in ordered
-            }
-            if segment.size >= 2 * sum(needed.values()):
-                carried += [
-                    Source(stream, [segment.id], floors[stream], 0, None) for stream, size in needed.items() if size
-                ]
+        found = [(self._needed(segment, floors, ordered), segment) for segment in self._compacted]
+        for needed, segment in sorted(found, key=lambda each: sum(each[0].values())):
+            size = sum(needed.values())
+            if segment.size >= 2 * size or size <= min(total, self._segment_bytes - total):
+                total += size
+                carried += [Source(stream, [segment.id], floors[stream], 0, None) for stream in needed]
         return carried
+
+    def _needed(self, compacted: Segment, floors: Mapping[int, int], without: Container[int]) -> dict[int, int]:
+        """Return how many bytes of a compacted segment are needed of each stream, but for some streams."""
+        sizes = {
+            stream: compacted.size_from(stream, floors[stream])
+            for stream in self._index.streams_found_in(compacted)
+            if stream in floors and stream not in without
+        }
+        return {stream: size for stream, size in sizes.items() if size}
 
     def seal(self) -> None:
         """See `Journal.seal`."""
         self._wants_seal = self.position > self._segments[-1].base
+
+    def sealed_to(self, stream: int) -> int:
+        """See `Journal.sealed_to`."""
+        rows = self._segments[-1].rows(stream)
+        return self._index.last_offset(stream) + 1 if rows is None else rows.first_offsets[rows.low]
 
     def _change_over(self, old: Sequence[Segment], new: Segment | None, then: Callable[[], None]) -> None:
         """Find batches in the new segment from now on; call back once nobody reads in the old ones any more."""

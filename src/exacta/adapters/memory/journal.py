@@ -222,12 +222,8 @@ class MemoryJournal:
 
     def _publish(self, group: _Group) -> None:
         for row, batch in group.batches:
-            if row.last_offset >= self._compacted_to(row.stream):
+            if row.last_offset >= self.compacted_to(row.stream):
                 self._batches.setdefault(row.stream, []).append((row, batch))
-
-    def _compacted_to(self, stream: int) -> int:
-        compacted = self._storage.compacted.get(stream)
-        return compacted[-1][0].last_offset + 1 if compacted else 0
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""
@@ -278,7 +274,7 @@ class MemoryJournal:
                     each
                     for each in group.batches
                     if each[0].last_offset
-                    >= max(floors.get(each[0].stream, EVERYTHING), self._compacted_to(each[0].stream))
+                    >= max(floors.get(each[0].stream, EVERYTHING), self.compacted_to(each[0].stream))
                 )
                 freed_bytes += sum(row.size for row, _ in group.batches) - sum(row.size for row, _ in kept)
                 freed_bytes += sum(map(len, group.events))
@@ -298,7 +294,7 @@ class MemoryJournal:
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
         """See `Journal.compactable`."""
-        begin = self._compacted_to(stream)
+        begin = self.compacted_to(stream)
         sealed = [
             row.last_offset + 1
             for group in self._storage.groups
@@ -307,6 +303,11 @@ class MemoryJournal:
             if row.stream == stream and row.last_offset < end_offset
         ]
         return begin, max([begin, *sealed])
+
+    def compacted_to(self, stream: int) -> int:
+        """See `Journal.compacted_to`."""
+        compacted = self._storage.compacted.get(stream)
+        return compacted[-1][0].last_offset + 1 if compacted else 0
 
     def compact(
         self,
@@ -338,6 +339,17 @@ class MemoryJournal:
             ]
         self._publish_all()
         self._call_soon(done, None)
+
+    def sealed_to(self, stream: int) -> int:
+        """See `Journal.sealed_to`."""
+        sealed = [
+            row.last_offset + 1
+            for group in self._storage.groups
+            if group.end <= self._segment_base
+            for row, _ in group.batches
+            if row.stream == stream
+        ]
+        return max([self.compacted_to(stream), *sealed])
 
     def seal(self) -> None:
         """See `Journal.seal`."""

@@ -55,7 +55,7 @@ def _group(broker: BrokerContext, group_id: str, lags: list[PartitionLag] | None
 
 
 def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
-    count, stable = broker.engine.count_records, lag.last_stable_offset
+    count, stable = broker.engine.count_unaborted, lag.last_stable_offset
     from_there = max(lag.next_offset, stable)
     return wire.PartitionLag(
         partition_index=lag.index,
@@ -65,8 +65,8 @@ def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
         visible_end_offset=broker.engine.visible_end(lag.topic, lag.index, stable),
         last_stable_offset=stable,
         high_watermark=lag.high_watermark,
-        unread_records=max(0, count(lag.partition_id, lag.next_offset, stable) - lag.aborted_below),
-        held_back_records=max(0, count(lag.partition_id, from_there, lag.high_watermark) - lag.aborted_above),
+        unread_records=count(lag.partition_id, lag.next_offset, stable),
+        held_back_records=count(lag.partition_id, from_there, lag.high_watermark),
         open_transactions=[
             OpenTransaction(
                 transactional_id=each.transactional_id,
