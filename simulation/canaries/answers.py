@@ -50,8 +50,8 @@ def loss_not_aborted() -> Replacements:
 def producers_forgotten() -> Replacements:
     recovered = snapshot.after_recovery
 
-    def after_recovery(state: State) -> None:
-        recovered(state)
+    def after_recovery(state: State, **options: bool) -> None:
+        recovered(state, **options)
         for partition in state.partitions.values():
             partition.producers.clear()
 

@@ -110,25 +110,62 @@ def test_a_rejection_and_a_view_wait_too(rig: Rig) -> None:
     assert (rejection, seen) == ([Rejection.UNKNOWN_TOPIC_OR_PARTITION], [1])
 
 
-def test_a_begin_is_answered_at_once_and_written_with_what_follows(rig: Rig) -> None:
+def begin(rig: Rig, producer: tuple[int, int]) -> None:
+    """Have a begin acknowledged: it is written by then, and not synced."""
+    answers = rig.submit(add(producer))
+    rig.loop.turn()
+    assert answers == [DONE]
+    assert rig.storage.unsynced == 1
+
+
+def test_a_begin_is_answered_when_it_is_written_and_synced_with_what_follows(rig: Rig) -> None:
     producer = bound(rig)
     groups_before = len(rig.storage.groups)
-    assert rig.submit(add(producer)) == [DONE]
-    rig.loop.settle()
-    assert len(rig.storage.groups) == groups_before
+    begin(rig, producer)
     rig.submit(batch(b"one", producer=producer, sequence=0, transactional_id="x"), payloads=[b"one"])
     rig.loop.settle()
-    assert len(rig.storage.groups) == groups_before + 1
+    assert len(rig.storage.groups) == groups_before + 2
+    assert rig.storage.unsynced == 0
     rig.crash()
     held = rig.engine._state.transactionals["x"]
     assert held.phase is Phase.ONGOING
     assert len(held.partitions) == 1
 
 
+def test_a_repeated_begin_waits_for_the_first(rig: Rig) -> None:
+    producer = bound(rig)
+    first, repeat = rig.submit(add(producer)), rig.submit(add(producer))
+    assert (first, repeat) == ([], [])
+    rig.loop.settle()
+    assert (first, repeat) == ([DONE], [DONE])
+
+
+def committed(rig: Rig) -> tuple[int, int]:
+    producer = bound(rig)
+    begin(rig, producer)
+    rig.submit(batch(b"one", producer=producer, sequence=0, transactional_id="x"), payloads=[b"one"])
+    assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded)
+    return producer
+
+
+def test_a_process_that_dies_forgets_no_begin(rig: Rig) -> None:
+    producer = committed(rig)
+    begin(rig, producer)
+    rig.crash()
+    assert isinstance(rig.ask(end(producer, commit=False)), TransactionEnded), "it has nothing to do with the commit"
+
+
+def test_who_has_not_heard_of_its_commit_is_not_told_that_it_aborted(rig: Rig) -> None:
+    producer = committed(rig)
+    rig.crash()
+    assert rig.ask(end(producer, commit=False)) is Rejection.INVALID_TRANSACTION_STATE
+    assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded)
+
+
 def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     producer = bound(rig)
-    assert rig.submit(add(producer)) == [DONE]
-    rig.crash()
+    begin(rig, producer)
+    rig.stop_machine()
     write = batch(b"one", producer=producer, sequence=0, transactional_id="x")
     assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0)
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEnded)
@@ -137,8 +174,8 @@ def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
 
 def test_a_forgotten_begin_can_be_aborted(rig: Rig) -> None:
     producer = bound(rig)
-    assert rig.submit(add(producer)) == [DONE]
-    rig.crash()
+    begin(rig, producer)
+    rig.stop_machine()
     assert isinstance(rig.ask(end(producer, commit=False)), TransactionEnded)
 
 

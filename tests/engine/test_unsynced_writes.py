@@ -80,9 +80,10 @@ class Producer:
 
     def begin(self, payload: bytes = b"first") -> None:
         """Begin a transaction, durably."""
-        assert self.add(0, 1) == [DONE]
+        added = self.add(0, 1)
         answers = self.write(payload)
         self.rig.loop.settle()
+        assert added == [DONE]
         assert isinstance(answers[0], Appended)
 
     def end(self, *, commit: bool = True) -> object:

@@ -87,11 +87,12 @@ def replayed(blob: bytes | None, events: Iterable[bytes], limits: Limits) -> Sta
     return state
 
 
-def after_recovery(state: State) -> None:
-    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`).
+def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
+    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`), if it may.
 
     And let no group have an epoch again that one may have had before.
     """
     state.volatile.has_recovered = bool(state.topics or state.groups or state.reserved_group_epoch)
     state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, state.reserved_group_epoch)
-    state.volatile.may_have_forgotten = set(state.transactionals)
+    if may_have_forgotten:
+        state.volatile.may_have_forgotten = set(state.transactionals)

@@ -272,7 +272,7 @@ class Volatile(Struct):
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
     may_have_forgotten: set[str] = field(default_factory=set)
-    """Transactional ids of which a crash may have forgotten an acknowledged AddPartitions or AddGroup (D4)."""
+    """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
 
 
 class State(Struct):

@@ -21,11 +21,11 @@ In version 2 EndTxn bumps the epoch, so that a pair names one transaction, and a
 repeat of EndTxn names the pair before; it is answered as the first time if that pair's transaction ended like this (and
 fenced if it was not EndTxn of version 2 that made the present pair, or rotated away by now).
 
-* An acknowledged AddPartitions or AddGroup is not durable by itself (D4), so that a crash may forget it. What follows
-it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a commit of nothing
-succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom: those that were there
-at recovery, until they end a transaction, abort or initialise again. After a commit an abort is refused even then: it
-may be that commit's own client which has not heard of it.
+* An acknowledged AddPartitions or AddGroup is written, but not synced by itself (D4), so that a machine that stops may
+forget it. What follows it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a
+commit of nothing succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom:
+those that were there at recovery, until they end a transaction, abort or initialise again. After a commit an abort is
+refused even then: it may be that commit's own client which has not heard of it.
 
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
 

@@ -1,10 +1,11 @@
 """Which answers wait until the state they were taken from is durable: DESIGN D4's table, with decision 0016.
 
-Events of commands that do not wait are written all the same, with the next group that somebody waits for: an
-acknowledged begin of a transaction is worth no sync of its own, since only the write that follows can rest on it.
+Events of commands that do not wait are written all the same, with the next group that somebody waits for.
 
-One exception cannot be told by the command: a write into an open transaction waits only until it is written, and not
-for the sync, where the transaction's begin is durable already (`Outcome.within`, decision 0016).
+Two kinds wait only until they are written, and not for the sync, so that a process that dies forgets nothing, though a
+machine that stops may: the begin of a transaction (`WRITTEN`, decision 0002), since only the write that follows can
+rest on it; and, which the command alone cannot tell, a write into an open transaction whose begin is durable already
+(`Outcome.within`, decision 0016).
 """
 
 from exacta.core.commands import (
@@ -70,7 +71,7 @@ WAITS: dict[type[Command], bool] = {
     LeaveGroup: True,
     ExpireConsumer: True,
     ExpireRevocation: True,
-    # promises only that the next request is accepted, which makes up for it if a crash forgets this one
+    # promises only that the next request is accepted, which makes up for it if this one is forgotten; see `WRITTEN`
     AddPartitions: False,
     AddGroup: False,
     # promises nothing durable: members join again
@@ -80,3 +81,6 @@ WAITS: dict[type[Command], bool] = {
     ExpireMember: False,
     ExpireRebalance: False,
 }
+
+WRITTEN = (AddPartitions, AddGroup)
+"""What a client may not forget that it has begun, or it could be told that it aborts what the one before committed."""

@@ -10,11 +10,12 @@ while one group is being synced, the next one gathers. The state in memory is th
 every answer is held back until the group that holds the state it was taken from is durable. What readers see
 (`Visible`) is taken down when a group is sealed, and shown when it is durable.
 
-One kind of answer comes earlier. What is written into an open transaction promises nothing before that ends, and its
-end waits for all before it. So where nothing else has gathered, the group is only written, ahead of its sync, which
-comes with the next group that is waited for, or after `SYNC_WITHIN_MS`. A process that dies loses nothing by that. A
-machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them. It must
-find them for that: hence a transaction's first writes wait for the sync that makes its begin durable (`_begun`).
+Some answers come earlier. What is written into an open transaction promises nothing before that ends, and its end waits
+for all before it; nor does its begin. So where nothing else has gathered, the group is only written, ahead of its sync,
+which comes with the next group that is waited for, or after `SYNC_WITHIN_MS`. A process that dies loses nothing by
+that. A machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them.
+It must find them for that: hence a transaction's first writes wait for the sync that makes its begin durable
+(`_begun`).
 
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
@@ -38,7 +39,7 @@ from exacta.core.replies import Reply
 from exacta.core.snapshot import after_recovery, fold, replayed, snapshot
 from exacta.core.state import Limits, Phase, State
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.durability import WAITS
+from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.group import CommitGroup
 from exacta.engine.upkeep import Schedule, Upkeep
@@ -104,7 +105,7 @@ class Engine:
 
         blob, events = journal.replay()
         self._state = replayed(blob, events, limits)
-        after_recovery(self._state)
+        after_recovery(self._state, may_have_forgotten=journal.may_have_lost)
         if (behind_ms := latest_noted_ms(self._state) - clock()) > 0:
             logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
             clock = self._clock = _ahead(clock, behind_ms)
@@ -160,7 +161,10 @@ class Engine:
                 command_waits = WAITS[type(command)]
                 if outcome.within is not None and self._has_durably_begun(outcome.within):
                     command_waits, waits_for_write = False, True
-                    self._gathering.awaited = True
+                elif isinstance(command, WRITTEN):
+                    # Without events it is a repeat, and what it repeats may still be on its way.
+                    command_waits, waits_for_write = not outcome.events, waits_for_write or bool(outcome.events)
+                self._gathering.awaited = self._gathering.awaited or waits_for_write
                 waits = waits or command_waits
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
