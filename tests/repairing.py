@@ -36,14 +36,18 @@ def write(data: Path, *, stops: bool = True) -> None:
         else:
             transactional.commit_transaction(30)
         consumer.commit(offsets=[TopicPartition("plain", number % 2, number // 2 + 1)], asynchronous=False)
-        snapshots = {14: 1, 26: 2}.get(number, 0)
-        while len(list((data / "journal").glob("*.snapshot"))) < snapshots:
+        segments = {14: 1, 26: 2}.get(number, 0)
+        while _newest_snapshot(data) < segments * SEGMENT_BYTES:
             plain.list_topics(timeout=30)  # they are made beside what clients ask for
     consumer.close()
     if stops:
         broker.stop()
     else:
         broker.kill()
+
+
+def _newest_snapshot(data: Path) -> int:
+    return max((int(path.stem) for path in (data / "journal").glob("*.snapshot")), default=0)
 
 
 def clean(data: Path) -> None:

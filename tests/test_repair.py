@@ -255,7 +255,7 @@ def test_what_followed_the_last_sound_byte_is_given_up_only_by_a_cut(sound: Simu
     for name in names(disk, ".log")[len(before) :]:
         disk.remove(name)
     last = before[-1]
-    disk.put(last, disk.content(last)[: newest - int(last.split(".")[0]) + 64 - 1000])
+    disk.put(last, disk.content(last)[: newest - int(last.split(".")[0]) + 64 - 10])
     assert not {Way.MEND, Way.DROP} & possible(examine(disk)).keys()
     _, report, _ = repaired(disk, Way.DROP_AND_CUT)
     assert any(f"whatever was written behind position {newest}" in line for line in report)
