@@ -16,10 +16,10 @@ MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "60"))
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 BEGIN_AT = {
     "answer-before-durable": 2,
-    "begin-not-awaited": 4,
+    "begin-not-awaited": 23,
     "directory-not-synced": 4,
     "offsets-apart-from-data": 4,
-    "offsets-not-fenced": 20,
+    "offsets-not-fenced": 7,
     "pending-offsets-ignored": 31,
     "repeat-refused": 6,
     "retry-after-failed-sync": 9,
