@@ -18,7 +18,7 @@ def draw(chance: random.Random) -> Policies:
     """Say how `keyed` is compacted, and when records of `aging` are old; in some worlds neither happens."""
     return {
         "keyed": _compacted(chance) if chance.random() < 0.85 else {},
-        "aging": _aging(chance, "delete") if chance.random() < 0.7 else {},
+        "aging": _aging(chance, "delete") if chance.random() < 0.9 else {},
     }
 
 
@@ -36,11 +36,12 @@ def _compacted(chance: random.Random) -> dict[str, str]:
 
 
 def _aging(chance: random.Random, policy: str) -> dict[str, str]:
-    stamped = _stamped(chance, policy)
+    # Seldom by the producers' time: a marker has the broker's, and so stops retention for a day.
+    stamped = _stamped(chance, policy, by_broker=0.8)
     behind_ms = 0 if "message.timestamp.type" in stamped else CLIENTS_BEHIND_MS
-    return {**stamped, "retention.ms": str(behind_ms + chance.choice([1, 3_000, 15_000]))}
+    return {**stamped, "retention.ms": str(behind_ms + chance.choice([1, 1, 500, 3_000, 15_000]))}
 
 
-def _stamped(chance: random.Random, policy: str) -> dict[str, str]:
-    times = {"message.timestamp.type": "LogAppendTime"} if chance.random() < 0.5 else {}
+def _stamped(chance: random.Random, policy: str, *, by_broker: float = 0.5) -> dict[str, str]:
+    times = {"message.timestamp.type": "LogAppendTime"} if chance.random() < by_broker else {}
     return {"cleanup.policy": policy, **times}

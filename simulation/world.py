@@ -84,7 +84,7 @@ class World:
             segment_bytes=chance.choice([2_000, 10_000, 1 << 20]),
             snapshot_events=chance.choice([20, 200, 100_000]),
             clean_interval_ms=chance.choice([100, 1_000, 15_000]),
-            check_interval_ms=chance.choice([500, 3_000]),
+            check_interval_ms=chance.choice([200, 1_000]),
             key_bytes=chance.choice([FEW_KEYS * BYTES_PER_KEY, KEY_BYTES]),
             now_ms=self._clock.now_ms,
             job_seconds=self._disk.job_seconds,

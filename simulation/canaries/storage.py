@@ -35,7 +35,10 @@ def tail_not_written_again() -> Replacements:
     return [(recovery, "_rewrite_tail", lambda files, handle, scan: None)]
 
 
-@canary("a torn write at the journal's end is taken for whole (etcd 16596)", shows=r"ValidationError")
+@canary(
+    "a torn write at the journal's end is taken for whole (etcd 16596)",
+    shows=r"ValidationError|CorruptBatch: .* fails its checksum",
+)
 def torn_tail_accepted() -> Replacements:
     check = scan.SegmentScan._check
 

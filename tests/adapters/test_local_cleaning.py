@@ -323,6 +323,23 @@ def test_an_idle_journal_is_cleaned_behind_one_fold(looks: list[object]) -> None
     assert opened(disk, turns).replay()[0] is not None
 
 
+def test_a_fold_begins_at_the_latest_snapshot_though_two_of_one_segment_are_there() -> None:
+    """What is before them may be cleaned of its events: nothing older can be made from these."""
+    disk, turns = SimulatedDisk(), Turns()
+    journal = opened(disk, turns)
+    append_some(turns, journal, 0, COUNT)
+    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
+    snapshot(turns, journal)
+    snapshot(turns, journal)
+    latest = journal.position
+    assert clean(turns, journal, {1: 4, 2: 0})
+    assert journal._segments[-1].base < latest
+    append(turns, journal, Entry(b"later"))
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
+    journal.close()
+    assert opened(disk, turns).replay()[0] == b"%d+later" % latest
+
+
 def test_years_of_cleaning_leave_few_files() -> None:
     disk, turns = SimulatedDisk(), Turns()
     journal = opened(disk, turns)

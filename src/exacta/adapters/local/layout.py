@@ -93,7 +93,7 @@ def lay_out(files: Files, names: list[str]) -> Layout:
 def begin_of_replay(segments: Sequence[Segment], position: int) -> int | None:
     """Return in which segment the events from `position` on begin; None: they are gone (case 16)."""
     first = max((number for number, segment in enumerate(segments) if segment.base <= position), default=None)
-    return None if first is None or segments[first].generation else first
+    return None if first is None or any(segment.generation for segment in segments[first:]) else first
 
 
 def _missing(position: int) -> Fault:

@@ -64,12 +64,18 @@ def fold(files: Files, segment_ids: Sequence[SegmentId], targets: Sequence[int],
     """Write the snapshots of these positions, ascending, as temporary files; return the name and position of each.
 
     Runs aside; `segment_ids` are all of the journal's, of which the last may still be written to, behind the last
-    target. One that there is already is not written again. Raises JournalDamaged or OSError, and what `fold` raises.
+    target. One that there is already is not written again, nor one that would be too many at once: there may be no
+    snapshot before it any more, and no events that it could be made from.
+
+    Raises JournalDamaged or OSError, and what `fold` raises.
     """
     written: list[tuple[str, int]] = []
     segments = [Segment(*each) for each in segment_ids]
     begin, blob = 0, None
+    kept = sorted({*positions(files), *targets})[-KEPT:]
     for position in targets:
+        if position < kept[0]:
+            continue
         if not written:
             begin, blob = load_latest(files, position)
             if begin == position:
