@@ -33,7 +33,7 @@ from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
 from exacta.core.loss import open_to_loss
-from exacta.core.outcome import Timer
+from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.snapshot import after_recovery, fold, replayed, snapshot
@@ -158,13 +158,11 @@ class Engine:
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                command_waits = WAITS[type(command)]
-                if outcome.within is not None and self._has_durably_begun(outcome.within):
-                    command_waits, waits_for_write = False, True
-                elif isinstance(command, WRITTEN):
-                    # Without events it is a repeat, and what it repeats may still be on its way.
-                    command_waits, waits_for_write = not outcome.events, waits_for_write or bool(outcome.events)
-                self._gathering.awaited = self._gathering.awaited or waits_for_write
+                is_ahead = self._is_answered_ahead(command, outcome)
+                if is_ahead:
+                    waits_for_write = self._gathering.awaited = True
+                # What repeats a begin may still be on its way, and waits as for any state.
+                command_waits = not is_ahead and (WAITS[type(command)] or isinstance(command, WRITTEN))
                 waits = waits or command_waits
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, urgent=command_waits)
@@ -364,6 +362,12 @@ class Engine:
             if urgent and not self._gathering.urgent:
                 self._gathering.urgent = True
                 self._schedule_flush()
+
+    def _is_answered_ahead(self, command: Command, outcome: Outcome) -> bool:
+        """Say whether the answer waits only until its events are written (see `durability`)."""
+        if isinstance(command, WRITTEN):
+            return bool(outcome.events)
+        return outcome.within is not None and self._has_durably_begun(outcome.within)
 
     def _has_durably_begun(self, transactional_id: str) -> bool:
         number = self._begun.get(transactional_id)

@@ -46,7 +46,7 @@ class Rewritten(NamedTuple):
     record_count: int
     """Records left for readers; a marker holds none."""
     max_timestamp_ms: int
-    """The highest of the records left; -1: none are."""
+    """The highest of the records left, or the marker's own; -1: nothing is left that has one."""
 
 
 class Compaction(Protocol):

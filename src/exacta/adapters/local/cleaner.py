@@ -83,54 +83,54 @@ class Cleaner:
         done: Done,
     ) -> None:
         """See `Journal.clean`. `segments` are the oldest, sealed ones."""
-        assert not self._is_cleaning, "one cleaning at a time"
-        self._is_cleaning = True
         kept = dict(floors)
 
-        def job() -> None:
-            outcome = _Outcome(Failed("the cleaning did not finish"))
-            try:
-                outcome = self._make_room(segments, kept)
-                if waits_for_sidecar and isinstance(outcome.result, Cleaned):
-                    outcome = outcome._replace(result=outcome.result._replace(may_free_more=True))
-            except (OSError, JournalDamaged) as error:
-                logger.warning("no space could be freed in %s: %s", self._files.directory, error)
-                outcome = _Outcome(Failed(str(error)))
-            except Interrupted:
-                outcome = _Outcome(Failed("the journal is being closed"))
-            finally:
-                if isinstance(outcome.result, Failed):
-                    self._remove_leavings()
-                self._post(self._finish, outcome, done)
+        def clean() -> _Outcome:
+            outcome = self._make_room(segments, kept)
+            if waits_for_sidecar and isinstance(outcome.result, Cleaned):
+                return outcome._replace(result=outcome.result._replace(may_free_more=True))
+            return outcome
 
-        self._thread.submit(job)
+        def finish(result: _Outcome | Failed) -> None:
+            self._finish(_Outcome(result) if isinstance(result, Failed) else result, done)
+
+        self._begin(clean, "no space could be freed", finish)
 
     def compact(
         self, sources: Sequence[Source], rewriter: Compact, number: int, done: Callable[[Segment | Failed], None]
     ) -> None:
         """Write the compacted segment of this number, and put it in place."""
+        self._begin(
+            lambda: self._compact(sources, rewriter, number),
+            "nothing could be compacted",
+            lambda result: self._end(result, done),
+        )
+
+    def _begin(self, work: Callable[[], T], what_failed: str, finish: Callable[[T | Failed], None]) -> None:
+        """Let the keeping thread do the work; `finish` gets what it comes to, on the event loop."""
         assert not self._is_cleaning, "one cleaning at a time"
         self._is_cleaning = True
 
         def job() -> None:
-            result: Segment | Failed = Failed("the compaction did not finish")
+            result: T | Failed = Failed("the work did not finish")
             try:
-                result = self._compact(sources, rewriter, number)
+                if not self._is_certain:
+                    result = Failed("after a failure nothing more is cleaned or compacted before the next start")
+                else:
+                    result = work()
             except (OSError, JournalDamaged) as error:
-                logger.warning("nothing could be compacted in %s: %s", self._files.directory, error)
+                logger.warning("%s in %s: %s", what_failed, self._files.directory, error)
                 result = Failed(str(error))
             except Interrupted:
                 result = Failed("the journal is being closed")
             finally:
                 if isinstance(result, Failed):
                     self._remove_leavings()
-                self._post(self._end, result, done)
+                self._post(finish, result)
 
         self._thread.submit(job)
 
-    def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment | Failed:
-        if not self._is_certain:
-            return Failed("after a failure nothing more is compacted before the next start")
+    def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment:
         made = self._aside.run(compacting.compact, sources, rewriter, number, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
@@ -155,8 +155,6 @@ class Cleaner:
 
     def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int]) -> _Outcome:
         """Let it be chosen and written, and put it in place; on the keeping thread."""
-        if not self._is_certain:
-            return _Outcome(Failed("after a failure nothing more is cleaned before the next start"))
         if not segments:
             return _Outcome(Cleaned(0))
         known = snapshots.positions(self._files), floors

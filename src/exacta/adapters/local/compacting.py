@@ -142,9 +142,8 @@ def _write_stream(
             continue
         left = compaction.rewrite(batch, entry.last_offset == last_offset)
         if left is not None:
-            # A marker holds no record for readers, but has its time.
-            latest_ms = left.max_timestamp_ms if entry.record_count else entry.max_timestamp_ms
-            new.add(entry._replace(max_timestamp_ms=latest_ms, record_count=left.record_count), left.batch)
+            row = entry._replace(max_timestamp_ms=left.max_timestamp_ms, record_count=left.record_count)
+            new.add(row, left.batch)
 
 
 def _batches(

@@ -65,6 +65,11 @@ def file_name(position: int, suffix: str) -> str:
     return f"{position:020d}{suffix}"
 
 
+def temporary_name(name: str, token: bytes) -> str:
+    """Name a file in the making that another process may be making at the same time, with a token of its own."""
+    return f"{name}.{token.hex()}{TEMPORARY_SUFFIX}"
+
+
 def positions_of(names: Sequence[str], suffix: str) -> list[int]:
     """Return the positions in the names of this suffix, ascending."""
     found = (_POSITION.fullmatch(name.removesuffix(suffix)) for name in names if name.endswith(suffix))

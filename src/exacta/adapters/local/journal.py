@@ -17,7 +17,7 @@ repeated one proves nothing).
 
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 from exacta.adapters.local import recovery
 from exacta.adapters.local.cleaner import Cleaner
-from exacta.adapters.local.compacted import Named
-from exacta.adapters.local.compacting import Source
+from exacta.adapters.local.compactor import Compactor
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
@@ -111,8 +110,6 @@ class LocalJournal:
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
         self._segments = recovered.segments
-        self._compacted = recovered.compacted
-        self._next_compacted = recovered.next_compacted
         self._wants_seal = False
         self._index = recovered.index
         self._writer = recovered.writer
@@ -141,6 +138,15 @@ class LocalJournal:
             segment_bytes=segment_bytes,
             change_over=self._change_over,
             want_snapshot=self._snapshotter.want,
+        )
+        self._compactor = Compactor(
+            recovered.compacted,
+            recovered.next_compacted,
+            self._index,
+            self._reader,
+            self._cleaner,
+            self._post,
+            segment_bytes=segment_bytes,
         )
 
     @classmethod
@@ -375,37 +381,15 @@ class LocalJournal:
         def clean() -> None:
             self._cleaner.clean(sealed, kept, waits_for_sidecar, done)
 
-        dropped = [each for each in self._compacted if not self._is_needed(each, floors)]
-        if dropped:
-            self._drop_compacted(dropped, clean)
-        else:
-            clean()
+        self._compactor.drop_unneeded(floors, clean)
 
     def _sealed(self) -> list[Segment]:
         """Return the oldest segments, up to the first that has no sidecar."""
         return list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
 
-    def _is_needed(self, compacted: Segment, floors: Mapping[int, int]) -> bool:
-        return bool(self._needed(compacted, floors, ()))
-
-    def _drop_compacted(self, dropped: Sequence[Segment], then: Callable[[], None]) -> None:
-        for segment in dropped:
-            self._compacted.remove(segment)
-            self._index.drop_compacted(segment)
-        named = Named([each.base for each in self._compacted], self._next_compacted)
-        self._reader.retire(dropped, lambda: self._cleaner.drop_compacted(named, dropped, then))
-
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
         """See `Journal.compactable`."""
-        begin = self._index.compacted_to(stream)
-        segments = self._compactable(stream, end_offset)
-        return begin, max(begin, segments[-1].last_offset(stream) + 1) if segments else begin
-
-    def _compactable(self, stream: int, end_offset: int) -> list[Segment]:
-        def counts(segment: Segment) -> bool:
-            return segment.sidecar is not None and segment.last_offset(stream) < end_offset
-
-        return list(takewhile(counts, self._index.segments_of(stream)))
+        return self._compactor.compactable(stream, end_offset)
 
     def compacted_to(self, stream: int) -> int:
         """See `Journal.compacted_to`."""
@@ -419,59 +403,7 @@ class LocalJournal:
         done: Callable[[Failed | None], None],
     ) -> None:
         """See `Journal.compact`."""
-        sources = [
-            Source(
-                order.stream,
-                [segment.id for segment in segments],
-                floors[order.stream],
-                self._index.compacted_to(order.stream),
-                order.rules,
-            )
-            for order in orders
-            if (segments := self._compactable(order.stream, order.end_offset))
-        ]
-        if not sources:
-            self._post(done, None)
-            return
-        number = self._next_compacted
-        self._next_compacted += 1
-
-        def compacted(result: Segment | Failed) -> None:
-            if isinstance(result, Failed):
-                done(result)
-                return
-            self._compacted.append(result)
-            self._index.add_compacted(result)
-            unused = [each for each in self._compacted if not self._index.streams_found_in(each)]
-            self._drop_compacted(unused, lambda: done(None))
-
-        self._cleaner.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
-
-    def _carried(self, orders: Sequence[CompactionOrder], floors: Mapping[int, int]) -> list[Source]:
-        """Return what else is found in compacted segments of which, without these streams, less than half is needed.
-
-        And in those that are no larger than what is written together: else each stream that is due alone would have
-        a segment of its own, by the thousand. So each is twice as large as the next, or as large as a segment may be.
-        """
-        ordered = {order.stream for order in orders}
-        total = sum(self._index.size_bytes(order.stream, floors[order.stream], order.end_offset) for order in orders)
-        carried: list[Source] = []
-        found = [(self._needed(segment, floors, ordered), segment) for segment in self._compacted]
-        for needed, segment in sorted(found, key=lambda each: sum(each[0].values())):
-            size = sum(needed.values())
-            if segment.size >= 2 * size or size <= min(total, self._segment_bytes - total):
-                total += size
-                carried += [Source(stream, [segment.id], floors[stream], 0, None) for stream in needed]
-        return carried
-
-    def _needed(self, compacted: Segment, floors: Mapping[int, int], without: Container[int]) -> dict[int, int]:
-        """Return how many bytes of a compacted segment are needed of each stream, but for some streams."""
-        sizes = {
-            stream: compacted.size_from(stream, floors[stream])
-            for stream in self._index.streams_found_in(compacted)
-            if stream in floors and stream not in without
-        }
-        return {stream: size for stream, size in sizes.items() if size}
+        self._compactor.compact(orders, floors, rewriter, done)
 
     def seal(self) -> None:
         """See `Journal.seal`."""
@@ -553,6 +485,6 @@ class LocalJournal:
         # The mapped sidecars go with their last reference.
         self._new_sidecars.clear()
         self._segments.clear()
-        self._compacted.clear()
+        self._compactor.close()
         self._index = Index()
         self._files.unlock()

@@ -13,11 +13,11 @@ from exacta.adapters.local.format import (
     GROUP_HEADER_BYTES,
     MARK_BYTES,
     SEGMENT_HEADER_BYTES,
-    TEMPORARY_SUFFIX,
     SegmentHeader,
     SegmentId,
     pack_entry,
     pack_segment_header,
+    temporary_name,
     unpack_segment_header,
 )
 from exacta.adapters.local.recovery import damaged
@@ -81,7 +81,7 @@ class NewSegmentWriter:
         """Create the file; raises OSError. To be closed in any case."""
         self.segment = Segment(*segment_id)
         self._files = files
-        self._token = files.random_bytes(4).hex()
+        self._token = files.random_bytes(4)
         self._header = SegmentHeader(
             segment_id.base, files.random_bytes(MARK_BYTES), previous_checksum, segment_id.generation
         )
@@ -89,12 +89,9 @@ class NewSegmentWriter:
         self._payload: list[Buffer] = []
         self._payload_bytes = 0
         self._rows: list[IndexEntry] = []
-        self._handle: int | None = files.create(self._temporary_name(self.segment.name))
+        self._handle: int | None = files.create(temporary_name(self.segment.name, self._token))
         assert self._handle is not None
         self._writer = writer.Writer(files, self._handle, self._header, previous_checksum, segment_id.base)
-
-    def _temporary_name(self, name: str) -> str:
-        return f"{name}.{self._token}{TEMPORARY_SUFFIX}"
 
     def add(self, row: IndexEntry, batch: Buffer) -> None:
         """Add a batch; its row says where it began elsewhere."""
@@ -128,7 +125,7 @@ class NewSegmentWriter:
         write_fully(self._files, self._handle, [pack_segment_header(header)], 0)
         self._files.sync(self._handle)
         self.close()
-        name, sidecar_name = self._temporary_name(segment.name), self._temporary_name(segment.sidecar_name)
+        name, sidecar_name = (temporary_name(each, self._token) for each in (segment.name, segment.sidecar_name))
         writer.write_temporary(
             self._files, sidecar_name, pack_sidecar(segment.growing, header.mark, end, last_checksum)
         )

@@ -16,6 +16,7 @@ from exacta.adapters.local.format import (
     file_name,
     pack_snapshot,
     positions_of,
+    temporary_name,
     unpack_snapshot,
 )
 from exacta.adapters.local.rows import Segment
@@ -82,7 +83,7 @@ def fold(files: Files, segment_ids: Sequence[SegmentId], targets: Sequence[int],
                 continue
         events = replay.events(files, replay.segments_after(files, segments, begin), begin, position)
         begin, blob = position, fold(blob, events)
-        name = f"{file_name(position, SNAPSHOT_SUFFIX)}.{files.random_bytes(4).hex()}{TEMPORARY_SUFFIX}"
+        name = temporary_name(file_name(position, SNAPSHOT_SUFFIX), files.random_bytes(4))
         write_temporary(files, name, pack_snapshot(position, blob))
         written.append((name, position))
     return written
@@ -90,8 +91,8 @@ def fold(files: Files, segment_ids: Sequence[SegmentId], targets: Sequence[int],
 
 def keep_folded(files: Files, folded: Sequence[tuple[str, int]]) -> None:
     """Let what was folded be the snapshots of these positions, then remove those that are too many."""
-    for temporary_name, position in folded:
-        put_in_place(files, temporary_name, file_name(position, SNAPSHOT_SUFFIX))
+    for made, position in folded:
+        put_in_place(files, made, file_name(position, SNAPSHOT_SUFFIX))
     _remove_old(files)
 
 

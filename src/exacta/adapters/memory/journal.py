@@ -428,5 +428,4 @@ class MemoryJournal:
 
 
 def _rewritten(row: IndexEntry, left: Rewritten) -> IndexEntry:
-    latest_ms = left.max_timestamp_ms if row.record_count else row.max_timestamp_ms
-    return row._replace(max_timestamp_ms=latest_ms, size=len(left.batch), record_count=left.record_count)
+    return row._replace(max_timestamp_ms=left.max_timestamp_ms, size=len(left.batch), record_count=left.record_count)
