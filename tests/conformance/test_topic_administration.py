@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from .administration import ADMINISTRATIONS, DONE, Administration, Librdkafka
+from .administration import ADMINISTRATIONS, DONE, Administration, Aiokafka, Librdkafka
 from .clients import ClientError, TopicPartition
 from .scenario import POLL_S, Scenario, send_all, values, wait_until
 
@@ -109,14 +109,15 @@ def test_records_out_of_time_are_refused(scenario: Scenario) -> None:
     assert scenario.read(partition) == [b"in time"]
 
 
-def test_a_topic_compresses_in_its_own_way(scenario: Scenario, administration: Administration) -> None:
+def test_a_topic_compresses_in_its_own_way(scenario: Scenario) -> None:
     """Whatever its producers do; and every library reads what comes of it."""
+    administration = Aiokafka(scenario.bootstrap)
     partition = scenario.partition()
     wanted: list[bytes] = []
     for kept in (*scenario.client.compressions, "uncompressed", "producer"):
         assert administration.set_configs(partition.topic, {"compression.type": kept}) == DONE
         for sent in (None, *scenario.client.compressions):
-            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 500)]
+            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 50)]
             send_all(scenario.producer(compression=sent), partition, some)
             wanted += some
     assert scenario.read(partition) == wanted
