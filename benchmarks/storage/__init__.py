@@ -1,1 +1,5 @@
-"""What a log of many gigabytes costs: memory, and the start after a kill (`python -m benchmarks.storage`)."""
+"""What a log costs: memory and start with many gigabytes (`benchmarks.storage`), freeing space (`.pauses`)."""
+
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache"

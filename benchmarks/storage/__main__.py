@@ -19,11 +19,11 @@ from benchmarks import clients
 from benchmarks.brokers import HOST, Broker, first_acknowledgement_s
 from benchmarks.machine import facts
 from benchmarks.processes import free_ports, serving
+from benchmarks.storage import CACHE
 from benchmarks.storage.filling import PARTITIONS_PER_TOPIC
 
 READS = 400
 TIMEOUT_S = 60.0
-CACHE = Path(__file__).resolve().parents[2] / ".cache"
 
 
 def main() -> int:

@@ -201,6 +201,10 @@ class ProcessFiles:
         """See `Files.remove`."""
         self._change("remove", name, name)
 
+    def remove_gradually(self, name: str) -> None:
+        """See `Files.remove_gradually`: nobody here waits for the freeing."""
+        self.remove(name)
+
     def available_bytes(self) -> int:
         """See `Files.available_bytes`."""
         return self._disk.available_bytes()

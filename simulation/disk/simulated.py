@@ -347,6 +347,10 @@ class SimulatedDisk:
         self._check("remove")
         self._do("remove", name)
 
+    def remove_gradually(self, name: str) -> None:
+        """See `Files.remove_gradually`: nobody here waits for the freeing."""
+        self.remove(name)
+
     def available_bytes(self) -> int:
         """See `Files.available_bytes`."""
         return self.free_bytes

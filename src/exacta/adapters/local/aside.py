@@ -116,7 +116,7 @@ class InPlace:
 
 def main(directory: str) -> None:
     """Run the job that standard input tells, and write what it returns or raises to standard output."""
-    from exacta.adapters.local.files import PosixFiles
+    from exacta.adapters.local.files import BackgroundFiles
 
     os.nice(_NICENESS)
     # Whatever the job prints must not get among the answer.
@@ -127,7 +127,7 @@ def main(directory: str) -> None:
     job, args = pickle.loads(requests.read(length))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        answer = pickle.dumps((None, job(PosixFiles(Path(directory)), *args)))
+        answer = pickle.dumps((None, job(BackgroundFiles(Path(directory)), *args)))
     except Exception as error:  # noqa: BLE001  # whoever asked for the job hears of it
         answer = pickle.dumps((error, None))
     with answers:

@@ -196,7 +196,7 @@ class Cleaner:
         with suppress(OSError):
             for name in self._files.names():
                 if name.endswith(TEMPORARY_SUFFIX):
-                    self._files.remove(name)
+                    self._files.remove_gradually(name)
 
     def _finish(self, outcome: _Outcome, done: Done) -> None:
         """Change over; on the event loop."""
@@ -224,8 +224,10 @@ class Cleaner:
 
     def _remove_files(self, segments: Sequence[Segment]) -> None:
         for segment in segments:
+            if self._is_stopped:  # the next start removes the others
+                break
             self._files.remove(segment.sidecar_name)
-            self._files.remove(segment.name)
+            self._files.remove_gradually(segment.name)
 
     def _end(self, result: T, done: Callable[[T], None]) -> None:
         self._is_cleaning = False

@@ -27,8 +27,6 @@ from exacta.ports.journal import Buffer, Entry, IndexEntry
 
 GROUP_BYTES = 1 << 20
 GROUP_ROWS = 5_000
-SYNC_BYTES = 8 << 20
-"""So much is written between two syncs: what piles up delays the sync of a producer's batch."""
 
 
 def read_header(files: Files, segment: Segment) -> SegmentHeader:
@@ -85,7 +83,7 @@ class NewSegmentWriter:
         self._header = SegmentHeader(
             segment_id.base, files.random_bytes(MARK_BYTES), previous_checksum, segment_id.generation
         )
-        self._position = self._synced = segment_id.base
+        self._position = segment_id.base
         self._payload: list[Buffer] = []
         self._payload_bytes = 0
         self._rows: list[IndexEntry] = []
@@ -110,10 +108,6 @@ class NewSegmentWriter:
             self.segment.add(payload_position, row)
         self._position = self._writer.write_group(self._position, table, self._payload, 1, unsynced=False)
         self._payload, self._rows, self._payload_bytes = [], [], 0
-        if self._position - self._synced >= SYNC_BYTES:
-            assert self._handle is not None
-            self._files.sync_data(self._handle)
-            self._synced = self._position
 
     def finish(self, end: int, last_checksum: int) -> NewSegment:
         """Write the rest, the header last: it stands for the journal up to `end`, where that was the last checksum."""

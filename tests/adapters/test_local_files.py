@@ -1,0 +1,89 @@
+"""The operating system's calls: what is done a piece at a time comes to the same as what is done at once."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from exacta.adapters.local.files import BackgroundFiles, PosixFiles, read_file, write_fully
+
+MIB = 1 << 20
+
+
+class Calls:
+    """What the operating system was asked for, in place of sleeping and syncing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.slept_s = 0.0
+        self.synced_at: list[int] = []
+        self.sizes: list[int] = []
+        self.clock_s = 0.0
+        truncate = os.ftruncate
+
+        def sync(handle: int) -> None:
+            self.synced_at.append(os.fstat(handle).st_size)
+            self.clock_s += 1.0
+
+        def shorten(handle: int, size: int) -> None:
+            truncate(handle, size)
+            self.sizes.append(size)
+
+        def sleep(seconds: float) -> None:
+            self.slept_s += seconds
+
+        monkeypatch.setattr(os, "fdatasync", sync)
+        monkeypatch.setattr(os, "fsync", sync)
+        monkeypatch.setattr(os, "ftruncate", shorten)
+        monkeypatch.setattr(time, "sleep", sleep)
+        monkeypatch.setattr(time, "monotonic", lambda: self.clock_s)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return Calls(monkeypatch)
+
+
+@pytest.mark.parametrize("sizes", [[3 * MIB + 5], [100] * 20, [7, 2 * MIB, 0, 600_000, 9], []])
+def test_what_is_written_in_the_background_is_all_there(tmp_path: Path, calls: Calls, sizes: list[int]) -> None:
+    buffers = [os.urandom(size) for size in sizes]
+    files = BackgroundFiles(tmp_path)
+    handle = files.create("a")
+    write_fully(files, handle, buffers, 0)
+    files.sync(handle)
+    files.close(handle)
+    assert read_file(files, "a") == b"".join(buffers)
+
+
+def test_the_disk_has_little_to_sync_in_the_background_and_long_rests(tmp_path: Path, calls: Calls) -> None:
+    files = BackgroundFiles(tmp_path)
+    handle = files.create("a")
+    write_fully(files, handle, [bytes(3 * MIB), bytes(MIB)], 0)
+    files.close(handle)
+    assert calls.synced_at == [step * MIB // 2 for step in range(1, 9)]
+    assert calls.slept_s == pytest.approx(3 * len(calls.synced_at))
+
+
+def test_little_is_written_without_a_rest(tmp_path: Path, calls: Calls) -> None:
+    files = BackgroundFiles(tmp_path)
+    handle = files.create("a")
+    write_fully(files, handle, [bytes(1000)] * 10, 0)
+    files.close(handle)
+    assert calls.synced_at == []
+    assert calls.slept_s == 0
+
+
+@pytest.mark.parametrize(("size", "left"), [(0, []), (4 * MIB, []), (4 * MIB + 1, [1]), (10 * MIB, [6 * MIB, 2 * MIB])])
+def test_a_large_file_is_freed_in_pieces(tmp_path: Path, calls: Calls, size: int, left: list[int]) -> None:
+    files = PosixFiles(tmp_path)
+    (tmp_path / "large").write_bytes(bytes(size))
+    (tmp_path / "other").touch()
+    files.remove_gradually("large")
+    assert files.names() == ["other"]
+    assert calls.sizes == left
+    assert calls.slept_s == pytest.approx(0.01 * len(left))
+
+
+def test_a_file_that_is_not_there_cannot_be_removed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        PosixFiles(tmp_path).remove_gradually("none")
