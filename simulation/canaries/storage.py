@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from exacta.adapters.local import cleaning, recovery, scan, tail, writer
 from exacta.adapters.local.files import Files, write_fully
-from exacta.adapters.local.format import MARK_BYTES, SegmentHeader, pack_segment_header
+from exacta.adapters.local.format import MARK_BYTES, TEMPORARY_SUFFIX, SegmentHeader, pack_segment_header
 from exacta.ports.journal import Buffer
 from simulation.canaries import canary
 
@@ -67,7 +67,8 @@ def directory_not_synced() -> Replacements:
     ]
 
 
-def _write_file_without_names(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
+def _write_file_without_names(files: Files, name: str, buffers: Sequence[Buffer]) -> None:
+    temporary_name = name + TEMPORARY_SUFFIX
     handle = files.create(temporary_name)
     try:
         write_fully(files, handle, buffers, 0)

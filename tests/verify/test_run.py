@@ -34,6 +34,8 @@ from exacta.verify.history_file import read_history
 from tests.verify.served import served
 
 SECONDS = float(os.environ.get("EXACTA_TEST_VERIFY", "0"))
+KILLED_EVERY_S = 20.0 if os.environ.get("EXACTA_TEST_BROKER") == "kafka" else 2.0
+"""In a long run: hundreds of times in ten minutes, where a start takes no longer than a blink."""
 
 
 @pytest.fixture
@@ -233,6 +235,7 @@ def test_a_long_run(tmp_path: Path, reports: list[str]) -> None:
             rate=float(os.environ.get("EXACTA_TEST_VERIFY_RATE", "10")),
             kill=str(broker.pid_file),
             restart_command=broker.restart_command,
+            restart_every_s=KILLED_EVERY_S,
         )
     allowed = {kind.title: verdict.counts[kind] for kind in verdict.information}
     reports.append(f"exacta verify: {verdict.figures}, {verdict.faults}, allowed: {allowed}; {path}")

@@ -13,7 +13,7 @@ from crc32c import crc32c
 
 from exacta.adapters.local import writer
 from exacta.adapters.local.files import Files, read_file
-from exacta.adapters.local.format import COMPACTED_NAME, TEMPORARY_SUFFIX
+from exacta.adapters.local.format import COMPACTED_NAME
 
 _HEADER = Struct("<8sIQ")  # magic, checksum of what follows it, number of the next one; then the numbers, 8 bytes each
 _MAGIC = b"EXACTA-C"
@@ -52,4 +52,4 @@ def load(files: Files, names: Sequence[str]) -> Named | None:
 
 def save(files: Files, named: Named) -> None:
     """Name these, durably; raises OSError, and nobody knows which ones are named."""
-    writer.write_file(files, COMPACTED_NAME, COMPACTED_NAME + TEMPORARY_SUFFIX, [pack_named(named)])
+    writer.write_file(files, COMPACTED_NAME, [pack_named(named)])

@@ -79,7 +79,7 @@ def recover(files: Files) -> Recovered:
         if name.endswith(TEMPORARY_SUFFIX):
             files.remove(name)  # case 13
     if FORMAT_NAME not in names:
-        write_file(files, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX, [FORMAT_CONTENT])
+        write_file(files, FORMAT_NAME, [FORMAT_CONTENT])
     # What a crash left in the directory may so far be in memory only: names included.
     files.sync_directory()
     chosen, compacted, next_compacted, left_over, faults = lay_out(files, names)
@@ -195,7 +195,7 @@ def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
 def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:
     """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
     name = segment.sidecar_name
-    write_file(files, name, name + TEMPORARY_SUFFIX, pack_sidecar(segment.growing, mark, end, last_checksum))
+    write_file(files, name, pack_sidecar(segment.growing, mark, end, last_checksum))
     sidecar = unpack_sidecar(files.map(name), mark)
     if sidecar is None:
         raise damaged(files, name, 0, "what was just written reads differently")

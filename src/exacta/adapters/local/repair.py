@@ -111,9 +111,9 @@ def put_in_place(files: Files, staged: Staged, keep: Files, report: str) -> None
             _copy(files, name, keep, name)
     plan = {"put": staged.put, "remove": staged.remove, "kept_in": str(keep.directory)}
     made = "".join(f"made, and not there before: {name}\n" for name in staged.put if name not in present)
-    write_file(keep, _REPORT_NAME, _REPORT_NAME + TEMPORARY_SUFFIX, [f"{report}\n{made}".encode()])
+    write_file(keep, _REPORT_NAME, [f"{report}\n{made}".encode()])
     files.sync_directory()  # the names of what was staged
-    write_file(files, REPAIR_NAME, REPAIR_NAME + TEMPORARY_SUFFIX, [json.dumps(plan).encode()])
+    write_file(files, REPAIR_NAME, [json.dumps(plan).encode()])
     finish(files)
 
 

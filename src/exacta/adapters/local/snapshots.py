@@ -11,7 +11,6 @@ from exacta.adapters.local import replay
 from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
     SNAPSHOT_SUFFIX,
-    TEMPORARY_SUFFIX,
     SegmentId,
     file_name,
     pack_snapshot,
@@ -57,7 +56,7 @@ def replays_begin_at(files: Files) -> int:
 def save(files: Files, blob: bytes, position: int) -> None:
     """Write a snapshot, then remove those that are too many."""
     name = file_name(position, SNAPSHOT_SUFFIX)
-    write_file(files, name, name + TEMPORARY_SUFFIX, pack_snapshot(position, blob))
+    write_file(files, name, pack_snapshot(position, blob))
     _remove_old(files)
 
 

@@ -22,7 +22,6 @@ from struct import Struct
 from crc32c import crc32c
 
 from exacta.adapters.local.files import Files, read_file, write_fully
-from exacta.adapters.local.format import TEMPORARY_SUFFIX
 from exacta.adapters.local.writer import write_file
 
 NAME = "tail"
@@ -50,7 +49,7 @@ class Tail:
     def begin(self, position: int, *, unsynced_writes: bool) -> None:
         """Begin a new note, durably, of a journal that is durable up to here."""
         content = _pack(self._boot_id, position, synced=not unsynced_writes)
-        write_file(self._files, NAME, NAME + TEMPORARY_SUFFIX, [content])
+        write_file(self._files, NAME, [content])
         self._handle = self._files.open(NAME, writable=True)
 
     def wrote(self, position: int) -> None:

@@ -16,6 +16,7 @@ from exacta.adapters.local.format import (
     MARK_BYTES,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
+    TEMPORARY_SUFFIX,
     SegmentHeader,
     file_name,
     pack_group_header,
@@ -113,8 +114,9 @@ def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
     return joined
 
 
-def write_file(files: Files, name: str, temporary_name: str, buffers: Sequence[Buffer]) -> None:
+def write_file(files: Files, name: str, buffers: Sequence[Buffer]) -> None:
     """Put a whole file in place: it exists under `name` with all of its content, durable, or not at all."""
+    temporary_name = name + TEMPORARY_SUFFIX
     write_temporary(files, temporary_name, buffers)
     put_in_place(files, temporary_name, name)
 
