@@ -193,6 +193,9 @@ class ProcessFiles:
         self._enter("map")
         return self._disk.map(name)
 
+    def release_mapped(self) -> None:
+        """See `Files.release_mapped`."""
+
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
         self._change("rename", name, name, new_name)

@@ -337,6 +337,9 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, name)
         return memoryview(self.content(name))
 
+    def release_mapped(self) -> None:
+        """See `Files.release_mapped`."""
+
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
         self._check("rename")

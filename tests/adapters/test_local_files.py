@@ -87,3 +87,29 @@ def test_a_large_file_is_freed_in_pieces(tmp_path: Path, calls: Calls, size: int
 def test_a_file_that_is_not_there_cannot_be_removed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         PosixFiles(tmp_path).remove_gradually("none")
+
+
+def test_what_is_mapped_is_read_as_before_once_its_memory_is_let_go(tmp_path: Path) -> None:
+    files = PosixFiles(tmp_path)
+    content = os.urandom(3 * MIB)
+    (tmp_path / "a").write_bytes(content)
+    (tmp_path / "empty").touch()
+    view, empty = files.map("a"), files.map("empty")
+    assert view == content
+    mapped_kib = _mapped_kib(tmp_path / "a")
+    files.release_mapped()
+    assert _mapped_kib(tmp_path / "a") < mapped_kib
+    files.remove("a")
+    assert (view, empty) == (content, b"")
+
+
+def _mapped_kib(path: Path) -> int:
+    """Return how much of a mapped file is resident, as Linux tells; elsewhere there is nothing to compare."""
+    smaps = Path("/proc/self/smaps")
+    if not smaps.exists():
+        pytest.skip("this system does not tell what is resident")
+    lines = iter(smaps.read_text().splitlines())
+    for line in lines:
+        if line.endswith(str(path)):
+            return next(int(each.split()[1]) for each in lines if each.startswith("Rss:"))
+    raise AssertionError(f"{path} is not mapped")

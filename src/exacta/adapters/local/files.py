@@ -12,11 +12,13 @@ import fcntl
 import mmap
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
@@ -95,6 +97,9 @@ class Files(Protocol):
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
+    def release_mapped(self) -> None:
+        """Let go of the memory that all mappings have taken so far; they can be read as before."""
+
     def rename(self, name: str, new_name: str) -> None:
         """Rename the file, in place of the one that has the new name."""
 
@@ -154,6 +159,8 @@ class PosixFiles:
         self.directory = directory
         self._lock_handle: int | None = None
         self._counts_links = False
+        self._mapped: WeakSet[mmap.mmap] = WeakSet()
+        self._mapped_lock = threading.Lock()  # a new sidecar is mapped on another thread
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -281,10 +288,21 @@ class PosixFiles:
             if not os.fstat(handle).st_size:
                 return memoryview(b"")
             if sys.version_info >= (3, 13):
-                return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ, trackfd=False))
-            return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ))  # which keeps a handle of its own
+                mapped = mmap.mmap(handle, 0, prot=mmap.PROT_READ, trackfd=False)
+            else:
+                mapped = mmap.mmap(handle, 0, prot=mmap.PROT_READ)  # which keeps a handle of its own
         finally:
             os.close(handle)
+        with self._mapped_lock:
+            self._mapped.add(mapped)
+        return memoryview(mapped)
+
+    def release_mapped(self) -> None:
+        """See `Files.release_mapped`: the pages stay in the system's cache, as far as it has room."""
+        with self._mapped_lock:
+            every = list(self._mapped)
+        for mapped in every:
+            mapped.madvise(mmap.MADV_DONTNEED)
 
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""

@@ -13,18 +13,23 @@ lists of its streams; whatever other segments have of these offsets is no longer
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from exacta.adapters.local.rows import Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
+_LOOKUPS_TILL_RELEASE = 64
+"""Each in what is long sealed takes up to a megabyte of sidecars into memory, for the system reads ahead."""
 
 
 class Index:
     """All rows of all segments, by stream. The segment added last is the active one."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Callable[[], None] = lambda: None) -> None:
+        """Look up; `release` lets go of what was taken into memory for that."""
+        self._release = release
+        self._lookups = 0
         self._numbered: dict[int, Segment] = {}
         self._next_number = _FIRST_NUMBER
         self._next_compacted_number = 0
@@ -81,6 +86,7 @@ class Index:
 
     def _first_behind(self, stream: int, numbers: "array[int]", offset: int) -> int:
         """Return which of the stream's segments is the first with a later offset."""
+        self._count_lookup()
         return bisect_right(numbers, offset, key=lambda number: self._numbered[number].last_offset(stream))
 
     def drop_compacted(self, segment: Segment) -> None:
@@ -135,11 +141,17 @@ class Index:
         if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
             yield newest
             return
+        self._count_lookup()
         begin = bisect_left(numbers, offset, key=lambda number: numbered[number].last_offset(stream))
         for number in numbers[begin:]:
             rows = numbered[number].rows(stream)
             assert rows is not None
             yield rows
+
+    def _count_lookup(self) -> None:
+        self._lookups += 1
+        if self._lookups % _LOOKUPS_TILL_RELEASE == 0:
+            self._release()
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`: one extent for each segment that has a part of the range."""
