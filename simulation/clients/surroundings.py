@@ -9,6 +9,9 @@ from simulation.clients.connection import Connection
 from simulation.history import History, Place
 
 
+LONGEST_THOUGHT = 4
+
+
 @dataclass(slots=True)
 class Surroundings:
     """Made by the world for one instance of a client."""
@@ -32,5 +35,5 @@ class Surroundings:
         return f"{self.name}/{self.instance}"
 
     async def think(self, seconds: float) -> None:
-        """Take about so long for something else."""
-        await asyncio.sleep(self.chance.expovariate(1 / seconds))
+        """Take about so long for something else, and never so long that it looks as if this client were stuck."""
+        await asyncio.sleep(min(self.chance.expovariate(1 / seconds), LONGEST_THOUGHT * seconds))
