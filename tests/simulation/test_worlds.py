@@ -7,7 +7,8 @@ import pytest
 from simulation.runner import run_seeds
 
 WORLDS = int(os.environ.get("EXACTA_TEST_WORLDS", "12"))
-BLOCK = 6
+BLOCK = max(6, WORLDS // 4)
+"""So many are run one after another, and what they come to is looked at together."""
 WANTED = {"kill", "power", "late or repeated request", "client crash", "clock jump"}
 
 
