@@ -32,22 +32,25 @@ def settings(bootstrap: str, **more: Any) -> dict[str, Any]:
     return {"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL_CRITICAL, **named}
 
 
-def plain_producer(bootstrap: str) -> Any:
-    """Make a producer at librdkafka's defaults: not idempotent."""
-    return Producer(settings(bootstrap))
+def plain_producer(bootstrap: str, **more: Any) -> Any:
+    """Make a producer at librdkafka's defaults, but for further settings: not idempotent."""
+    return Producer(settings(bootstrap, **more))
 
 
-def idempotent_producer(bootstrap: str) -> Any:
+def idempotent_producer(bootstrap: str, transactional_id: str | None = None) -> Any:
     """Make the producer for bulk data: the client's queue is large, so that it never waits for its own limit."""
-    return Producer(settings(bootstrap, enable_idempotence=True, queue_buffering_max_messages=1_000_000))
+    large = {"queue_buffering_max_messages": 1_000_000}
+    if transactional_id is not None:
+        return transactional_producer(bootstrap, transactional_id, **large)
+    return Producer(settings(bootstrap, enable_idempotence=True, **large))
 
 
-def transactional_producer(bootstrap: str, transactional_id: str) -> Any:
+def transactional_producer(bootstrap: str, transactional_id: str, **more: Any) -> Any:
     """Make a transactional producer and register its id with the broker.
 
     Apache Kafka's first may meet a coordinator that is not ready yet, and be told to try again.
     """
-    producer = Producer(settings(bootstrap, transactional_id=transactional_id))
+    producer = Producer(settings(bootstrap, transactional_id=transactional_id, **more))
     deadline_s = time.monotonic() + TRANSACTION_TIMEOUT_S
     while True:
         try:

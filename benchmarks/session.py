@@ -88,6 +88,10 @@ class Session:
         if found != records:
             raise clients.ReadingFailedError(f"{records} committed records were acknowledged, a reader finds {found}")
 
+    def usage(self) -> Usage | None:
+        """Read what the broker has used so far, or None if its process is not known."""
+        return self._broker.usage()
+
     def run(self, load: Load, workers: Sequence[dict[str, Any]]) -> list[Outcome]:
         """Run a load in one process for each set of options, for what it leaves behind, not for figures."""
         return self._run(load, workers).outcomes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.brokers import Launcher
-from benchmarks.cases import bulk, starting, transactions, transform
+from benchmarks.cases import bulk, end_to_end, produce, starting, transactions, transform
 from benchmarks.figures import Figure
 from benchmarks.session import Session
 
@@ -35,7 +35,13 @@ Case = BrokerCase | LaunchCase
 
 _ALL: tuple[Case, ...] = (
     LaunchCase(name="start", title="start of the process to the first acknowledged message", run=starting.start),
+    LaunchCase(
+        name="embedded-start",
+        title="start of an embedded broker to the first acknowledged message, with imports done",
+        run=starting.embedded_start,
+    ),
     LaunchCase(name="idle-memory", title="resident memory after a start", run=starting.idle_memory),
+    BrokerCase(name="produce-1", title="one synchronous producer, one 100 B message at a time", run=produce.run),
     BrokerCase(
         name="txn-1",
         title="one synchronous transactional producer, one 100 B message a transaction",
@@ -54,10 +60,13 @@ _ALL: tuple[Case, ...] = (
         )
         for width in (10, 100, 1_000)
     ),
-    BrokerCase(
-        name="ctp-100",
-        title="consume-transform-produce, 100 records of 100 B a transaction, from one partition to one",
-        run=partial(transform.run, records=100, partitions=1),
+    *(
+        BrokerCase(
+            name=f"ctp-{records}",
+            title=f"consume-transform-produce, {records} records of 100 B a transaction, from one partition to one",
+            run=partial(transform.run, records=records, partitions=1),
+        )
+        for records in (1, 10, 100)
     ),
     BrokerCase(
         name="ctp-100-to-8",
@@ -73,6 +82,26 @@ _ALL: tuple[Case, ...] = (
         name="bulk-1KB",
         title="idempotent produce, then read_committed consume, 1,000 B messages",
         run=partial(bulk.run, message_bytes=1_000),
+    ),
+    BrokerCase(
+        name="bulk-100B-txn",
+        title="the same, 100 B messages, 10,000 in each transaction",
+        run=partial(bulk.run, message_bytes=100, per_transaction=10_000),
+    ),
+    BrokerCase(
+        name="bulk-1KB-txn",
+        title="the same, 1,000 B messages, 10,000 in each transaction",
+        run=partial(bulk.run, message_bytes=1_000, per_transaction=10_000),
+    ),
+    BrokerCase(
+        name="end-to-end",
+        title="1,000 messages a second, 10 in each transaction, from due time to a read_committed consumer",
+        run=partial(end_to_end.run, rate=1_000),
+    ),
+    BrokerCase(
+        name="connections-2000",
+        title="2,000 connections, each with one Produce of 100 B at a time",
+        run=partial(produce.run_connections, connections=2_000, processes=2, partitions=8),
     ),
 )
 CASES: dict[str, Case] = {case.name: case for case in _ALL}

@@ -7,6 +7,7 @@ order of offsets.
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -25,20 +26,27 @@ MESSAGES_PER_SECOND = {100: 400_000, 1_000: 80_000}
 """How many messages of each size to move for each second of the scale."""
 
 
-def run(session: Session, case: str, message_bytes: int) -> Iterator[Figure]:
-    """Produce, then consume, messages of one size."""
+def run(session: Session, case: str, message_bytes: int, per_transaction: int | None = None) -> Iterator[Figure]:
+    """Produce, then consume, messages of one size, so many in each transaction; None: without transactions."""
     messages = round(MESSAGES_PER_SECOND[message_bytes] * session.scale.seconds / BATCH) * BATCH or BATCH
     topic, warm_up_topic = session.topic("bulk"), session.topic("bulk-warm-up")
     options = {"topic": topic, "warm_up_topic": warm_up_topic, "message_bytes": message_bytes, "messages": messages}
-    yield from session.measure(f"{case} produce", "msg/s", produce, [options])[0]
+    transactional_id = None if per_transaction is None else session.name("bulk")
+    markers = 0 if per_transaction is None else -(-messages // per_transaction) - 1
+    producing = {"per_transaction": per_transaction or messages, "transactional_id": transactional_id}
+    yield from session.measure(f"{case} produce", "msg/s", produce, [{**options, **producing}])[0]
     group = session.name("bulk")
-    yield from session.measure(f"{case} consume", "msg/s", consume, [{**options, "group": group}])[0]
+    yield from session.measure(f"{case} consume", "msg/s", consume, [{**options, "group": group, "markers": markers}])[
+        0
+    ]
+    if (used := session.usage()) is not None:
+        yield Figure(case=f"{case} afterwards", name="RSS MB", value=used.resident_bytes / 1e6)
 
 
 def fill(session: Session, topic: str, messages: int, message_bytes: int) -> None:
     """Fill a topic with input for another case."""
     options = {"topic": topic, "warm_up_topic": None, "message_bytes": message_bytes, "messages": messages}
-    session.run(produce, [options])
+    session.run(produce, [{**options, "per_transaction": messages, "transactional_id": None}])
 
 
 def produce(
@@ -50,23 +58,40 @@ def produce(
     warm_up_topic: str | None,
     message_bytes: int,
     messages: int,
+    per_transaction: int,
+    transactional_id: str | None,
 ) -> Tally:
-    """Load: send so many messages and wait until all are acknowledged."""
-    producer = idempotent_producer(bootstrap)
+    """Load: send so many messages and wait until all are acknowledged, or committed."""
+    producer = idempotent_producer(bootstrap, transactional_id)
     batch = [{"value": bytes(message_bytes)} for _ in range(BATCH)]
     if warm_up_topic is not None:
         deadline_s = time.perf_counter() + scale.bulk_warm_up_s
         while time.perf_counter() < deadline_s:
-            send(producer, warm_up_topic, batch)
+            with _transaction(producer, transactional_id):
+                for _ in range(per_transaction // BATCH):
+                    send(producer, warm_up_topic, batch)
+                    if time.perf_counter() >= deadline_s:
+                        break
         producer.flush()
     with gate.measured():
         started_s = time.perf_counter()
-        for _ in range(messages // BATCH):
-            send(producer, topic, batch)
+        for begin in range(0, messages, per_transaction):
+            with _transaction(producer, transactional_id):
+                for _ in range(min(per_transaction, messages - begin) // BATCH):
+                    send(producer, topic, batch)
         if left := producer.flush(STALL_S):
             raise TimeoutError(f"{left} messages were not acknowledged within {STALL_S:.0f} s")
         seconds = time.perf_counter() - started_s
     return Tally(operations=messages, payload_bytes=messages * message_bytes, seconds=seconds, acknowledged=messages)
+
+
+@contextmanager
+def _transaction(producer: Any, transactional_id: str | None) -> Iterator[None]:
+    if transactional_id is not None:
+        producer.begin_transaction()
+    yield
+    if transactional_id is not None:
+        producer.commit_transaction()
 
 
 def send(producer: Any, topic: str, batch: list[dict[str, bytes]], partition: int = 0) -> None:
@@ -89,14 +114,16 @@ def consume(
     message_bytes: int,
     messages: int,
     group: str,
+    markers: int,
 ) -> Tally:
-    """Load: read the partition from its start until so many messages have come."""
+    """Load: read the partition from its start until so many messages have come; so many markers lie among them."""
     _read(bootstrap, group, warm_up_topic, limit=None, limit_s=scale.bulk_warm_up_s)
     with gate.measured():
         started_s = time.perf_counter()
         received, next_offset, ended_s = _read(bootstrap, group, topic, limit=messages, limit_s=None)
-    if (received, next_offset) != (messages, messages):
-        raise ReadingFailedError(f"{messages} messages were sent; read {received}, up to offset {next_offset}")
+    end = messages + markers
+    if (received, next_offset) != (messages, end):
+        raise ReadingFailedError(f"{messages} messages, up to {end}; {received} were read, up to {next_offset}")
     return Tally(operations=received, payload_bytes=received * message_bytes, seconds=ended_s - started_s)
 
 

@@ -9,18 +9,15 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import TopicPartition
 
 from benchmarks import clients
-from benchmarks.brokers import HOST, Broker, first_acknowledgement_s
+from benchmarks.brokers import Broker, first_acknowledgement_s
 from benchmarks.machine import facts
-from benchmarks.processes import free_ports, serving
-from benchmarks.storage import CACHE
 from benchmarks.storage.filling import PARTITIONS_PER_TOPIC
+from benchmarks.storage.serving import CACHE, served
 
 READS = 400
 TIMEOUT_S = 60.0
@@ -46,7 +43,7 @@ def main() -> int:
         indexes = f"indexes {sidecars / 1e6:.0f} MB"
         print(f"{size / 1e9:.1f} GB in {len(files)} files ({indexes}), {options.partitions} partitions")
         for _ in range(options.starts):
-            with _started(data, Path(folder) / "log") as broker:
+            with served(data, Path(folder) / "log") as broker:
                 assert broker.server is not None
                 seconds, started = _first_acknowledgement(broker)
                 _read_everywhere(broker.bootstrap, options.partitions)
@@ -58,14 +55,6 @@ def main() -> int:
                 )
                 broker.server.kill()
     return 0
-
-
-@contextmanager
-def _started(data: Path, log: Path) -> Iterator[Broker]:
-    bootstrap = f"{HOST}:{free_ports(1)[0]}"
-    command = [str(Path(sys.executable).with_name("exacta")), "serve", "--data", str(data), "--listen", bootstrap]
-    with serving(command, log) as server:
-        yield Broker(bootstrap=bootstrap, process=server.process, server=server)
 
 
 def _first_acknowledgement(broker: Broker) -> tuple[float, int]:

@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
@@ -22,71 +24,104 @@ from exacta.engine.engine import Answer, Engine, EngineFailed
 from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.server import JOURNAL_DIRECTORY
 
-BATCH_BYTES = 4096
+RECORD_BYTES = 4096
 PARTITIONS_PER_TOPIC = 100
 BATCHES_AT_ONCE = 500
 NO_SEQUENCE = -1
 
+Place = tuple[str, int]
 
-async def fill(data: Path, size_bytes: int, partition_count: int) -> None:
-    """Write batches to all partitions in turn until the log has this size."""
-    loop = asyncio.get_running_loop()
-    configuration, clock = Configuration(), Clock()
-    journal = LocalJournal.open(data / JOURNAL_DIRECTORY, loop.call_soon_threadsafe)
-    engine = Engine(
-        journal,
-        KafkaRecordFormat(),
-        scheduler=loop,
-        clock=clock.now_ms,
-        limits=configuration.limits(),
-        on_failure=_failed,
-    )
 
-    async def submit(commands: list[Command], payloads: list[bytes | None] | None = None) -> None:
-        done: asyncio.Future[list[Answer]] = loop.create_future()
-        engine.submit(commands, done.set_result, payloads)
-        await done
+class Filler:
+    """An engine over the journal of a data directory, asked for one thing after another."""
 
-    topics = [f"filled-{number}" for number in range(max(1, partition_count // PARTITIONS_PER_TOPIC))]
-    for topic in topics:
-        partitions = min(partition_count, PARTITIONS_PER_TOPIC)
-        await submit([CreateTopic(topic=topic, topic_id=uuid.uuid4().bytes, partition_count=partitions)])
-    places = [(topic, index) for topic in topics for index in range(min(partition_count, PARTITIONS_PER_TOPIC))]
-    batch = _batch(clock.wall_ms())
-    at = 0
-    while journal.position < size_bytes:
-        commands: list[Command] = []
-        for _ in range(BATCHES_AT_ONCE):
-            topic, index = places[at % len(places)]
-            at += 1
-            commands.append(
-                AppendBatch(
-                    topic=topic,
-                    partition=index,
-                    record_count=1,
-                    size=len(batch),
-                    max_timestamp_ms=clock.wall_ms(),
-                    producer_id=NO_PRODUCER_ID,
-                    producer_epoch=NO_PRODUCER_EPOCH,
-                    base_sequence=NO_SEQUENCE,
-                )
+    def __init__(self, data: Path) -> None:
+        """Open the journal; needs a running event loop."""
+        self._loop = asyncio.get_running_loop()
+        configuration, self._clock = Configuration(), Clock()
+        self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe)
+        self._engine = Engine(
+            self.journal,
+            KafkaRecordFormat(),
+            scheduler=self._loop,
+            clock=self._clock.now_ms,
+            limits=configuration.limits(),
+            on_failure=_failed,
+        )
+        self._batch = batch(self.now_ms(), size=RECORD_BYTES)
+
+    @classmethod
+    async def run(cls, data: Path, fill: Callable[["Filler"], Awaitable[None]]) -> None:
+        """Fill a directory, and end this process by SIGKILL."""
+        await fill(cls(data))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def now_ms(self) -> int:
+        """Return the time of day, as records have it."""
+        return self._clock.wall_ms()
+
+    async def submit(self, commands: list[Command], payloads: list[bytes | None] | None = None) -> list[Answer]:
+        """Return the answers, once what they promise is durable."""
+        done: asyncio.Future[list[Answer]] = self._loop.create_future()
+        self._engine.submit(commands, done.set_result, payloads)
+        return await done
+
+    async def append(self, places: Sequence[Place]) -> None:
+        """Append a batch of 4 kB to each of these partitions."""
+        commands: list[Command] = [
+            AppendBatch(
+                topic=topic,
+                partition=index,
+                record_count=1,
+                size=len(self._batch),
+                max_timestamp_ms=self.now_ms(),
+                producer_id=NO_PRODUCER_ID,
+                producer_epoch=NO_PRODUCER_EPOCH,
+                base_sequence=NO_SEQUENCE,
             )
-        await submit(commands, [batch] * BATCHES_AT_ONCE)
-    os.kill(os.getpid(), signal.SIGKILL)
+            for topic, index in places
+        ]
+        await self.submit(commands, [self._batch] * len(commands))
 
 
-def _batch(timestamp_ms: int) -> bytes:
+def new_topic(topic: str, partition_count: int) -> CreateTopic:
+    """Return the command that creates a topic."""
+    return CreateTopic(topic=topic, topic_id=uuid.uuid4().bytes, partition_count=partition_count)
+
+
+def batch(
+    timestamp_ms: int,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    *,
+    base_sequence: int = NO_SEQUENCE,
+    size: int,
+) -> bytes:
+    """Return a batch of one record of random bytes; with a sequence, a transaction's."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=0,
-        is_transactional=False,
-        producer_id=NO_PRODUCER_ID,
-        producer_epoch=NO_PRODUCER_EPOCH,
-        base_sequence=NO_SEQUENCE,
-        batch_size=2 * BATCH_BYTES,
+        is_transactional=base_sequence != NO_SEQUENCE,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        batch_size=2 * size + 1_000,
     )
-    builder.append(offset=0, timestamp=timestamp_ms, key=None, value=os.urandom(BATCH_BYTES), headers=[])
+    builder.append(offset=0, timestamp=timestamp_ms, key=None, value=os.urandom(size), headers=[])
     return bytes(builder.build())
+
+
+async def fill(filler: Filler, size_bytes: int, partition_count: int) -> None:
+    """Write batches to all partitions in turn until the log has this size."""
+    partitions = min(partition_count, PARTITIONS_PER_TOPIC)
+    topics = [f"filled-{number}" for number in range(max(1, partition_count // PARTITIONS_PER_TOPIC))]
+    for topic in topics:
+        await filler.submit([new_topic(topic, partitions)])
+    places = [(topic, index) for topic in topics for index in range(partitions)]
+    at = 0
+    while filler.journal.position < size_bytes:
+        await filler.append([places[(at + number) % len(places)] for number in range(BATCHES_AT_ONCE)])
+        at += BATCHES_AT_ONCE
 
 
 def _failed(failure: EngineFailed) -> None:
@@ -94,4 +129,5 @@ def _failed(failure: EngineFailed) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(fill(Path(sys.argv[1]), int(float(sys.argv[2]) * 1e9), int(sys.argv[3])))
+    filling = partial(fill, size_bytes=int(float(sys.argv[2]) * 1e9), partition_count=int(sys.argv[3]))
+    asyncio.run(Filler.run(Path(sys.argv[1]), filling))

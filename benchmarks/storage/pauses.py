@@ -6,24 +6,21 @@ megabytes, which rewrites and removes files all the time. What the machine itsel
 """
 
 import argparse
-import contextlib
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import clients
-from benchmarks.brokers import HOST, Broker
 from benchmarks.figures import percentile
 from benchmarks.machine import facts
-from benchmarks.processes import free_ports, serving
-from benchmarks.storage import CACHE
+from benchmarks.storage.serving import CACHE, served
 
 EVERY_S = 0.004
 WARM_UP_S = 10.0
@@ -68,7 +65,8 @@ def main() -> int:
 
 
 def _turn(folder: Path, topics: dict[str, dict[str, str]], seconds: float) -> str:
-    with _started(folder) as broker:
+    with served(folder / "data", folder / "log", OPTIONS) as broker:
+        broker.wait_until_ready()
         admin = AdminClient(clients.settings(broker.bootstrap))
         made = [NewTopic("watched", 1, 1), *(NewTopic(topic, 1, 1, config=each) for topic, each in topics.items())]
         for created in admin.create_topics(made).values():
@@ -91,18 +89,6 @@ def _turn(folder: Path, topics: dict[str, dict[str, str]], seconds: float) -> st
         f"longest {waits[-1]:.1f} ms; {long} of {len(waits)} above {LONG_MS:.0f} ms; "
         f"on disk {kept / 1e6:.0f} MB; broker's CPU {after.cpu_s - before.cpu_s:.1f} s"
     )
-
-
-@contextlib.contextmanager
-def _started(folder: Path) -> Iterator[Broker]:
-    bootstrap = f"{HOST}:{free_ports(1)[0]}"
-    program = str(Path(sys.executable).with_name("exacta"))
-    settings = [argument for name, value in OPTIONS.items() for argument in ("--set", f"{name}={value}")]
-    command = [program, "serve", "--data", str(folder / "data"), "--listen", bootstrap, *settings]
-    with serving(command, folder / "log") as server:
-        broker = Broker(bootstrap=bootstrap, process=server.process, server=server)
-        broker.wait_until_ready()
-        yield broker
 
 
 def _waits_ms(bootstrap: str, seconds: float) -> Sequence[float]:

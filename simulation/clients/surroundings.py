@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from simulation.clients.connection import Connection
 from simulation.history import History, Place
 
-
 LONGEST_THOUGHT = 4
 
 
