@@ -7,11 +7,13 @@ from threading import Semaphore
 import pytest
 
 from .brokers import BrokerProcess
-from .clients import ClientError, FencedError, Isolation, TopicPartition
+from .clients import ClientError, Consumer, FencedError, Isolation, TopicPartition
 from .scenario import CALL_TIMEOUT_S, POLL_S, Scenario, offsets_of, send_all, values, wait_until
 
 KILLS = 2
 RECORDS_BETWEEN_KILLS = 150
+KILLS_WHILE_PENDING = 4
+POLLS_BETWEEN_KILLS = 8
 
 
 def test_an_idempotent_producer_loses_and_doubles_nothing(crash_scenario: Scenario, broker: BrokerProcess) -> None:
@@ -103,6 +105,54 @@ def test_an_open_transaction_keeps_its_deadline(crash_scenario: Scenario, broker
     broker.restart_killed()
     send_all(crash_scenario.producer(), partition, [b"waiting"])
     assert crash_scenario.wait_for_what_was_held_back(partition) == [b"waiting"]
+
+
+def test_a_reader_waits_for_a_pending_offset_through_restarts(crash_scenario: Scenario, broker: BrokerProcess) -> None:
+    """And does not take the partition for new (decision 0021): what it reads begins where the transaction has ended."""
+    if not crash_scenario.client.waits_for_stable_offsets:
+        pytest.skip(f"{crash_scenario.client.name} does not ask for stable offsets only")
+    partition, group_id = crash_scenario.partition(), crash_scenario.new_name("group")
+    crash_scenario.fill(partition, values("v", 10))
+    producer = crash_scenario.transactional()
+    producer.begin()
+    crash_scenario.send_offsets(producer, {partition: 5}, group_id)
+    producer.commit()
+    producer.begin()
+    crash_scenario.send_offsets(producer, {partition: 8}, group_id)
+    arrived: list[bytes | None] = []
+    with contextlib.ExitStack() as stack:
+
+        def subscribed() -> Consumer:
+            reader = crash_scenario.consumer(group_id)
+            stack.callback(reader.close)
+            reader.subscribe([partition.topic])
+            return reader
+
+        reader = subscribed()
+
+        def read_some() -> None:
+            nonlocal reader
+            try:
+                arrived.extend(record.value for record in reader.poll(POLL_S))
+            except (
+                ClientError
+            ):  # the coordinator is away: librdkafka says so, and leaves the partition alone from then on
+                stack.pop_all().close()
+                reader = subscribed()
+
+        for _ in range(KILLS_WHILE_PENDING):
+            for _ in range(POLLS_BETWEEN_KILLS):
+                read_some()
+            broker.restart_killed()
+        assert arrived == []
+        producer.commit()
+
+        def all_is_here() -> bool:
+            read_some()
+            return len(arrived) >= 2
+
+        wait_until(all_is_here, "what is behind the transaction's offset")
+    assert arrived == values("v", 10)[8:]
 
 
 def test_a_group_goes_on_where_it_was(crash_scenario: Scenario, broker: BrokerProcess) -> None:

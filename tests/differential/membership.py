@@ -222,7 +222,12 @@ def fetch_offsets(side: Side, step: FetchOffsets) -> Call:
     def of_topics(topics: Any) -> Answer:
         return tuple(
             sorted(
-                (each.partition_index, each.committed_offset, each.metadata, name_of(each.error_code))
+                (
+                    each.partition_index,
+                    -1 if each.error_code else each.committed_offset,  # decision 0021
+                    each.metadata,
+                    name_of(each.error_code),
+                )
                 for topic in topics
                 for each in topic.partitions
             )

@@ -187,7 +187,7 @@ def read_offsets(side: Side, step: ReadOffsets) -> Call:
 
     def describe(reply: Any) -> Answer:
         answer = reply.topics[0].partitions[0]
-        return (name_of(answer.error_code), answer.committed_offset)
+        return (name_of(answer.error_code), None if answer.error_code else answer.committed_offset)  # decision 0021
 
     return Call(request=request, version=step.version, describe=describe)
 

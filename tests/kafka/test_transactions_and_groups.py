@@ -179,7 +179,7 @@ class TestTransactions:
         assert producer.commit_offset(5, version) == 0
         assert fetched(wire).committed_offset == -1
         waiting = fetched(wire, stable=True)
-        assert (waiting.error_code, waiting.committed_offset) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
+        assert (waiting.error_code, waiting.committed_offset) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1000)
         assert fetched(wire, 8, stable=True).error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
         assert producer.end(version, commit=committed) == 0
         assert producer.end(version, commit=committed) == 0

@@ -31,6 +31,8 @@ MAX_VERSION = 10
 SEVERAL_GROUPS_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1
+ASK_AGAIN = -1000
+"""With UNSTABLE_OFFSET_COMMIT, for librdkafka: to itself its number for where the group is (decision 0021)."""
 
 Row = tuple[str, int, CommittedOffset | None, bool]
 
@@ -152,7 +154,9 @@ def _code(unstable: bool) -> ErrorCode:
 
 
 def _offset(committed: CommittedOffset | None, unstable: bool) -> int:
-    return NO_OFFSET if committed is None or unstable else committed.offset
+    if unstable:
+        return ASK_AGAIN
+    return NO_OFFSET if committed is None else committed.offset
 
 
 def _leader_epoch(committed: CommittedOffset | None, unstable: bool) -> int:

@@ -49,9 +49,9 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
                 stop.wait(_AGAIN_AFTER_S)
                 continue
             if member is None:
-                member = consumer(spec.client, Isolation.COMMITTED, spec.group)
+                member = consumer(spec.client, Isolation.COMMITTED, spec.group, **{"auto.offset.reset": "error"})
                 # With callbacks the group goes on with this member only while it polls; without, behind its back.
-                member.subscribe([spec.source], on_assign=_taken, on_revoke=_taken, on_lost=_taken)
+                member.subscribe([spec.source], on_assign=_begin, on_revoke=_taken, on_lost=_taken)
             placed = _transform_some(spec, notes, chance, transactor, member, stop)
             if not placed or chance.randrange(_LEAVES_ONCE_IN) == 0:
                 now_us = notes.now_us()
@@ -67,6 +67,24 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
         stop.wait(chance.expovariate(spec.rate))
     if member is not None:
         member.close()
+
+
+def _begin(member: Consumer, partitions: list[TopicPartition]) -> None:
+    """Read on where the group has committed; by itself librdkafka may take a partition for new that is not.
+
+    It does so where a transaction holds the offset back and the coordinator goes away meanwhile (decision 0021).
+    """
+    member.assign(_committed(member, partitions))
+
+
+def _committed(member: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """Return where the group is in these partitions; raises KafkaException."""
+    positions: list[TopicPartition] = []
+    for found in member.committed(partitions, CALL_S):
+        if found.error is not None:
+            raise KafkaException(found.error)
+        positions.append(TopicPartition(found.topic, found.partition, max(0, found.offset)))
+    return positions
 
 
 def _taken(member: Consumer, partitions: list[TopicPartition]) -> None:
@@ -117,8 +135,8 @@ def _transform_some(
     # What is unknown is decided once a producer has the transactional id again.
     if not transactor.ready():
         return False
-    for partition in member.committed(member.assignment(), CALL_S):
-        member.seek(TopicPartition(partition.topic, partition.partition, max(0, partition.offset)))
+    for position in _committed(member, member.assignment()):
+        member.seek(position)
     return True
 
 
