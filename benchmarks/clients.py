@@ -37,6 +37,21 @@ def plain_producer(bootstrap: str, **more: Any) -> Any:
     return Producer(settings(bootstrap, **more))
 
 
+def send_first(bootstrap: str) -> None:
+    """Send a message to a broker that has just started, and wait for the answer; raises DeliveryFailedError.
+
+    The producer is made only now, so that what is measured is not its back-off between attempts to connect; a plain
+    one, because librdkafka's idempotent producer asks for its id by a timer of half a second on any broker.
+    """
+    producer = plain_producer(bootstrap)
+    errors: list[object] = []
+    producer.produce("start", b"first", on_delivery=lambda error, _: errors.append(error))
+    producer.flush(TRANSACTION_TIMEOUT_S)
+    if errors != [None]:
+        reason = errors[0] if errors else f"no answer within {TRANSACTION_TIMEOUT_S:.0f} s"
+        raise DeliveryFailedError(f"the first message was not acknowledged: {reason}")
+
+
 def idempotent_producer(bootstrap: str, transactional_id: str | None = None) -> Any:
     """Make the producer for bulk data: the client's queue is large, so that it never waits for its own limit."""
     large = {"queue_buffering_max_messages": 1_000_000}

@@ -6,7 +6,6 @@ serve` runs on it and on an empty one by turns, with the same load; the ratio of
 
 import argparse
 import asyncio
-import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -109,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.work.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="growth-", dir=options.work) as folder:
         for kind in KINDS:
-            filling = [sys.executable, "-m", "benchmarks.growth", "--fill", kind, str(Path(folder) / kind)]
-            subprocess.run(filling, check=False)  # it ends by SIGKILL
+            Filler.in_process(["benchmarks.growth", "--fill", kind, str(Path(folder) / kind)])
         scale = Scale(seconds=options.seconds)
         found = _measure(Path(folder), options.case or ["txn-1", "txn-50"], options.rounds, scale)
     print("\n".join(facts(options.work)), end="\n\n")

@@ -36,9 +36,8 @@ def run(session: Session, case: str, message_bytes: int, per_transaction: int | 
     producing = {"per_transaction": per_transaction or messages, "transactional_id": transactional_id}
     yield from session.measure(f"{case} produce", "msg/s", produce, [{**options, **producing}])[0]
     group = session.name("bulk")
-    yield from session.measure(f"{case} consume", "msg/s", consume, [{**options, "group": group, "markers": markers}])[
-        0
-    ]
+    consuming = {"group": group, "markers": markers}
+    yield from session.measure(f"{case} consume", "msg/s", consume, [{**options, **consuming}])[0]
     if (used := session.usage()) is not None:
         yield Figure(case=f"{case} afterwards", name="RSS MB", value=used.resident_bytes / 1e6)
 

@@ -36,10 +36,12 @@ def flow(gate: Gate, *, bootstrap: str, scale: Scale, topic: str, name: str, rat
     try:
         _flow(producer, consumer, topic, rate, scale.warm_up_s)
         with gate.measured():
+            begun_s = time.perf_counter()
             latencies_ms = _flow(producer, consumer, topic, rate, scale.seconds)
+            seconds = time.perf_counter() - begun_s
     finally:
         consumer.close()
-    return Tally(operations=len(latencies_ms), seconds=scale.seconds, latencies_ms=latencies_ms)
+    return Tally(operations=len(latencies_ms), seconds=seconds, latencies_ms=latencies_ms)
 
 
 def _flow(producer: Any, consumer: Any, topic: str, rate: int, seconds: float) -> list[float]:
@@ -56,14 +58,16 @@ def _flow(producer: Any, consumer: Any, topic: str, rate: int, seconds: float) -
 
     reader = threading.Thread(target=read)
     reader.start()
-    for number in range(count):
-        time.sleep(max(0.0, begun_s + number / rate - time.perf_counter()))
-        if number % PER_TRANSACTION == 0:
-            producer.begin_transaction()
-        producer.produce(topic, number.to_bytes(8, "big") + PAYLOAD, partition=0)
-        if (number + 1) % PER_TRANSACTION == 0:
-            producer.commit_transaction()
-    reader.join()
+    try:
+        for number in range(count):
+            time.sleep(max(0.0, begun_s + number / rate - time.perf_counter()))
+            if number % PER_TRANSACTION == 0:
+                producer.begin_transaction()
+            producer.produce(topic, number.to_bytes(8, "big") + PAYLOAD, partition=0)
+            if (number + 1) % PER_TRANSACTION == 0:
+                producer.commit_transaction()
+    finally:
+        reader.join()  # where nothing more comes it gives up by itself
     if errors:
         raise errors[0]
     return latencies_ms

@@ -6,7 +6,6 @@ much memory is resident, before and after records from everywhere in the log wer
 
 import argparse
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +15,7 @@ from confluent_kafka import TopicPartition
 from benchmarks import clients
 from benchmarks.brokers import Broker, first_acknowledgement_s
 from benchmarks.machine import facts
-from benchmarks.storage.filling import PARTITIONS_PER_TOPIC
+from benchmarks.storage.filling import PARTITIONS_PER_TOPIC, Filler
 from benchmarks.storage.serving import CACHE, served
 
 READS = 400
@@ -34,8 +33,8 @@ def main() -> int:
     options.work.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="storage-", dir=options.work) as folder:
         data = Path(folder) / "data"
-        filling = [sys.executable, "-m", "benchmarks.storage.filling", str(data)]
-        subprocess.run([*filling, str(options.gigabytes), str(options.partitions)], check=False)
+        gigabytes, partitions = str(options.gigabytes), str(options.partitions)
+        Filler.in_process(["benchmarks.storage.filling", str(data), gigabytes, partitions])
         files = list((data / "journal").iterdir())
         size = sum(path.stat().st_size for path in files)
         sidecars = sum(path.stat().st_size for path in files if path.suffix == ".index")

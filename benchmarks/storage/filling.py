@@ -7,6 +7,7 @@ starts next recovers.
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,6 +50,13 @@ class Filler:
             on_failure=_failed,
         )
         self._batch = batch(self.now_ms(), size=RECORD_BYTES)
+
+    @classmethod
+    def in_process(cls, command: Sequence[str]) -> None:
+        """Run a program that fills by `run`; raises RuntimeError if it ended otherwise."""
+        status = subprocess.run([sys.executable, "-m", *command], check=False).returncode
+        if status != -signal.SIGKILL:
+            raise RuntimeError(f"{' '.join(command)} ended with status {status}")
 
     @classmethod
     async def run(cls, data: Path, fill: Callable[["Filler"], Awaitable[None]]) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from simulation.clients.connection import Connection
 from simulation.history import History, Place
 
-LONGEST_THOUGHT = 4
+MOST_MEANS = 4
+"""Nobody thinks for longer than so many times the mean: to whoever waits for the end of a world that is being stuck."""
 
 
 @dataclass(slots=True)
@@ -34,5 +35,5 @@ class Surroundings:
         return f"{self.name}/{self.instance}"
 
     async def think(self, seconds: float) -> None:
-        """Take about so long for something else, and never so long that it looks as if this client were stuck."""
-        await asyncio.sleep(min(self.chance.expovariate(1 / seconds), LONGEST_THOUGHT * seconds))
+        """Take about so long for something else."""
+        await asyncio.sleep(min(self.chance.expovariate(1 / seconds), MOST_MEANS * seconds))

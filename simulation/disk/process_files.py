@@ -193,7 +193,7 @@ class ProcessFiles:
         self._enter("map")
         return self._disk.map(name)
 
-    def release_mapped(self) -> None:
+    def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`."""
 
     def rename(self, name: str, new_name: str) -> None:
@@ -204,7 +204,7 @@ class ProcessFiles:
         """See `Files.remove`."""
         self._change("remove", name, name)
 
-    def remove_gradually(self, name: str) -> None:
+    def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
         """See `Files.remove_gradually`: nobody here waits for the freeing."""
         self.remove(name)
 

@@ -337,7 +337,7 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, name)
         return memoryview(self.content(name))
 
-    def release_mapped(self) -> None:
+    def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`."""
 
     def rename(self, name: str, new_name: str) -> None:
@@ -350,7 +350,7 @@ class SimulatedDisk:
         self._check("remove")
         self._do("remove", name)
 
-    def remove_gradually(self, name: str) -> None:
+    def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
         """See `Files.remove_gradually`: nobody here waits for the freeing."""
         self.remove(name)
 

@@ -1,5 +1,7 @@
 """How the local journal reads: few system calls, a bounded number of open files, never waiting on the event loop."""
 
+from array import array
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.adapters.local.index import Index
-from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.ports.journal import Buffer, Failed, IndexEntry
 from simulation.disk.simulated import SimulatedDisk
 
@@ -40,6 +42,23 @@ def test_any_rows_are_read_as_if_one_by_one(rows: list[tuple[int, int]], data: s
     buffers: list[Buffer] = [content[start : start + run.size] for start, run in zip(starts, runs, strict=True)]
     assert reading.assemble(runs, buffers) == b"".join(wanted[low:high])
     assert all(run.size <= max(100, 30) for run in runs)
+
+
+def test_what_look_ups_have_taken_into_memory_is_given_back():
+    released: list[Segment] = []
+    index, segments = Index(released.append), [Segment(base) for base in range(0, 1_000, 100)]
+    for number, segment in enumerate(segments):
+        index.add_segment(segment)
+        index.add(segment.base, [IndexEntry(1, number, number, 0, 0, 10)])
+        rows = segment.growing[1]
+        segment.seal(Sidecar(b"", segment.base + 100, 0, array("q", (1,)), array("q", (1,)), rows.columns()))
+    for _ in range(1_000):  # also where only the newest is looked into, as by who follows the end
+        assert len(index.find(1, 9, 10, EVERYTHING)) == 1
+    assert set(released) == {segments[-1]}
+    released.clear()
+    for at in range(1_000):
+        assert len(index.find(1, at % 10, at % 10 + 1, EVERYTHING)) == 1
+    assert set(released) == set(segments)
 
 
 def test_many_small_batches_take_one_read():

@@ -134,9 +134,8 @@ def test_a_reader_waits_for_a_pending_offset_through_restarts(crash_scenario: Sc
             nonlocal reader
             try:
                 arrived.extend(record.value for record in reader.poll(POLL_S))
-            except (
-                ClientError
-            ):  # the coordinator is away: librdkafka says so, and leaves the partition alone from then on
+            except ClientError:
+                # The coordinator is away: librdkafka says so, and leaves the partition alone from then on.
                 stack.pop_all().close()
                 reader = subscribed()
 

@@ -180,7 +180,9 @@ class TestTransactions:
         assert fetched(wire).committed_offset == -1
         waiting = fetched(wire, stable=True)
         assert (waiting.error_code, waiting.committed_offset) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1000)
-        assert fetched(wire, 8, stable=True).error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+        waiting = fetched(wire, 8, stable=True)
+        assert (waiting.error_code, waiting.committed_offset) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1000)
+        assert (waiting.committed_leader_epoch, waiting.metadata) == (-1, "")
         assert producer.end(version, commit=committed) == 0
         assert producer.end(version, commit=committed) == 0
         ended = fetched(wire, stable=True)

@@ -34,7 +34,7 @@ from exacta.verify.history_file import read_history
 from tests.verify.served import served
 
 SECONDS = float(os.environ.get("EXACTA_TEST_VERIFY", "0"))
-KILLED_EVERY_S = 20.0 if os.environ.get("EXACTA_TEST_BROKER") == "kafka" else 2.0
+KILLED_EVERY_S = 20.0 if os.environ.get("EXACTA_TEST_BROKER") == "kafka" else 1.0
 """In a long run: hundreds of times in ten minutes, where a start takes no longer than a blink."""
 
 

@@ -1,14 +1,15 @@
-"""One cleaning after another: the writing aside, the change-over of readers, the removal of what was replaced.
+"""One cleaning or compaction after another: the writing aside, the change-over of readers, the removal of the old.
 
-Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`).
+Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`,
+`compacting`), nor the list of compacted segments (see `compactor`).
 
 Theory of operation. The keeping thread lets a process of its own choose and write, and puts in place what that has
 written; the event loop changes readers over; the keeping thread removes the old files once nobody reads them. What is
 left of them after a crash is removed at the next opening.
 
 Once the step has begun that puts a new segment in place of old ones, or that moves the journal's beginning, a failure
-leaves it unknown which of them the next opening will find. Then nothing more is cleaned in this opening, lest it
-contradict what that finds.
+leaves it unknown which of them the next opening will find. Then nothing more is cleaned or compacted in this opening,
+lest it contradict what that finds.
 """
 
 import logging
@@ -21,7 +22,7 @@ from exacta.adapters.local.aside import Aside, Interrupted
 from exacta.adapters.local.compacted import Named
 from exacta.adapters.local.compacting import Source
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.format import TEMPORARY_SUFFIX
+from exacta.adapters.local.format import is_temporary
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.worker import Jobs
 from exacta.ports.compaction import Compact
@@ -64,7 +65,7 @@ class Cleaner:
         self._segment_bytes = segment_bytes
         self._change_over = change_over
         self._want_snapshot = want_snapshot
-        self._is_cleaning = False
+        self._is_busy = False
         self._is_stopped = False
         self._is_certain = True
         """Of the keeping thread: it is known what the next opening will find."""
@@ -94,25 +95,25 @@ class Cleaner:
         def finish(result: _Outcome | Failed) -> None:
             self._finish(_Outcome(result) if isinstance(result, Failed) else result, done)
 
-        self._begin(clean, "no space could be freed", finish)
+        self._submit(clean, "no space could be freed", finish)
 
     def compact(
         self, sources: Sequence[Source], rewriter: Compact, number: int, done: Callable[[Segment | Failed], None]
     ) -> None:
         """Write the compacted segment of this number, and put it in place."""
-        self._begin(
+        self._submit(
             lambda: self._compact(sources, rewriter, number),
             "nothing could be compacted",
             lambda result: self._end(result, done),
         )
 
-    def _begin(self, work: Callable[[], T], what_failed: str, finish: Callable[[T | Failed], None]) -> None:
+    def _submit(self, work: Callable[[], T], what_failed: str, finish: Callable[[T | Failed], None]) -> None:
         """Let the keeping thread do the work; `finish` gets what it comes to, on the event loop."""
-        assert not self._is_cleaning, "one cleaning at a time"
-        self._is_cleaning = True
+        assert not self._is_busy, "one job at a time"
+        self._is_busy = True
 
         def job() -> None:
-            result: T | Failed = Failed("the work did not finish")
+            result: T | Failed = Failed(f"{what_failed}: see the log")
             try:
                 if not self._is_certain:
                     result = Failed("after a failure nothing more is cleaned or compacted before the next start")
@@ -139,17 +140,22 @@ class Cleaner:
         with self._uncertain_till_done():
             return sealed.put_in_place(self._files, made.new)
 
-    def drop_compacted(self, named: Named, dropped: Sequence[Segment], done: Callable[[], None]) -> None:
-        """Remove compacted segments that nobody reads, after naming those that are left."""
+    def name_compacted(self, named: Named, dropped: Sequence[Segment], done: Callable[[], None]) -> None:
+        """Name the compacted segments that are left, then remove those that nobody reads."""
 
         def job() -> None:
+            is_named = False
             try:
                 compacted.save(self._files, named)
-                self._remove_files(dropped)
+                is_named = True
             except OSError as error:
-                logger.warning("compacted segments that are not needed any more stay: %s", error)
+                # Of those that are named nothing is missing, and the newest is taken in by its number: see `layout`.
+                logger.warning("the list of compacted segments could not be written; the next one says it: %s", error)
             finally:
-                self._post(done)
+                if is_named and dropped:
+                    self._post(self._remove, dropped, done)
+                else:
+                    self._post(done)
 
         self._thread.submit(job)
 
@@ -195,8 +201,8 @@ class Cleaner:
         """Remove what was written for nothing: on a full disk its bytes are somebody else's need."""
         with suppress(OSError):
             for name in self._files.names():
-                if name.endswith(TEMPORARY_SUFFIX):
-                    self._files.remove_gradually(name)
+                if is_temporary(name):
+                    self._files.remove_gradually(name, self._says_stopped)
 
     def _finish(self, outcome: _Outcome, done: Done) -> None:
         """Change over; on the event loop."""
@@ -207,29 +213,36 @@ class Cleaner:
         if outcome.old:
 
             def remove() -> None:
-                self._thread.submit(lambda: self._remove(outcome, done))
+                self._remove(outcome.old, lambda: self._end(outcome.result, done))
 
             self._change_over(outcome.old, outcome.new, remove)
         else:
             self._end(outcome.result, done)
 
-    def _remove(self, outcome: _Outcome, done: Done) -> None:
-        """Remove the old files; on the keeping thread."""
-        try:
-            self._remove_files(outcome.old)
-        except OSError as error:
-            logger.warning("a file that is not needed any more stays until the next start: %s", error)
-        finally:
-            self._post(self._end, outcome.result, done)
+    def _remove(self, segments: Sequence[Segment], then: Callable[[], None]) -> None:
+        """Remove segments that nobody reads, each by a job of its own, so that sidecars come in between."""
 
-    def _remove_files(self, segments: Sequence[Segment]) -> None:
-        for segment in segments:
-            if self._is_stopped:  # the next start removes the others
-                break
-            self._files.remove(segment.sidecar_name)
-            self._files.remove_gradually(segment.name)
+        def remove(segment: Segment, *others: Segment) -> None:
+            left: Sequence[Segment] = ()
+            try:
+                self._files.remove(segment.sidecar_name)
+                self._files.remove_gradually(segment.name, self._says_stopped)
+                left = others
+            except OSError as error:
+                logger.warning("a file that is not needed any more stays until the next start: %s", error)
+            finally:
+                # Once stopped the next start removes the others.
+                self._post(then) if not left or self._is_stopped else submit(left)
+
+        def submit(left: Sequence[Segment]) -> None:
+            self._thread.submit(lambda: remove(*left))
+
+        submit(segments)
+
+    def _says_stopped(self) -> bool:
+        return self._is_stopped
 
     def _end(self, result: T, done: Callable[[T], None]) -> None:
-        self._is_cleaning = False
+        self._is_busy = False
         if not self._is_stopped:
             done(result)

@@ -2,6 +2,10 @@
 
 Owns their list and numbers, on the event loop. Owns neither what is written (`compacting`) nor its order and failures
 (`cleaner`).
+
+Theory of operation. A segment gets its number before it is written, one that none had before. It counts from the moment
+that it has its name, for an opening takes in all numbers that the list of names does not know yet (`layout`). Then the
+list is written anew, also where nothing is dropped: what is not named there, and below its next number, is left over.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -49,16 +53,16 @@ class Compactor:
         """Remove the segments of which these floors leave nothing; then call back, at once if there are none."""
         dropped = [each for each in self._segments if not self._needed(each, floors, ())]
         if dropped:
-            self._drop(dropped, then)
+            self._name_and_drop(dropped, then)
         else:
             then()
 
-    def _drop(self, dropped: Sequence[Segment], then: Callable[[], None]) -> None:
+    def _name_and_drop(self, dropped: Sequence[Segment], then: Callable[[], None]) -> None:
         for segment in dropped:
             self._segments.remove(segment)
             self._index.drop_compacted(segment)
         named = Named([each.base for each in self._segments], self._next_number)
-        self._reader.retire(dropped, lambda: self._cleaner.drop_compacted(named, dropped, then))
+        self._reader.retire(dropped, lambda: self._cleaner.name_compacted(named, dropped, then))
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
         """See `Journal.compactable`."""
@@ -104,7 +108,7 @@ class Compactor:
             self._segments.append(result)
             self._index.add_compacted(result)
             unused = [each for each in self._segments if not self._index.streams_found_in(each)]
-            self._drop(unused, lambda: done(None))
+            self._name_and_drop(unused, lambda: done(None))
 
         self._cleaner.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
 

@@ -12,13 +12,11 @@ import fcntl
 import mmap
 import os
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
 
 from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
@@ -26,7 +24,7 @@ from exacta.ports.journal import Buffer, JournalError
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
 IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
 
-# To free 128 MiB at once holds up every sync on ext4 for 30 ms and more.
+# To free 128 MiB at once holds up every sync on ext4 for 30 ms and more; so much, so often, for 6 ms at most.
 _FREED_AT_ONCE_BYTES = 4 << 20
 _FREED_EVERY_S = 0.01
 
@@ -97,8 +95,8 @@ class Files(Protocol):
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
-    def release_mapped(self) -> None:
-        """Let go of the memory that all mappings have taken so far; they can be read as before."""
+    def release_mapped(self, view: memoryview) -> None:
+        """Let go of the memory that the mapping of this view has taken so far; it can be read as before."""
 
     def rename(self, name: str, new_name: str) -> None:
         """Rename the file, in place of the one that has the new name."""
@@ -106,8 +104,8 @@ class Files(Protocol):
     def remove(self, name: str) -> None:
         """Remove the file."""
 
-    def remove_gradually(self, name: str) -> None:
-        """Remove the file, and free its space a piece at a time, lest others wait for a sync meanwhile."""
+    def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
+        """Remove the file; free its space a piece at a time, lest others wait for a sync, or at once when stopped."""
 
     def available_bytes(self) -> int:
         """Return how many more bytes can be written."""
@@ -159,8 +157,6 @@ class PosixFiles:
         self.directory = directory
         self._lock_handle: int | None = None
         self._counts_links = False
-        self._mapped: WeakSet[mmap.mmap] = WeakSet()
-        self._mapped_lock = threading.Lock()  # a new sidecar is mapped on another thread
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -288,21 +284,15 @@ class PosixFiles:
             if not os.fstat(handle).st_size:
                 return memoryview(b"")
             if sys.version_info >= (3, 13):
-                mapped = mmap.mmap(handle, 0, prot=mmap.PROT_READ, trackfd=False)
-            else:
-                mapped = mmap.mmap(handle, 0, prot=mmap.PROT_READ)  # which keeps a handle of its own
+                return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ, trackfd=False))
+            return memoryview(mmap.mmap(handle, 0, prot=mmap.PROT_READ))  # which keeps a handle of its own
         finally:
             os.close(handle)
-        with self._mapped_lock:
-            self._mapped.add(mapped)
-        return memoryview(mapped)
 
-    def release_mapped(self) -> None:
+    def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`: the pages stay in the system's cache, as far as it has room."""
-        with self._mapped_lock:
-            every = list(self._mapped)
-        for mapped in every:
-            mapped.madvise(mmap.MADV_DONTNEED)
+        if isinstance(view.obj, mmap.mmap):
+            view.obj.madvise(mmap.MADV_DONTNEED)
 
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
@@ -312,16 +302,21 @@ class PosixFiles:
         """See `Files.remove`."""
         os.unlink(self._path(name))
 
-    def remove_gradually(self, name: str) -> None:
-        """See `Files.remove_gradually`; a crash meanwhile frees the rest."""
+    def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
+        """See `Files.remove_gradually`; the end of the handle, or of this process, frees the rest."""
         handle = self.open(name, writable=True)
         try:
             self.remove(name)
+            # Under another name the content is somebody's copy. Where names are not counted, all is freed at once.
+            if not self._counts_links or os.fstat(handle).st_nlink:
+                return
             for size in range(self.size(handle) - _FREED_AT_ONCE_BYTES, 0, -_FREED_AT_ONCE_BYTES):
-                os.ftruncate(handle, size)
+                if is_stopped():
+                    return
+                self.truncate(handle, size)
                 time.sleep(_FREED_EVERY_S)
         finally:
-            os.close(handle)
+            self.close(handle)
 
     def available_bytes(self) -> int:
         """See `Files.available_bytes`."""
@@ -345,9 +340,10 @@ class PosixFiles:
 
 
 class BackgroundFiles(PosixFiles):
-    """Use the disk for a quarter of the time at most, so that a sync of others finds it idle.
+    """Write, sync and read by handle for a quarter of the time at most, so that a sync of others finds the disk idle.
 
-    What is written is synced in small pieces: a sync waits for all that the disk was given before it.
+    What is written is synced in small pieces: a sync waits for all that the disk was given before it. Of one thread,
+    which writes one file at a time.
     """
 
     _PIECE_BYTES = 512 << 10
@@ -380,10 +376,17 @@ class BackgroundFiles(PosixFiles):
                 self._unsynced_bytes = 0
         return taken
 
+    def sync_data(self, handle: int) -> None:
+        """See `Files.sync_data`."""
+        with self._at_the_disk():
+            super().sync_data(handle)
+            self._unsynced_bytes = 0
+
     def sync(self, handle: int) -> None:
         """See `Files.sync`."""
         with self._at_the_disk():
             super().sync(handle)
+            self._unsynced_bytes = 0
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
         """See `Files.read`."""

@@ -56,6 +56,7 @@ SNAPSHOT_HEADER_BYTES = _SNAPSHOT.size
 _SNAPSHOT_CHECKED_FROM = 16
 
 
+_TEMPORARY = re.compile(r"\.[0-9a-f]{8}" + re.escape(TEMPORARY_SUFFIX) + r"$")
 _POSITION = re.compile(r"(\d{20})", re.ASCII)
 _POSITION_AND_GENERATION = re.compile(r"(\d{20})(?:\.([1-9]\d{0,8}))?", re.ASCII)
 
@@ -68,6 +69,11 @@ def file_name(position: int, suffix: str) -> str:
 def temporary_name(name: str, token: bytes) -> str:
     """Name a file in the making that another process may be making at the same time, with a token of its own."""
     return f"{name}.{token.hex()}{TEMPORARY_SUFFIX}"
+
+
+def is_temporary(name: str) -> bool:
+    """Say whether `temporary_name` has made this name."""
+    return _TEMPORARY.search(name) is not None
 
 
 def positions_of(names: Sequence[str], suffix: str) -> list[int]:

@@ -19,17 +19,18 @@ from exacta.adapters.local.rows import Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
-_LOOKUPS_TILL_RELEASE = 64
-"""Each in what is long sealed takes up to a megabyte of sidecars into memory, for the system reads ahead."""
+_TOUCHES_TILL_RELEASE = 256
+"""Each takes some hundred kilobytes of a sidecar into memory, for the system maps what lies around a page, too."""
 
 
 class Index:
     """All rows of all segments, by stream. The segment added last is the active one."""
 
-    def __init__(self, release: Callable[[], None] = lambda: None) -> None:
-        """Look up; `release` lets go of what was taken into memory for that."""
+    def __init__(self, release: Callable[[Segment], None] = lambda segment: None) -> None:
+        """Make an empty index; `release` gives back the memory that a segment's sidecar has taken."""
         self._release = release
-        self._lookups = 0
+        self._touches = 0
+        self._touched: set[Segment] = set()
         self._numbered: dict[int, Segment] = {}
         self._next_number = _FIRST_NUMBER
         self._next_compacted_number = 0
@@ -86,8 +87,7 @@ class Index:
 
     def _first_behind(self, stream: int, numbers: "array[int]", offset: int) -> int:
         """Return which of the stream's segments is the first with a later offset."""
-        self._count_lookup()
-        return bisect_right(numbers, offset, key=lambda number: self._numbered[number].last_offset(stream))
+        return bisect_right(numbers, offset, key=lambda number: self._last_offset(number, stream))
 
     def drop_compacted(self, segment: Segment) -> None:
         """Forget a compacted segment, and the streams that are found there: they are gone."""
@@ -104,23 +104,27 @@ class Index:
     def streams_found_in(self, segment: Segment) -> list[int]:
         """Return the streams of a compacted segment whose beginnings are found there, and not in a later one."""
         number = self._number_of(segment)
+        self._touch(segment)
         return [stream for stream in segment.streams if self._streams.get(stream, (0xFFFFFFFF,))[0] == number]
 
     def segments_of(self, stream: int) -> list[Segment]:
         """Return the segments in which the stream is found, in order of offset."""
-        return [self._numbered[number] for number in self._streams.get(stream, ())]
+        segments = [self._numbered[number] for number in self._streams.get(stream, ())]
+        for segment in segments:
+            self._touch(segment)
+        return segments
 
     def compacted_to(self, stream: int) -> int:
         """Return up to which offset (exclusive) the stream is found in a compacted segment; 0: it is in none."""
         numbers = self._streams.get(stream)
         if not numbers or numbers[0] >= _FIRST_NUMBER:
             return 0
-        return self._numbered[numbers[0]].last_offset(stream) + 1
+        return self._last_offset(numbers[0], stream) + 1
 
     def last_offset(self, stream: int) -> int:
         """Return the last offset of the stream, -1 if it has none."""
         numbers = self._streams.get(stream)
-        return self._numbered[numbers[-1]].last_offset(stream) if numbers else -1
+        return self._last_offset(numbers[-1], stream) if numbers else -1
 
     def add(self, payload_position: int, index: Iterable[IndexEntry]) -> None:
         """Add the rows of one entry of the active segment, whose payload begins at `payload_position`."""
@@ -136,22 +140,35 @@ class Index:
         if numbers is None:
             return
         numbered = self._numbered
+        self._touch(numbered[numbers[-1]])
         newest = numbered[numbers[-1]].rows(stream)
         assert newest is not None
         if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
             yield newest
             return
-        self._count_lookup()
-        begin = bisect_left(numbers, offset, key=lambda number: numbered[number].last_offset(stream))
+        begin = bisect_left(numbers, offset, key=lambda number: self._last_offset(number, stream))
         for number in numbers[begin:]:
+            self._touch(numbered[number])
             rows = numbered[number].rows(stream)
             assert rows is not None
             yield rows
 
-    def _count_lookup(self) -> None:
-        self._lookups += 1
-        if self._lookups % _LOOKUPS_TILL_RELEASE == 0:
-            self._release()
+    def _last_offset(self, number: int, stream: int) -> int:
+        segment = self._numbered[number]
+        self._touch(segment)
+        return segment.last_offset(stream)
+
+    def _touch(self, segment: Segment) -> None:
+        """Note that the segment is about to be looked into; give back what was touched before, now and then."""
+        if segment.sidecar is None:
+            return
+        if self._touches >= _TOUCHES_TILL_RELEASE:
+            for each in self._touched:
+                self._release(each)
+            self._touched.clear()
+            self._touches = 0
+        self._touches += 1
+        self._touched.add(segment)
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`: one extent for each segment that has a part of the range."""

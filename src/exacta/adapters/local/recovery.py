@@ -87,7 +87,7 @@ def recover(files: Files) -> Recovered:
         raise damaged(files, fault.name, 0, fault.reason)  # cases 4, 11 and 15
     witnesses = positions_of(names, SNAPSHOT_SUFFIX)
     witness = witnesses[-1] if witnesses else 0
-    index = Index(files.release_mapped)
+    index = Index(lambda segment: segment.release(files))
     segments: list[Segment] = []
     previous_checksum: int | None = None
     for segment, following in pairwise(chosen):

@@ -21,6 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
 from exacta.ports.journal import IndexEntry, TimeEntry
 
@@ -179,6 +180,11 @@ class Segment:
         """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none."""
         rows = self.rows(stream)
         return 0 if rows is None else rows.size_from(offset)
+
+    def release(self, files: Files) -> None:
+        """Give back the memory that look-ups in the sidecar have taken."""
+        if self.sidecar is not None and isinstance(self.sidecar.streams, memoryview):
+            files.release_mapped(self.sidecar.streams)
 
     def seal(self, sidecar: Sidecar) -> None:
         """Look up in the sidecar from now on; rows that an extent names stay as they are."""

@@ -31,8 +31,11 @@ MAX_VERSION = 10
 SEVERAL_GROUPS_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1
-ASK_AGAIN = -1000
-"""With UNSTABLE_OFFSET_COMMIT, for librdkafka: to itself its number for where the group is (decision 0021)."""
+STORED_OFFSET = -1000
+"""Beside UNSTABLE_OFFSET_COMMIT: to librdkafka "where the group is" (RD_KAFKA_OFFSET_STORED), so that it asks again.
+
+A deviation from Apache Kafka, which has -1 there (decision 0021).
+"""
 
 Row = tuple[str, int, CommittedOffset | None, bool]
 
@@ -155,7 +158,7 @@ def _code(unstable: bool) -> ErrorCode:
 
 def _offset(committed: CommittedOffset | None, unstable: bool) -> int:
     if unstable:
-        return ASK_AGAIN
+        return STORED_OFFSET
     return NO_OFFSET if committed is None else committed.offset
 
 
