@@ -99,6 +99,20 @@ def test_once_it_is_stopped_the_rest_is_freed_at_once(tmp_path: Path, calls: Cal
     assert calls.sizes == [16 * MIB]
 
 
+def test_a_file_that_may_not_be_written_to_is_removed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = locked(tmp_path)
+    (tmp_path / "large").write_bytes(bytes(5 * MIB))
+
+    def refuse(name: str, *, writable: bool = False) -> int:
+        raise PermissionError(name)
+
+    monkeypatch.setattr(files, "open", refuse)
+    files.remove_gradually("large", lambda: False)
+    assert files.names() == ["lock"]
+
+
 def test_a_copy_under_another_name_stays_whole(tmp_path: Path) -> None:
     files = locked(tmp_path)
     content = os.urandom(10 * MIB)

@@ -46,7 +46,7 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
             if isinstance(each, Place):
                 groups += 1
                 entries += sum(1 for entry in each.group.entries if entry.event)
-                end = each.group.end
+                end = max(end, each.group.end)  # compacted segments, which come last, have positions of their own
             else:
                 damaged = damaged or each.verdict is Verdict.DAMAGED
                 typer.echo(_line(each))

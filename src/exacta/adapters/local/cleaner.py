@@ -200,8 +200,8 @@ class Cleaner:
     def _remove_leavings(self) -> None:
         """Remove what was written for nothing: on a full disk its bytes are somebody else's need."""
         with suppress(OSError):
-            for name in self._files.names():
-                if is_temporary(name):
+            for name in filter(is_temporary, self._files.names()):
+                with suppress(OSError):
                     self._files.remove_gradually(name, self._says_stopped)
 
     def _finish(self, outcome: _Outcome, done: Done) -> None:

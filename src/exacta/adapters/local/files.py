@@ -304,7 +304,11 @@ class PosixFiles:
 
     def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
         """See `Files.remove_gradually`; the end of the handle, or of this process, frees the rest."""
-        handle = self.open(name, writable=True)
+        try:
+            handle = self.open(name, writable=True)
+        except OSError:  # it may not be written to, or no handle is left: then as any other
+            self.remove(name)
+            return
         try:
             self.remove(name)
             # Under another name the content is somebody's copy. Where names are not counted, all is freed at once.
