@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-spark docs clean
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -141,6 +141,13 @@ bench: $(VENV)/.installed-test  ## the benchmark on Exacta alone
 
 bench-kafka: $(VENV)/.installed-test  ## the benchmark beside Apache Kafka (needs Java and Maven)
 	$(BIN)/python -m benchmarks --beside-kafka $(ARGS)
+
+bench-growth: $(VENV)/.installed-test  ## transactions beside a million ids, 10,000 partitions, 10,000 open transactions (minutes)
+	$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-storage: $(VENV)/.installed-test  ## a log of 10 GB: start and memory; and producers beside the freeing of space (ten minutes)
+	$(BIN)/python -m benchmarks.storage $(ARGS)
+	$(BIN)/python -m benchmarks.storage.pauses
 
 bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own connector (needs Java and Maven)
 	.venv-spark-kafka/bin/python -m benchmarks.spark $(ARGS)

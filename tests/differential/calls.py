@@ -63,12 +63,6 @@ def sends(kind: type[S]) -> Callable[[Callable[[Side, S], Call | Answer]], Calla
     return register
 
 
-def told_offset(answer: Any) -> int:
-    """Return the committed offset of an answer; beside UNSTABLE_OFFSET_COMMIT ours is another (decision 0021)."""
-    is_held_back = answer.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
-    return -1 if is_held_back else int(answer.committed_offset)
-
-
 def name_of(code: int) -> str:
     """Return an error code's name."""
     return ErrorCode(code).name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from exacta.kafka.handlers.k09_offset_fetch import NO_OFFSET, STORED_OFFSET
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.calls import Answer
 from tests.differential.members import CommitAsMember, DeleteGroups, DescribeGroup, FetchOffsets, Join, Leave, Sync
 from tests.differential.membership import Leader, Led
-from tests.differential.steps import CommitOffsets, PlainOffsets
+from tests.differential.steps import CommitOffsets, PlainOffsets, ReadOffsets
 
 
 def woken(answer: Answer) -> tuple[Answer, ...]:
@@ -48,6 +49,18 @@ def _names_all_that_is_unstable(found: Answered, history: History) -> bool:
         )
 
     return found.kafkas == stable(found.kafkas) == stable(found.ours)
+
+
+def _names_the_stored_offset(found: Answered, history: History) -> bool:
+    return isinstance(found.step, FetchOffsets | ReadOffsets) and _as_kafka_says(found.ours) == found.kafkas
+
+
+def _as_kafka_says(answer: Answer) -> Answer:
+    """Return the answer with Kafka's offset beside UNSTABLE_OFFSET_COMMIT."""
+    parts = tuple(_as_kafka_says(part) if isinstance(part, tuple) else part for part in answer)
+    if "UNSTABLE_OFFSET_COMMIT" not in parts:
+        return parts
+    return tuple(NO_OFFSET if part == STORED_OFFSET else part for part in parts)
 
 
 def _leaders(answer: Answer) -> set[str]:
@@ -157,6 +170,11 @@ GROUP_DIFFERENCES = (
         "Who asks for all stable offsets learns of those that are pending only; Kafka leaves them out, and the reader "
         "takes the partition for new",
         _names_all_that_is_unstable,
+    ),
+    Difference(
+        "Beside UNSTABLE_OFFSET_COMMIT there is the number that makes librdkafka ask again (decision 0021); Kafka says "
+        "-1, and then librdkafka may take the partition for new",
+        _names_the_stored_offset,
     ),
     Difference(
         "A member that leaves while its SyncGroup waits: that is answered, too; Kafka forgets it",

@@ -18,7 +18,7 @@ from exacta.protocol.messages import (
     k42_delete_groups,
     k47_offset_delete,
 )
-from tests.differential.calls import Answer, Call, name_of, sends, told_offset
+from tests.differential.calls import Answer, Call, name_of, sends
 from tests.differential.members import (
     UNREADABLE,
     CommitAsMember,
@@ -224,7 +224,7 @@ def fetch_offsets(side: Side, step: FetchOffsets) -> Call:
             sorted(
                 (
                     each.partition_index,
-                    told_offset(each),
+                    each.committed_offset,
                     each.metadata,
                     name_of(each.error_code),
                 )

@@ -16,7 +16,7 @@ from exacta.protocol.messages import (
     k26_end_txn,
     k28_txn_offset_commit,
 )
-from tests.differential.calls import Answer, Call, Place, name_of, sends, told_offset
+from tests.differential.calls import Answer, Call, Place, name_of, sends
 from tests.differential.side import Side
 from tests.differential.steps import (
     AddGroup,
@@ -187,7 +187,7 @@ def read_offsets(side: Side, step: ReadOffsets) -> Call:
 
     def describe(reply: Any) -> Answer:
         answer = reply.topics[0].partitions[0]
-        return (name_of(answer.error_code), told_offset(answer))
+        return (name_of(answer.error_code), answer.committed_offset)
 
     return Call(request=request, version=step.version, describe=describe)
 
