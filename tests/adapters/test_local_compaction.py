@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from exacta.adapters.local import LocalJournal, compacting
+from exacta.adapters.local import LocalJournal, compacting, compactor
 from exacta.adapters.local.inspection import Finding, Verdict, inspect
 from exacta.ports.journal import CompactionOrder, Entry, Failed, JournalDamaged
 from simulation.disk.simulated import Operation, SimulatedDisk
@@ -257,7 +257,11 @@ def test_an_index_of_it_is_made_again(compacted: SimulatedDisk, damage: str) -> 
     journal.close()
 
 
-def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each() -> None:
+@pytest.mark.parametrize(("most_streams", "most_files"), [(500, 7), (10, 9)])
+def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
+    monkeypatch: pytest.MonkeyPatch, most_streams: int, most_files: int
+) -> None:
+    monkeypatch.setattr(compactor, "MOST_STREAMS", most_streams)
     disk, turns = SimulatedDisk(), Turns()
     journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=1 << 20)
     floors = dict.fromkeys(range(40), 0)
@@ -266,7 +270,8 @@ def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each() -> None
     sealed(turns, journal)
     for stream in floors:
         assert compact(turns, journal, stream, floors=floors) is None
-    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= 7
+    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= most_files
+    assert max(len(segment.sidecar.streams) for segment in journal._compactor._segments) <= most_streams
     for stream in floors:
         assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
     journal.close()

@@ -232,7 +232,8 @@ def noted(rig: Rig, monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     return calls
 
 
-def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["MOST_BYTES", "MOST_STREAMS"])
+def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
     """Where something is always due, the disk would fill."""
     topic(rig)
     for partition in range(2):
@@ -240,7 +241,7 @@ def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.Mo
         rig.submit(batch(payload, partition, timestamp_ms=rig.loop.now_ms), payloads=[payload])
         rig.settle()
     fill(rig)
-    monkeypatch.setattr(compaction, "MOST_BYTES", 0)
+    monkeypatch.setattr(compaction, bound, 0)
     calls = noted(rig, monkeypatch, "compact", "clean")
     rig.loop.pass_time(CLEAN_MS)
     assert [name for name, _ in groupby(calls)] == ["compact", "clean", "compact", "clean"]

@@ -21,7 +21,7 @@ from exacta.core.commands import Command, ForgetAborted
 from exacta.core.ids import PartitionId
 from exacta.core.state import Partition, State
 from exacta.engine.visible import Visible
-from exacta.ports.compaction import Rules
+from exacta.ports.compaction import MOST_STREAMS, Rules
 from exacta.ports.journal import CompactionOrder, Journal
 
 MOST_BYTES = 256 << 20
@@ -103,7 +103,7 @@ class Compactions:
             return [there[(failures - 1) % len(there)].order]
         chosen, room_bytes = there[:1], MOST_BYTES - sum(candidate.size_bytes for candidate in there[:1])
         for candidate in there[1:]:
-            if candidate.size_bytes <= room_bytes:
+            if candidate.size_bytes <= room_bytes and len(chosen) < MOST_STREAMS:
                 room_bytes -= candidate.size_bytes
                 chosen.append(candidate)
         return [candidate.order for candidate in chosen]

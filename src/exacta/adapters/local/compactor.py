@@ -17,7 +17,7 @@ from exacta.adapters.local.compacting import Source
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import Segment
-from exacta.ports.compaction import Compact
+from exacta.ports.compaction import MOST_STREAMS, Compact
 from exacta.ports.journal import CompactionOrder, Failed
 
 
@@ -116,7 +116,8 @@ class Compactor:
         """Return what else is found in compacted segments of which, without these streams, less than half is needed.
 
         And in those that are no larger than what is written together: else each stream that is due alone would have
-        a segment of its own, by the thousand. So each is twice as large as the next, or as large as a segment may be.
+        a segment of its own, by the thousand. So each is twice as large as the next, or as large as a segment may be,
+        or has as many streams.
         """
         ordered = {order.stream for order in orders}
         total = sum(self._index.size_bytes(order.stream, floors[order.stream], order.end_offset) for order in orders)
@@ -124,6 +125,8 @@ class Compactor:
         found = [(self._needed(segment, floors, ordered), segment) for segment in self._segments]
         for needed, segment in sorted(found, key=lambda each: sum(each[0].values())):
             size = sum(needed.values())
+            if len(ordered) + len(carried) + len(needed) > MOST_STREAMS:
+                continue
             if segment.size >= 2 * size or size <= min(total, self._segment_bytes - total):
                 total += size
                 carried += [Source(stream, [segment.id], floors[stream], 0, None) for stream in needed]
