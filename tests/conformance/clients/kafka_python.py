@@ -45,9 +45,10 @@ JOIN_PATIENCE_S = 5.0
 
 
 def _translated(error: BaseException) -> ClientError:
-    # The library wraps what ended the transaction into a bare KafkaError, as an argument or as its cause.
+    # The library wraps what ended the transaction into a bare KafkaError, as an argument or as its cause; where its
+    # sender has heard of it before the next call, only the text names it.
     causes = (error, error.__cause__, *error.args)
-    if any(isinstance(cause, _FENCED) for cause in causes):
+    if any(isinstance(cause, _FENCED) for cause in causes) or any(each.__name__ in str(error) for each in _FENCED):
         return FencedError(error)
     if any(isinstance(cause, kafka.errors.CommitFailedError) for cause in causes):
         return AbortRequiredError(error)
