@@ -1,17 +1,20 @@
 """How long a producer waits beside the freeing of space: `python -m benchmarks.storage.pauses [--seconds N]`.
 
 One producer sends a message each 4 ms and waits for its acknowledgement, due times fixed beforehand. Beside it another
-process writes 8 MB a second into two topics. By turns these keep everything, and are compacted and cut to a few
-megabytes, which rewrites and removes files all the time. What the machine itself does to the producer shows in both.
+process writes 8 MB a second into two topics. By turns these keep everything; keep everything beside a process that
+only computes, at low priority, for as much of a core as the freeing of space takes; and are compacted and cut to a few
+megabytes, which rewrites and removes files all the time. So it shows what the machine itself does to the producer.
 """
 
 import argparse
+import contextlib
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Producer
@@ -21,6 +24,7 @@ from benchmarks import clients
 from benchmarks.figures import percentile
 from benchmarks.machine import facts
 from benchmarks.storage.serving import CACHE, served
+from exacta.adapters.local.aside import NICENESS
 
 EVERY_S = 0.004
 WARM_UP_S = 10.0
@@ -30,6 +34,7 @@ RECORDS_PER_STEP = 160
 STEP_S = 0.02
 KEYS = 20_000
 LONG_MS = 10.0
+COMPUTES_S = 0.25
 
 OPTIONS = {
     "log.segment.bytes": 32 << 20,
@@ -49,7 +54,7 @@ FREEING: dict[str, dict[str, str]] = {
 
 
 def main() -> int:
-    """Measure by turns, three of each; print a line for each turn."""
+    """Measure by turns, of each kind; print a line for each turn."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.storage.pauses", description="Measure pauses.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of each turn (default: {SECONDS:.0f})")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each kind (default: 3)")
@@ -58,10 +63,27 @@ def main() -> int:
     options.work.mkdir(exist_ok=True)
     print("\n".join(facts(options.work)))
     for _ in range(options.rounds):
-        for name, topics in (("keeps all", KEEPING), ("frees", FREEING)):
-            with tempfile.TemporaryDirectory(prefix="pauses-", dir=options.work) as folder:
-                print(f"{name:10}{_turn(Path(folder), topics, options.seconds)}", flush=True)
+        for name, topics, computes in (
+            ("keeps all", KEEPING, False),
+            ("keeps all, others compute", KEEPING, True),
+            ("frees", FREEING, False),
+        ):
+            with (
+                tempfile.TemporaryDirectory(prefix="pauses-", dir=options.work) as folder,
+                _computing() if computes else contextlib.nullcontext(),
+            ):
+                print(f"{name:26}{_turn(Path(folder), topics, options.seconds)}", flush=True)
     return 0
+
+
+@contextlib.contextmanager
+def _computing() -> Iterator[None]:
+    """Let another process compute for half of the time, as nicely as those that free space."""
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.storage.pauses", "compute"]) as computing:
+        try:
+            yield
+        finally:
+            computing.kill()
 
 
 def _turn(folder: Path, topics: dict[str, dict[str, str]], seconds: float) -> str:
@@ -124,7 +146,19 @@ def write(bootstrap: str) -> None:
         time.sleep(max(0.0, due_s - time.monotonic()))
 
 
+def compute() -> None:
+    """Compute for half of the time until killed."""
+    os.nice(NICENESS)
+    while True:
+        begun_s = time.monotonic()
+        while time.monotonic() - begun_s < COMPUTES_S:
+            pass
+        time.sleep(COMPUTES_S)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["compute"]:
+        compute()
     if sys.argv[1:2] == ["write"]:
         write(sys.argv[2])
     sys.exit(main())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LENGTH = struct.Struct("<Q")
-_NICENESS = 10
+NICENESS = 10
 _MAIN = "import sys; sys.path[:] = {path!r}; from exacta.adapters.local.aside import main; main({directory!r})"
 
 
@@ -118,7 +118,7 @@ def main(directory: str) -> None:
     """Run the job that standard input tells, and write what it returns or raises to standard output."""
     from exacta.adapters.local.files import BackgroundFiles
 
-    os.nice(_NICENESS)
+    os.nice(NICENESS)
     # Whatever the job prints must not get among the answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
