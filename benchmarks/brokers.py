@@ -10,7 +10,7 @@ import importlib.metadata
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -76,6 +76,17 @@ def first_acknowledgement_s(broker: Broker) -> float:
     return time.monotonic() - broker.server.started_s
 
 
+@contextlib.contextmanager
+def served(data: Path, log: Path, options: Mapping[str, object] | None = None) -> Iterator[Broker]:
+    """Run `exacta serve`, from this environment, with these options; it may not listen yet."""
+    bootstrap = f"{HOST}:{free_ports(1)[0]}"
+    program = str(Path(sys.executable).with_name("exacta"))
+    settings = [argument for name, value in (options or {}).items() for argument in ("--set", f"{name}={value}")]
+    command = [program, "serve", "--data", str(data), "--listen", bootstrap, *settings]
+    with serving(command, log) as server:
+        yield Broker(bootstrap=bootstrap, process=server.process, server=server)
+
+
 class ExactaLauncher:
     """Start `exacta serve` from the environment that runs the benchmark, at its defaults."""
 
@@ -94,13 +105,11 @@ class ExactaLauncher:
     @contextlib.contextmanager
     def launch(self) -> Iterator[Broker]:
         """Start `exacta serve`."""
-        with tempfile.TemporaryDirectory(prefix="exacta-", dir=self._work) as temporary:
-            folder = Path(temporary)
-            bootstrap = f"{HOST}:{free_ports(1)[0]}"
-            program = Path(sys.executable).with_name("exacta")
-            command = [str(program), "serve", "--data", str(folder / "data"), "--listen", bootstrap]
-            with serving(command, folder / "log") as server:
-                yield Broker(bootstrap=bootstrap, process=server.process, server=server)
+        with (
+            tempfile.TemporaryDirectory(prefix="exacta-", dir=self._work) as folder,
+            served(Path(folder) / "data", Path(folder) / "log") as broker,
+        ):
+            yield broker
 
 
 class KafkaLauncher:

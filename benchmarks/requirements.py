@@ -75,6 +75,8 @@ SPARK_REQUIREMENTS: dict[FigureKey, Requirement] = {
     ("small batch, by the driver", "p50 ms"): Requirement(measure=Measure.RATIO_AT_MOST, bound=1, aim=0.8),
     ("small batch, by tasks", "p50 ms"): Requirement(measure=Measure.RATIO_AT_MOST, bound=2),
 }
+LEAST_RATIO_OF_EMPTY = 0.8
+"""What a broker that knows, holds or has open a great deal must reach of an empty one's rate (`benchmarks.growth`)."""
 REQUIREMENTS = BROKER_REQUIREMENTS | SPARK_REQUIREMENTS
 
 

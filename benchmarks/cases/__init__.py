@@ -73,25 +73,14 @@ _ALL: tuple[Case, ...] = (
         title="consume-transform-produce, 100 records of 100 B a transaction, from one partition to 8",
         run=partial(transform.run, records=100, partitions=8),
     ),
-    BrokerCase(
-        name="bulk-100B",
-        title="idempotent produce, then read_committed consume, 100 B messages",
-        run=partial(bulk.run, message_bytes=100),
-    ),
-    BrokerCase(
-        name="bulk-1KB",
-        title="idempotent produce, then read_committed consume, 1,000 B messages",
-        run=partial(bulk.run, message_bytes=1_000),
-    ),
-    BrokerCase(
-        name="bulk-100B-txn",
-        title="the same, 100 B messages, 10,000 in each transaction",
-        run=partial(bulk.run, message_bytes=100, per_transaction=10_000),
-    ),
-    BrokerCase(
-        name="bulk-1KB-txn",
-        title="the same, 1,000 B messages, 10,000 in each transaction",
-        run=partial(bulk.run, message_bytes=1_000, per_transaction=10_000),
+    *(
+        BrokerCase(
+            name=f"bulk-{label}{kind}",
+            title=f"idempotent produce, then read_committed consume, {size:,} B messages{each}",
+            run=partial(bulk.run, message_bytes=size, per_transaction=count),
+        )
+        for kind, each, count in (("", "", None), ("-txn", ", 10,000 in each transaction", 10_000))
+        for label, size in (("100B", 100), ("1KB", 1_000))
     ),
     BrokerCase(
         name="end-to-end",

@@ -33,7 +33,7 @@ def run(session: Session, case: str, message_bytes: int, per_transaction: int | 
     options = {"topic": topic, "warm_up_topic": warm_up_topic, "message_bytes": message_bytes, "messages": messages}
     transactional_id = None if per_transaction is None else session.name("bulk")
     markers = 0 if per_transaction is None else -(-messages // per_transaction) - 1
-    producing = {"per_transaction": per_transaction or messages, "transactional_id": transactional_id}
+    producing = {"per_transaction": per_transaction, "transactional_id": transactional_id}
     yield from session.measure(f"{case} produce", "msg/s", produce, [{**options, **producing}])[0]
     group = session.name("bulk")
     consuming = {"group": group, "markers": markers}
@@ -45,7 +45,7 @@ def run(session: Session, case: str, message_bytes: int, per_transaction: int | 
 def fill(session: Session, topic: str, messages: int, message_bytes: int) -> None:
     """Fill a topic with input for another case."""
     options = {"topic": topic, "warm_up_topic": None, "message_bytes": message_bytes, "messages": messages}
-    session.run(produce, [{**options, "per_transaction": messages, "transactional_id": None}])
+    session.run(produce, [options])
 
 
 def produce(
@@ -57,26 +57,27 @@ def produce(
     warm_up_topic: str | None,
     message_bytes: int,
     messages: int,
-    per_transaction: int,
-    transactional_id: str | None,
+    per_transaction: int | None = None,
+    transactional_id: str | None = None,
 ) -> Tally:
     """Load: send so many messages and wait until all are acknowledged, or committed."""
     producer = idempotent_producer(bootstrap, transactional_id)
+    at_once = per_transaction or messages
     batch = [{"value": bytes(message_bytes)} for _ in range(BATCH)]
     if warm_up_topic is not None:
         deadline_s = time.perf_counter() + scale.bulk_warm_up_s
         while time.perf_counter() < deadline_s:
             with _transaction(producer, transactional_id):
-                for _ in range(per_transaction // BATCH):
+                for _ in range(at_once // BATCH):
                     send(producer, warm_up_topic, batch)
                     if time.perf_counter() >= deadline_s:
                         break
         producer.flush()
     with gate.measured():
         started_s = time.perf_counter()
-        for begin in range(0, messages, per_transaction):
+        for begin in range(0, messages, at_once):
             with _transaction(producer, transactional_id):
-                for _ in range(min(per_transaction, messages - begin) // BATCH):
+                for _ in range(min(at_once, messages - begin) // BATCH):
                     send(producer, topic, batch)
         if left := producer.flush(STALL_S):
             raise TimeoutError(f"{left} messages were not acknowledged within {STALL_S:.0f} s")

@@ -11,8 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
-
+from benchmarks.batches import batch
 from benchmarks.clients import TRANSACTION_TIMEOUT_S, DeliveryFailedError, plain_producer
 from benchmarks.figures import Figure
 from benchmarks.session import Scale, Session
@@ -151,17 +150,8 @@ class _Peer:
 
 
 def _frame(topic: str, partition: int) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=1 << 20,
-    )
-    builder.append(offset=0, timestamp=int(time.time() * 1000), key=None, value=MESSAGE, headers=[])
-    data = [PartitionProduceData(index=partition, records=bytes(builder.build()))]
+    records = batch(int(time.time() * 1000), size=len(MESSAGE))
+    data = [PartitionProduceData(index=partition, records=records)]
     request = ProduceRequest(
         transactional_id=None,
         acks=-1,

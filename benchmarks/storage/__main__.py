@@ -13,10 +13,10 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 
 from benchmarks import clients
-from benchmarks.brokers import Broker, first_acknowledgement_s
+from benchmarks.brokers import Broker, first_acknowledgement_s, served
+from benchmarks.kafka.distribution import CACHE
 from benchmarks.machine import facts
 from benchmarks.storage.filling import PARTITIONS_PER_TOPIC, Filler
-from benchmarks.storage.serving import CACHE, served
 
 READS = 400
 TIMEOUT_S = 60.0

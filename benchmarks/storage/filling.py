@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
-
+from benchmarks.batches import NO_SEQUENCE, batch
 from exacta.adapters.local import LocalJournal
 from exacta.config import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
@@ -28,7 +27,6 @@ from exacta.server import JOURNAL_DIRECTORY
 RECORD_BYTES = 4096
 PARTITIONS_PER_TOPIC = 100
 BATCHES_AT_ONCE = 500
-NO_SEQUENCE = -1
 
 Place = tuple[str, int]
 
@@ -95,28 +93,6 @@ class Filler:
 def new_topic(topic: str, partition_count: int) -> CreateTopic:
     """Return the command that creates a topic."""
     return CreateTopic(topic=topic, topic_id=uuid.uuid4().bytes, partition_count=partition_count)
-
-
-def batch(
-    timestamp_ms: int,
-    producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = NO_PRODUCER_EPOCH,
-    *,
-    base_sequence: int = NO_SEQUENCE,
-    size: int,
-) -> bytes:
-    """Return a batch of one record of random bytes; with a sequence, a transaction's."""
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=base_sequence != NO_SEQUENCE,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        batch_size=2 * size + 1_000,
-    )
-    builder.append(offset=0, timestamp=timestamp_ms, key=None, value=os.urandom(size), headers=[])
-    return bytes(builder.build())
 
 
 async def fill(filler: Filler, size_bytes: int, partition_count: int) -> None:

@@ -21,9 +21,10 @@ from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import clients
+from benchmarks.brokers import served
 from benchmarks.figures import percentile
+from benchmarks.kafka.distribution import CACHE
 from benchmarks.machine import facts
-from benchmarks.storage.serving import CACHE, served
 from exacta.adapters.local.aside import NICENESS
 
 EVERY_S = 0.004

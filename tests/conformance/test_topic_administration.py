@@ -117,7 +117,7 @@ def test_a_topic_compresses_in_its_own_way(scenario: Scenario) -> None:
     for kept in (*scenario.client.compressions, "uncompressed", "producer"):
         assert administration.set_configs(partition.topic, {"compression.type": kept}) == DONE
         for sent in (None, *scenario.client.compressions):
-            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 50)]
+            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 500)]
             send_all(scenario.producer(compression=sent), partition, some)
             wanted += some
     assert scenario.read(partition) == wanted

@@ -222,12 +222,7 @@ def fetch_offsets(side: Side, step: FetchOffsets) -> Call:
     def of_topics(topics: Any) -> Answer:
         return tuple(
             sorted(
-                (
-                    each.partition_index,
-                    each.committed_offset,
-                    each.metadata,
-                    name_of(each.error_code),
-                )
+                (each.partition_index, each.committed_offset, each.metadata, name_of(each.error_code))
                 for topic in topics
                 for each in topic.partitions
             )
