@@ -213,6 +213,12 @@ class SimulatedDisk:
         """Make a file, durably."""
         self._do("put", name, content)
 
+    def rot(self, name: str, byte: int, bit: int) -> None:
+        """Alter a bit of a file, under whoever has it open or mapped."""
+        file = self.files[name]
+        for content in (file.content, file.durable):
+            content[byte] ^= 1 << bit
+
     def content(self, name: str) -> bytes:
         """Return what is read back of a file."""
         return bytes(self.files[name].content)
@@ -335,7 +341,7 @@ class SimulatedDisk:
         """See `Files.map`."""
         if name not in self.files:
             raise FileNotFoundError(errno.ENOENT, name)
-        return memoryview(self.content(name))
+        return memoryview(self.files[name].content).toreadonly()
 
     def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`."""

@@ -95,8 +95,8 @@ def check_recovery(
     assert kept is not None, (acknowledged, begun, events)
     entries = [entry for group in groups[:kept] for entry in group]
     extents = journal.find(STREAM, 0, 1 << 60, 1 << 60)
-    assert [(extent.first_offset, extent.last_offset) for extent in extents[:1] + extents[-1:]] == (
-        [(0, extents[0].last_offset), (extents[-1].first_offset, len(entries) - 1)] if entries else []
+    assert [(extent.first_offsets[0], extent.last_offset) for extent in extents[:1] + extents[-1:]] == (
+        [(0, extents[0].last_offset), (extents[-1].first_offsets[0], len(entries) - 1)] if entries else []
     )
     if read_sealed:
         assert read(turns, journal, extents) == b"".join(entry.payload[0] for entry in entries)
@@ -426,7 +426,8 @@ def test_failed_read_is_told():
     disk.failing = {"read": errno.EIO}
     extents = journal.find(STREAM, 0, 1, 1 << 30)
     assert journal.read_cached(extents) is None
-    assert isinstance(turns.wait(lambda done: journal.read(extents, done)), Failed)
+    (result,) = turns.wait(lambda done: journal.read(extents, done))
+    assert isinstance(result, Failed)
     disk.failing = {}
     assert read(turns, journal, extents) == GROUPS[0][0].payload[0]
     journal.close()

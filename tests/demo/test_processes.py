@@ -93,6 +93,18 @@ def test_what_a_driver_leaves_behind_when_it_ends_by_itself_is_killed(driver):
     assert wait_until_gone([each for found in processes.values() for each in found])
 
 
+def test_a_driver_that_ended_by_itself_is_started_again(driver):
+    process, processes = driver
+    processes["driver"][0].kill()
+    assert process.wait(timeout_s=10)
+    process.kill_survivors()
+    earlier = process.process
+    process.start()
+    assert earlier.stdin.closed
+    assert process.exit_code() is None
+    assert process.process.pid != earlier.pid
+
+
 def test_lost_tasks_are_counted_in_the_log(tmp_path):
     process = DriverProcess([], tmp_path / "log")
     process.log.write_text(

@@ -1,7 +1,7 @@
 """An engine on a loop that is turned by hand, over a journal in memory: every order of events can be had."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
@@ -12,6 +12,7 @@ from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
+from exacta.ports.record_format import Buffer, RecordFormat
 
 
 class _Handle:
@@ -64,7 +65,7 @@ class ManualLoop:
 class PlainRecords:
     """Batches and markers that a test can read: `offset:bytes` is what is stored."""
 
-    def place(self, batch: bytes, base_offset: int) -> list[bytes]:
+    def place(self, batch: Buffer, base_offset: int) -> list[bytes]:
         return [batch]
 
     def marker(
@@ -72,9 +73,14 @@ class PlainRecords:
     ) -> bytes:
         return f"<{'commit' if commit else 'abort'} {producer_id} at {base_offset}>".encode()
 
+    def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
+        return len(batches), ""
+
 
 class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
+
+    format: RecordFormat = PlainRecords()
 
     def __init__(
         self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True, schedule: Schedule | None = None
@@ -93,7 +99,7 @@ class Rig:
         self.journal = self.open_journal()
         self.engine = Engine(
             self.journal,
-            PlainRecords(),
+            self.format,
             scheduler=self.loop,
             clock=lambda: self.loop.now_ms,
             limits=Limits(),

@@ -18,6 +18,7 @@ from exacta.protocol.records import (
     control_batch,
     iter_batches,
     parse_batch_header,
+    sound_batches,
     validate_batch,
     with_max_timestamp,
 )
@@ -132,6 +133,22 @@ def test_every_flipped_bit_that_the_producer_wrote_is_noticed() -> None:
         damaged[position] ^= 0x10
         with pytest.raises(CorruptBatch):
             validate_batch(damaged)
+
+
+def test_every_flipped_bit_of_what_was_placed_is_noticed() -> None:
+    small = control_batch(7, 1, 2, commit=True, coordinator_epoch=0, timestamp_ms=3)
+    other = control_batch(9, 1, 2, commit=False, coordinator_epoch=0, timestamp_ms=4)
+    placed = small + other
+    assert sound_batches(placed, (7, 9)) == (len(placed), "")
+    for bit in range(8 * len(placed)):
+        damaged = bytearray(placed)
+        damaged[bit // 8] ^= 1 << bit % 8
+        size, fault = sound_batches(damaged, (7, 9))
+        assert (size, bool(fault)) == (0 if bit < 8 * len(small) else len(small), True), bit
+    assert sound_batches(placed, (7,)) == (len(small), f"{len(other)} bytes that no batch of the index has")
+    for length in range(len(placed)):
+        size, fault = sound_batches(placed[:length], (7, 9))
+        assert (size, bool(fault)) == (len(small) if length >= len(small) else 0, True)
 
 
 def test_every_truncation_is_noticed() -> None:

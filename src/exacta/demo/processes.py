@@ -62,7 +62,9 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it. Its standard input stays open for as long as this process lives."""
+        """Start it, also again once it has ended. Its standard input stays open for as long as this process lives."""
+        if self._process is not None:
+            self._reap()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,

@@ -42,6 +42,7 @@ from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.group import CommitGroup
+from exacta.engine.reading import BatchReader, Read
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
@@ -116,7 +117,8 @@ class Engine:
         self._deadlines = Deadlines(scheduler, clock)
         self._upkeep = None if schedule is None else self._make_upkeep(schedule)
         self._show(visible_changes(self._state, self._state.partitions))
-        self._fetcher = Fetcher(self._state, journal, self._visible, self._deadlines)
+        self._reader = BatchReader(journal, records)
+        self._fetcher = Fetcher(self._state, journal, self._reader, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
         if journal.may_have_lost and (aborts := open_to_loss(self._state)):
@@ -288,11 +290,14 @@ class Engine:
         if not extents:
             done(None)
             return
-        buffers = self._journal.read_cached(extents)
-        if buffers is not None:
-            done(buffers[0])
-        else:
-            self._journal.read(extents, lambda read: done(None if isinstance(read, Failed) else read[0]))
+
+        def take(reads: list[Read]) -> None:
+            batches, fault = reads[0]
+            if fault:
+                self._reader.tell(topic, partition, batch.first_offset, fault)
+            done(None if fault else batches)
+
+        self._reader.read(extents, take)
 
     def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
         """Return the first of the durable batches with the latest timestamp of all of them."""

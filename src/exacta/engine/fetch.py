@@ -2,6 +2,9 @@
 
 Everything in one answer comes from one durable state: high watermarks, last stable offsets, aborted lists and the
 extents to read are taken in one step; bytes below those offsets never change, so reading may take as long as it needs.
+
+A batch that cannot be read, or is not what was acknowledged, is not served: what lies before it is, and who asks from
+there on is answered with a STORAGE_ERROR, for that partition alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +16,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.state import AbortedTransaction, Partition, State
 from exacta.core.views import aborted_between
 from exacta.engine.deadlines import Deadlines
+from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import Buffer, Extent, Failed, Journal
+from exacta.ports.journal import Buffer, Extent, Journal
 
 LONGEST = 2**63 - 1
 
@@ -68,10 +72,11 @@ class FetchResult(Struct, gc=False):
 
 
 class _Plan(Struct):
+    wanted: list[FetchPartition]
     results: list[FetchResult]
     extents: list[Extent]
-    owners: list[FetchResult]
-    """The result that each extent belongs to."""
+    owners: list[int]
+    """The number of the partition that each extent belongs to."""
     size: int
     final: bool
     """Waiting would not change it: something was refused."""
@@ -88,10 +93,16 @@ class Fetcher:
     """Answers fetches. The engine tells it which partitions show more, after each durable group."""
 
     def __init__(
-        self, state: State, journal: Journal, visible: dict[PartitionId, Visible], deadlines: Deadlines
+        self,
+        state: State,
+        journal: Journal,
+        reader: BatchReader,
+        visible: dict[PartitionId, Visible],
+        deadlines: Deadlines,
     ) -> None:
         self._state = state
         self._journal = journal
+        self._reader = reader
         self._visible = visible
         self._deadlines = deadlines
         self._waiting: dict[PartitionId, dict[int, _Waiting]] = {}
@@ -162,7 +173,7 @@ class Fetcher:
                 del self._waiting[partition_id]
 
     def _plan(self, request: FetchRequest, most_bytes: int = LONGEST) -> _Plan:
-        plan = _Plan([], [], [], 0, False)
+        plan = _Plan(request.partitions, [], [], [], 0, False)
         max_bytes = min(request.max_bytes, most_bytes)
         for wanted in request.partitions:
             result = FetchResult()
@@ -207,7 +218,7 @@ class Fetcher:
         if not extents or (size > room and plan.size > 0):
             return  # the next answer begins with it, and then it may be as large as it is
         plan.extents.extend(extents)
-        plan.owners.extend([result] * len(extents))
+        plan.owners.extend([len(plan.results) - 1] * len(extents))
         plan.size += size
         if read_committed:
             upto = Offset(extents[-1].last_offset + 1)
@@ -232,19 +243,21 @@ class Fetcher:
         if not plan.extents:
             done(plan.results)
             return
-        buffers = self._journal.read_cached(plan.extents)
-        if buffers is not None:
-            self._hand_out(plan, buffers, done)
-        else:
-            self._journal.read(plan.extents, lambda read: self._hand_out(plan, read, done))
+        self._reader.read(plan.extents, lambda reads: self._hand_out(plan, reads, done))
 
-    def _hand_out(self, plan: _Plan, buffers: list[Buffer] | Failed, done: Callable[[list[FetchResult]], None]) -> None:
-        if isinstance(buffers, Failed):
-            for result in plan.owners:
-                result.rejection = Rejection.STORAGE_ERROR
-                result.records.clear()
-                result.aborted = ()
-        else:
-            for result, buffer in zip(plan.owners, buffers, strict=True):
-                result.records.append(buffer)
+    def _hand_out(self, plan: _Plan, reads: list[Read], done: Callable[[list[FetchResult]], None]) -> None:
+        cut: set[int] = set()
+        for owner, extent, (batches, fault) in zip(plan.owners, plan.extents, reads, strict=True):
+            if owner in cut:
+                continue
+            result = plan.results[owner]
+            if len(batches):
+                result.records.append(batches)
+            if fault:
+                cut.add(owner)
+                if not result.records:
+                    wanted = plan.wanted[owner]
+                    self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], fault)
+                    result.rejection = Rejection.STORAGE_ERROR
+                    result.aborted = ()
         done(plan.results)

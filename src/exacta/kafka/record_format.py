@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from exacta.ports.record_format import Buffer
-from exacta.protocol.records import assign_offset, control_batch
+from exacta.protocol.records import assign_offset, control_batch, sound_batches
 
 
 class KafkaRecordFormat:
@@ -12,6 +12,10 @@ class KafkaRecordFormat:
     def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
         """See `RecordFormat.place`."""
         return assign_offset(memoryview(batch), base_offset)
+
+    def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
+        """See `RecordFormat.sound`."""
+        return sound_batches(batches, first_offsets)
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

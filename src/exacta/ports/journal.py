@@ -75,10 +75,11 @@ class CompactionOrder(NamedTuple):
 class Extent(NamedTuple):
     """A run of whole batches of one stream that `find` found; `size` is the sum of their sizes in bytes.
 
-    To be read in the turn of the loop in which it was found. `place` belongs to the adapter.
+    `first_offsets` has that of each batch. To be read in the turn of the loop in which it was found. `place` belongs to
+    the adapter.
     """
 
-    first_offset: int
+    first_offsets: Sequence[int]
     last_offset: int
     size: int
     place: object
@@ -262,10 +263,13 @@ class Journal(Protocol):
         """
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
-        """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked."""
+        """Return one buffer for each extent if no disk is needed for it; None means that `read` must be asked.
 
-    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
-        """Read from wherever it lies; `done` gets one buffer for each extent, in their order."""
+        What is read is as the disk has it, unchecked: only who knows what batches are can tell damage in them.
+        """
+
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer | Failed]], None]) -> None:
+        """Read from wherever it lies; `done` gets for each extent, in their order, a buffer, unchecked, or `Failed`."""
 
     def close(self) -> None:
         """Finish what is in flight, make durable what is written, and release everything; no call is allowed then.

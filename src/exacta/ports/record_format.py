@@ -16,6 +16,12 @@ class RecordFormat(Protocol):
     def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
         """Return the validated batch at `base_offset`, as buffers of the same total size, without copying records."""
 
+    def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
+        """Return how many bytes at the beginning are batches that were placed at these offsets, one after another.
+
+        And what is wrong behind them; nothing if these are all of the batches, and nothing else.
+        """
+
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int
     ) -> bytes:

@@ -266,6 +266,34 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
         position = end
 
 
+_UNTIL_CRC: Final = struct.Struct(">qiibI")
+"""What the checksum does not cover, and the checksum."""
+
+
+def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader_epoch: int = 0) -> tuple[int, str]:
+    """Return the size of the sound batches that begin the buffer, placed at these offsets, one after another.
+
+    And what is wrong with what comes then; nothing if these are all of the batches, and nothing else. Every bit counts,
+    also those that the checksum does not cover.
+    """
+    view = memoryview(buffer)
+    there, at = len(view), 0
+    unpack, checksum = _UNTIL_CRC.unpack_from, crc32c.crc32c
+    for first_offset in first_offsets:
+        if there - at < HEADER_SIZE:
+            return at, f"record batch of {there - at} bytes; its header has {HEADER_SIZE}"
+        base_offset, length, epoch, magic, crc = unpack(view, at)
+        end = at + _LENGTH_OFFSET + length
+        if not HEADER_SIZE <= end - at <= there - at:
+            return at, f"record batch says that its length is {length}, where there are {there - at} bytes"
+        if base_offset != first_offset or epoch != partition_leader_epoch or magic != MAGIC:
+            return at, f"record batch says that it is one of magic {magic} at offset {base_offset}, epoch {epoch}"
+        if checksum(view[at + _CRC_START : end]) != crc:
+            return at, "record batch fails its checksum"
+        at = end
+    return at, "" if at == there else f"{there - at} bytes that no batch of the index has"
+
+
 _COVERED: Final = struct.Struct(">hiqqqhii")
 """What the checksum covers of the header."""
 

@@ -23,7 +23,7 @@ from exacta.adapters.local.compacted import Named
 from exacta.adapters.local.compacting import Source
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import is_temporary
-from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.rows import DamagedIndex, Segment
 from exacta.adapters.local.worker import Jobs
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged
@@ -56,8 +56,12 @@ class Cleaner:
         segment_bytes: int,
         change_over: Callable[[Sequence[Segment], Segment | None, Callable[[], None]], None],
         want_snapshot: Callable[[], None],
+        mend: Callable[[bytes], None],
     ) -> None:
-        """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
+        """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`.
+
+        `mend` gets the mark of a segment whose sidecar is damaged.
+        """
         self._files = files
         self._aside = aside
         self._thread = thread
@@ -65,6 +69,7 @@ class Cleaner:
         self._segment_bytes = segment_bytes
         self._change_over = change_over
         self._want_snapshot = want_snapshot
+        self._mend = mend
         self._is_busy = False
         self._is_stopped = False
         self._is_certain = True
@@ -122,6 +127,9 @@ class Cleaner:
             except (OSError, JournalDamaged) as error:
                 logger.warning("%s in %s: %s", what_failed, self._files.directory, error)
                 result = Failed(str(error))
+            except DamagedIndex as damage:
+                self._post(self._mend, damage.mark)
+                result = Failed(str(damage))
             except Interrupted:
                 result = Failed("the journal is being closed")
             finally:
@@ -177,9 +185,7 @@ class Cleaner:
         begin = ids.index(made.segments[0])
         old = segments[begin : begin + len(made.segments)]
         if made.new is None:
-            last = old[-1].sidecar
-            assert last is not None
-            start.write(self._files, last.end)
+            start.write(self._files, made.end)
             with self._uncertain_till_done():
                 start.put_in_place(self._files)
             return _Outcome(Cleaned(made.freed_bytes), old)

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What has been done: `new` is written for these segments; None: they can be dropped.
+    """What has been done: `new` is written for these segments; None: they can be dropped, up to position `end`.
 
     Where there are none, `waits_for_snapshot` says whether there will be, behind a later snapshot.
     """
@@ -46,6 +46,7 @@ class Made(NamedTuple):
     freed_bytes: int = 0
     new: NewSegment | None = None
     waits_for_snapshot: bool = False
+    end: int = 0
 
 
 def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int, int], segment_bytes: int) -> Made:
@@ -60,7 +61,9 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     ids = [segment.id for segment in choice.segments]
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:
-        return Made(ids, freed_bytes)
+        last = choice.segments[-1].sidecar
+        assert last is not None
+        return Made(ids, freed_bytes, end=last.end)
     require_space(files, freed_bytes + segment_bytes)
     new = write(files, choice.segments, floors)
     return Made(ids, freed_bytes - new.size, new)
@@ -100,7 +103,7 @@ def cleaned_bytes(segment: Segment, floors: Mapping[int, int]) -> int:
         if floor is not None:
             rows = segment.rows(stream)
             assert rows is not None
-            size += rows.size_from(floor) + (rows.high - rows.at(floor)) * ROW_BYTES
+            size += rows.size_from(floor) + (rows.high - rows.at(floor)) * ROW_BYTES  # `at` is checked by `size_from`
     return size
 
 

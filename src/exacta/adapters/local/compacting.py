@@ -80,7 +80,7 @@ def compact(
         for source in sources
     }
     most_records = max(
-        (sum(_records_from(piece.rows, source.dirty_from) for piece in pieces[source.stream]) for source in sources),
+        (sum(piece.rows.records_from(source.dirty_from) for piece in pieces[source.stream]) for source in sources),
         default=0,
     )
     slice_count = max(1, -(-most_records * BYTES_PER_KEY // key_bytes))
@@ -97,10 +97,6 @@ def compact(
         pieces = {stream: [_Piece(made.temporary_name, segment, rows)] for stream, rows in segment.growing.items()}
     assert made is not None
     return Compacted(made, unreadable)
-
-
-def _records_from(rows: Rows, offset: int) -> int:
-    return rows.records_before(rows.high) - rows.records_before(rows.at(offset))
 
 
 def _pass(
@@ -130,7 +126,7 @@ def _write_stream(
     if source.rules is not None:
         for _, batch in _batches(files, source.stream, pieces, max(source.floor, source.dirty_from)):
             compaction.note(batch)
-    last_offset = max((piece.rows.last_offsets[piece.rows.high - 1] for piece in pieces), default=-1)
+    last_offset = max((piece.rows.last_offset for piece in pieces), default=-1)
     for entry, batch in _batches(files, source.stream, pieces, source.floor):
         try:
             compaction.check(batch, entry.first_offset, entry.last_offset)
@@ -154,7 +150,9 @@ def _batches(
         handle = files.open(name)
         window, window_at = memoryview(b""), 0
         try:
-            for row in range(rows.at(floor), rows.high):
+            first = rows.at(floor)
+            rows.check(first, rows.high)
+            for row in range(first, rows.high):
                 size = rows.ends[row] - rows.end_before(row)
                 at = segment.file_offset(rows.positions[row])
                 begin = at - window_at

@@ -68,11 +68,11 @@ class Compactor:
         """See `Journal.compactable`."""
         begin = self._index.compacted_to(stream)
         segments = self._compactable(stream, end_offset)
-        return begin, max(begin, segments[-1].last_offset(stream) + 1) if segments else begin
+        return begin, max(begin, self._index.last_offset_in(segments[-1], stream) + 1) if segments else begin
 
     def _compactable(self, stream: int, end_offset: int) -> list[Segment]:
         def counts(segment: Segment) -> bool:
-            return segment.sidecar is not None and segment.last_offset(stream) < end_offset
+            return segment.sidecar is not None and self._index.last_offset_in(segment, stream) < end_offset
 
         return list(takewhile(counts, self._index.segments_of(stream)))
 
@@ -135,7 +135,7 @@ class Compactor:
     def _needed(self, compacted: Segment, floors: Mapping[int, int], without: Container[int]) -> dict[int, int]:
         """Return how many bytes of a compacted segment are needed of each stream, but for some streams."""
         sizes = {
-            stream: compacted.size_from(stream, floors[stream])
+            stream: self._index.size_in(compacted, stream, floors[stream])
             for stream in self._index.streams_found_in(compacted)
             if stream in floors and stream not in without
         }

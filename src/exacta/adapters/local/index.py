@@ -9,18 +9,46 @@ range. When neighbouring segments are cleaned, the one that takes their place ha
 
 A compacted segment has the beginnings of streams. It has a smaller number than all that are not, and comes first in the
 lists of its streams; whatever other segments have of these offsets is no longer found, until they are cleaned of it.
+
+Where a look-up finds that a sidecar is altered, it has that segment mended, and begins again.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
-from exacta.adapters.local.rows import Place, Rows, Segment
+from exacta.adapters.local.rows import DamagedIndex, Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
 _TOUCHES_TILL_RELEASE = 256
 """Each takes some hundred kilobytes of a sidecar into memory, for the system maps what lies around a page, too."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _mended(
+    look_up: "Callable[Concatenate[Index, P], T]",
+) -> "Callable[Concatenate[Index, P], T]":
+    """Look up again in the segment's own rows where its sidecar is damaged; nothing is changed before that is known."""
+
+    @wraps(look_up)
+    def mended(self: "Index", /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        while True:
+            try:
+                return look_up(self, *arguments, **keywords)
+            except DamagedIndex as damage:
+                self._mend(damage.mark)
+
+    return mended
+
+
+def _leave(mark: bytes) -> None:
+    raise DamagedIndex(mark)
 
 
 class Index:
@@ -29,6 +57,7 @@ class Index:
     def __init__(self, release: Callable[[Segment], None] = lambda segment: None) -> None:
         """Make an empty index; `release` gives back the memory that a segment's sidecar has taken."""
         self._release = release
+        self._mend: Callable[[bytes], None] = _leave
         self._touches = 0
         self._touched: set[Segment] = set()
         self._numbered: dict[int, Segment] = {}
@@ -36,12 +65,23 @@ class Index:
         self._next_compacted_number = 0
         self._streams: dict[int, array[int]] = {}
 
+    @property
+    def segments(self) -> Iterable[Segment]:
+        """All segments, compacted ones as well."""
+        return self._numbered.values()
+
+    def mend_by(self, mend: Callable[[bytes], None]) -> None:
+        """Let this take away the sidecar of the segment of a mark, which is damaged; or raise."""
+        self._mend = mend
+
+    @_mended
     def add_segment(self, segment: Segment) -> None:
         """Take in a segment, after all those with smaller bases, with the rows that it has already."""
+        streams = segment.streams
         number = self._next_number
         self._numbered[number] = segment
         self._next_number += 1
-        for stream in segment.streams:
+        for stream in streams:
             self._note(stream, number)
 
     def _note(self, stream: int, number: int) -> None:
@@ -51,6 +91,7 @@ class Index:
         else:
             numbers.append(number)
 
+    @_mended
     def replace(self, old: Sequence[Segment], new: Segment | None) -> None:
         """Let another segment take the place of these neighbours; None: nothing of them is left."""
         first, *others = [number for number, segment in self._numbered.items() if segment in old]
@@ -75,20 +116,22 @@ class Index:
         else:
             self._numbered[first] = new
 
+    @_mended
     def add_compacted(self, segment: Segment) -> None:
         """Find in this segment, from now on, what its streams have up to its last offset of each."""
+        ends = {stream: self._first_behind(stream, segment.last_offset(stream)) for stream in segment.streams}
         number = self._next_compacted_number
         self._next_compacted_number += 1
         self._numbered[number] = segment
-        for stream in segment.streams:
-            numbers = self._streams.setdefault(stream, array("I"))
-            end = self._first_behind(stream, numbers, segment.last_offset(stream))
-            numbers[:end] = array("I", (number,))
+        for stream, end in ends.items():
+            self._streams.setdefault(stream, array("I"))[:end] = array("I", (number,))
 
-    def _first_behind(self, stream: int, numbers: "array[int]", offset: int) -> int:
+    def _first_behind(self, stream: int, offset: int) -> int:
         """Return which of the stream's segments is the first with a later offset."""
+        numbers = self._streams.get(stream, ())
         return bisect_right(numbers, offset, key=lambda number: self._last_offset(number, stream))
 
+    @_mended
     def drop_compacted(self, segment: Segment) -> None:
         """Forget a compacted segment, and the streams that are found there: they are gone."""
         number = self._number_of(segment)
@@ -101,19 +144,30 @@ class Index:
     def _number_of(self, segment: Segment) -> int:
         return next(number for number, each in self._numbered.items() if each is segment)
 
+    @_mended
     def streams_found_in(self, segment: Segment) -> list[int]:
         """Return the streams of a compacted segment whose beginnings are found there, and not in a later one."""
         number = self._number_of(segment)
         self._touch(segment)
         return [stream for stream in segment.streams if self._streams.get(stream, (0xFFFFFFFF,))[0] == number]
 
+    @_mended
+    def last_offset_in(self, segment: Segment, stream: int) -> int:
+        """Return the last offset that the stream, which has rows there, has in a segment."""
+        self._touch(segment)
+        return segment.last_offset(stream)
+
+    @_mended
+    def size_in(self, segment: Segment, stream: int, offset: int) -> int:
+        """Return the bytes of the stream's batches in a segment that `offset` leaves."""
+        self._touch(segment)
+        return segment.size_from(stream, offset)
+
     def segments_of(self, stream: int) -> list[Segment]:
         """Return the segments in which the stream is found, in order of offset."""
-        segments = [self._numbered[number] for number in self._streams.get(stream, ())]
-        for segment in segments:
-            self._touch(segment)
-        return segments
+        return [self._numbered[number] for number in self._streams.get(stream, ())]
 
+    @_mended
     def compacted_to(self, stream: int) -> int:
         """Return up to which offset (exclusive) the stream is found in a compacted segment; 0: it is in none."""
         numbers = self._streams.get(stream)
@@ -121,6 +175,7 @@ class Index:
             return 0
         return self._last_offset(numbers[0], stream) + 1
 
+    @_mended
     def last_offset(self, stream: int) -> int:
         """Return the last offset of the stream, -1 if it has none."""
         numbers = self._streams.get(stream)
@@ -143,6 +198,7 @@ class Index:
         self._touch(numbered[numbers[-1]])
         newest = numbered[numbers[-1]].rows(stream)
         assert newest is not None
+        newest.check_at(newest.low)
         if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
             yield newest
             return
@@ -170,30 +226,35 @@ class Index:
         self._touches += 1
         self._touched.add(segment)
 
+    @_mended
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`: one extent for each segment that has a part of the range."""
         extents: list[Extent] = []
         room_bytes = max_bytes
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = bisect_left(rows.last_offsets, end_offset, low, rows.high)
+            end_row = rows.until(end_offset, low)
             before = rows.end_before(low)
             high = bisect_right(rows.ends, before + room_bytes, low, end_row)
             if high == low and not extents and end_row > low:
                 high = low + 1  # a batch larger than the limit must get through, or its reader stands still for ever
+            rows.check(low, high)
             if high == low:
                 break
             size = rows.ends[high - 1] - before
-            extents.append(Extent(rows.first_offsets[low], rows.last_offsets[high - 1], size, Place(rows, low, high)))
+            place = Place(rows, low, high)
+            extents.append(Extent(rows.first_offsets[low:high], rows.last_offsets[high - 1], size, place))
             room_bytes -= size
             if high < rows.high:
                 break
         return extents
 
+    @_mended
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
         for rows in self._pieces(stream, offset):
             if rows.max_timestamps[rows.high - 1] < timestamp_ms:
+                rows.check_at(rows.high)
                 continue
             low = rows.at(offset)
             row = bisect_left(rows.max_timestamps, timestamp_ms, low, rows.high)
@@ -201,17 +262,21 @@ class Index:
                 # The running value was as late before: it tells nothing until it rises.
                 while row < rows.high and rows.timestamps[row] < timestamp_ms:
                     row += 1
+                rows.check(low, row)
                 if row == rows.high:
                     continue
+            rows.check_at(low, row)
             return rows.time_entry(row) if rows.last_offsets[row] < end_offset else None
         return None
 
+    @_mended
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_latest`."""
         latest: TimeEntry | None = None
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = bisect_left(rows.last_offsets, end_offset, low, rows.high)
+            end_row = rows.until(end_offset, low)
+            rows.check_at(low, end_row)
             if low == end_row:
                 continue
             if low == rows.low:
@@ -219,16 +284,20 @@ class Index:
             else:
                 highest_ms = max(rows.timestamps[low:end_row])
                 row = next(row for row in range(low, end_row) if rows.timestamps[row] == highest_ms)
+                rows.check(low, end_row)
+            rows.check_at(row)
             if latest is None or rows.timestamps[row] > latest.max_timestamp_ms:
                 latest = rows.time_entry(row)
         return latest
 
+    @_mended
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.count_records`."""
         total = 0
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            high = bisect_left(rows.last_offsets, end_offset, low, rows.high)
+            high = rows.until(end_offset, low)
+            rows.check_at(low, high)
             if high == low:
                 break
             before = rows.records_before(low)
@@ -237,23 +306,27 @@ class Index:
             total += rows.record_counts[high - 1] - before - first + min(first, left)
         return total
 
+    @_mended
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.size_bytes`."""
         size = 0
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = bisect_left(rows.last_offsets, end_offset, low, rows.high)
+            end_row = rows.until(end_offset, low)
+            rows.check_at(low, end_row)
             size += rows.end_before(end_row) - rows.end_before(low)
         return size
 
+    @_mended
     def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
         """See `Journal.offset_after`."""
         left, reached = size_bytes, offset
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = bisect_left(rows.last_offsets, end_offset, low, rows.high)
+            end_row = rows.until(end_offset, low)
             before = rows.end_before(low)
             row = bisect_right(rows.ends, before + left, low, end_row)
+            rows.check_at(low, row)
             if row > low:
                 left -= rows.ends[row - 1] - before
                 reached = rows.last_offsets[row - 1] + 1

@@ -112,6 +112,7 @@ class LocalJournal:
         self._segments = recovered.segments
         self._wants_seal = False
         self._index = recovered.index
+        self._index.mend_by(self._mend)
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
         self._unsynced_writes = unsynced_writes
@@ -138,6 +139,7 @@ class LocalJournal:
             segment_bytes=segment_bytes,
             change_over=self._change_over,
             want_snapshot=self._snapshotter.want,
+            mend=self._mend,
         )
         self._compactor = Compactor(
             recovered.compacted,
@@ -376,7 +378,7 @@ class LocalJournal:
             self._keeping_thread.submit(lambda missing=missing: self._write_sidecar(*missing))  # type: ignore[misc]
         sealed = self._sealed()
         waits_for_sidecar = len(sealed) + 1 < len(self._segments)
-        kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
+        kept = {stream: max(floor, self.compacted_to(stream)) for stream, floor in floors.items()}
 
         def clean() -> None:
             self._cleaner.clean(sealed, kept, waits_for_sidecar, done)
@@ -423,6 +425,26 @@ class LocalJournal:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
+    def _mend(self, mark: bytes) -> None:
+        """Take a sealed segment's rows from itself, and let its sidecar be written anew, as when it was sealed.
+
+        Blocks for as long as reading the segment takes. Raises JournalDamaged where that is damaged, too, or cannot be
+        read: it is unknown then what was acknowledged, and nothing is appended any more.
+        """
+        with_mark = (each for each in self._index.segments if each.sidecar is not None and each.sidecar.mark == mark)
+        segment = next(with_mark, None)
+        if segment is None:  # it is mended already, or gone
+            return
+        logger.warning("%s is damaged, and is made anew from its segment", self._files.directory / segment.sidecar_name)
+        try:
+            regrown = recovery.regrow(self._files, segment)
+        except (OSError, JournalDamaged) as error:
+            self._failure = Failed(f"{segment.sidecar_name} is damaged, and cannot be made anew: {error}")
+            raise JournalDamaged(self._failure.reason) from error
+        segment.unseal(regrown.segment.growing)
+        sealed = _Sealed(regrown.mark, regrown.last_checksum)
+        self._keeping_thread.submit(lambda: self._write_sidecar(segment, regrown.end, sealed))
+
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`."""
         return self._index.find(stream, offset, end_offset, max_bytes)
@@ -451,7 +473,7 @@ class LocalJournal:
         """See `Journal.read_cached`."""
         return self._reader.read_cached(extents)
 
-    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer | Failed]], None]) -> None:
         """See `Journal.read`."""
         self._reader.read(extents, done)
 

@@ -149,7 +149,7 @@ class Reader:
             results.append(assemble(runs, buffers))
         return results
 
-    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer | Failed]], None]) -> None:
         """See `Journal.read`."""
         plans = [plan(extent) for extent in extents]
         handles = {segment: segment.handle for segment, _ in plans}
@@ -162,23 +162,23 @@ class Reader:
         self,
         plans: list[tuple[Segment, list[Run]]],
         handles: dict[Segment, int | None],
-        done: Callable[[list[Buffer] | Failed], None],
+        done: Callable[[list[Buffer | Failed]], None],
     ) -> None:
-        result: list[Buffer] | Failed = Failed("the read did not finish")
+        results: list[Buffer | Failed] = []
         try:
-            buffers: list[Buffer] = []
             for segment, runs in plans:
-                handle = handles[segment]
-                if handle is None:
-                    handle = handles[segment] = self._files.open(segment.name)
-                    self._opened.append((segment, handle))
-                buffers.append(assemble(runs, [self._read_run(segment, handle, run) for run in runs]))
-            result = buffers
-        except OSError as error:
-            result = Failed(str(error))
+                try:
+                    handle = handles[segment]
+                    if handle is None:
+                        handle = handles[segment] = self._files.open(segment.name)
+                        self._opened.append((segment, handle))
+                    results.append(assemble(runs, [self._read_run(segment, handle, run) for run in runs]))
+                except OSError as error:
+                    results.append(Failed(str(error)))
         finally:
+            results += [Failed("the read did not finish")] * (len(plans) - len(results))
             with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
-                self._call_soon(self._finish, list(handles), result, done)
+                self._call_soon(self._finish, list(handles), results, done)
 
     def _read_run(self, segment: Segment, handle: int, run: Run) -> bytes:
         data = self._files.read(handle, run.size, run.offset)
@@ -189,8 +189,8 @@ class Reader:
     def _finish(
         self,
         segments: list[Segment],
-        result: list[Buffer] | Failed,
-        done: Callable[[list[Buffer] | Failed], None],
+        results: list[Buffer | Failed],
+        done: Callable[[list[Buffer | Failed]], None],
     ) -> None:
         for segment in segments:
             segment.readers -= 1
@@ -198,7 +198,7 @@ class Reader:
             self._take_over()
             self._evict()
             self._finish_retiring()
-        done(result)
+        done(results)
 
     def _take_over(self) -> None:
         while self._opened:

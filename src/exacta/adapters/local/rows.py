@@ -14,12 +14,19 @@ nearly every question into a bisection:
 - `max_timestamps`: the largest timestamp so far. The first row that reaches a time is the first batch that has one as
   late, since the running value can only have risen there by the row's own. Only who begins to look behind rows that
   are later than what follows (their records are deleted) must go by the rows' own `timestamps`.
+
+What is mapped may be read from the disk again at any time, so a sidecar is checked not only when it is opened: it has a
+checksum for each block of numbers, and whoever has looked something up checks the blocks that the answer rests on.
+Wherever a bisection has been led astray to, its answer is right if the row has what was looked for and the one before
+it does not; that is why a row is checked together with its neighbours.
 """
 
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+from crc32c import crc32c
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
@@ -27,6 +34,20 @@ from exacta.ports.journal import IndexEntry, TimeEntry
 
 Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
 COLUMN_COUNT = 7
+NUMBER_BYTES: Final = 8
+BLOCK_NUMBERS: Final = 512
+"""So many numbers of a sidecar have a checksum together: a page."""
+
+
+class DamagedIndex(Exception):
+    """A sidecar does not say any more what was written to it; `mark` is its segment's."""
+
+    def __init__(self, mark: bytes) -> None:
+        super().__init__(mark)
+        self.mark = mark
+
+    def __str__(self) -> str:
+        return "the index of a segment is damaged: it is made anew at the next start"
 
 
 class Rows:
@@ -42,11 +63,15 @@ class Rows:
         "positions",
         "record_counts",
         "segment",
+        "sidecar",
         "timestamps",
     )
 
-    def __init__(self, segment: "Segment", columns: Sequence[Column], low: int, high: int) -> None:
+    def __init__(
+        self, segment: "Segment", columns: Sequence[Column], low: int, high: int, sidecar: "Sidecar | None" = None
+    ) -> None:
         self.segment = segment
+        self.sidecar = sidecar
         (
             self.first_offsets,
             self.last_offsets,
@@ -71,9 +96,29 @@ class Rows:
             self.record_counts,
         )
 
+    def check(self, low: int, high: int) -> None:
+        """Raise DamagedIndex where the rows from `low` to `high` (exclusive), or their neighbours, are altered."""
+        if self.sidecar is not None:
+            self.sidecar.check_rows(max(low - 1, self.low), min(high + 1, self.high))
+
+    def check_at(self, *found: int) -> None:
+        """Raise DamagedIndex where a row that was found by bisection, or one beside it, is altered."""
+        for row in found:
+            self.check(row, row)
+
     def at(self, offset: int) -> int:
-        """Return the first row whose last offset is `offset` or later."""
+        """Return the first row whose last offset is `offset` or later; `high` if none is. It is to be checked."""
         return bisect_left(self.last_offsets, offset, self.low, self.high)
+
+    def until(self, end_offset: int, low: int) -> int:
+        """Return the first row, `low` or later, whose last offset is `end_offset` or later. It is to be checked."""
+        return bisect_left(self.last_offsets, end_offset, low, self.high)
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset that the stream has here. Raises DamagedIndex."""
+        self.check_at(self.high)
+        return self.last_offsets[self.high - 1]
 
     def end_before(self, row: int) -> int:
         """Return the bytes of all batches before `row`."""
@@ -84,8 +129,19 @@ class Rows:
         return self.record_counts[row - 1] if row > self.low else 0
 
     def size_from(self, offset: int) -> int:
-        """Return the bytes of the batches that `offset` leaves: those whose last offset is as late."""
-        return self.end_before(self.high) - self.end_before(self.at(offset))
+        """Return the bytes of the batches that `offset` leaves: those whose last offset is as late.
+
+        Raises DamagedIndex.
+        """
+        row = self.at(offset)
+        self.check_at(row, self.high)
+        return self.end_before(self.high) - self.end_before(row)
+
+    def records_from(self, offset: int) -> int:
+        """Return the records of the batches that `offset` leaves. Raises DamagedIndex."""
+        row = self.at(offset)
+        self.check_at(row, self.high)
+        return self.records_before(self.high) - self.records_before(row)
 
     def time_entry(self, row: int) -> TimeEntry:
         """Return what `find_by_time` says of this row."""
@@ -95,7 +151,8 @@ class Rows:
 class Sidecar(NamedTuple):
     """The columns of a sealed segment, all streams one after another, in order of their ids.
 
-    `row_ends` has for each stream where its rows end; each has at least one.
+    `row_ends` has for each stream where its rows end; each has at least one. `content` are the bytes of all of these
+    numbers, one column after another, and `checksums` those of its blocks; None: it is not mapped.
     """
 
     mark: bytes
@@ -104,15 +161,38 @@ class Sidecar(NamedTuple):
     streams: Column
     row_ends: Column
     columns: Sequence[Column]
+    content: memoryview | None = None
+    checksums: memoryview | None = None
 
-    def number(self, stream: int) -> int | None:
-        """Return which of the streams this is; None: it is not here."""
+    def find(self, stream: int) -> tuple[int, int] | None:
+        """Return where the rows of this stream begin and end; None: it is not here. Raises DamagedIndex."""
+        count = len(self.streams)
         number = bisect_left(self.streams, stream)
-        return number if number < len(self.streams) and self.streams[number] == stream else None
-
-    def bounds(self, number: int) -> tuple[int, int]:
-        """Return where the rows of this stream begin and end."""
+        low, high = max(number - 1, 0), min(number + 1, count)
+        self._check(low, high)
+        self._check(count + low, count + high)
+        if number == count or self.streams[number] != stream:
+            return None
         return self.row_ends[number - 1] if number else 0, self.row_ends[number]
+
+    def check_streams(self) -> None:
+        """Raise DamagedIndex where it does not say any more which streams it has."""
+        self._check(0, len(self.streams))
+
+    def check_rows(self, low: int, high: int) -> None:
+        """Raise DamagedIndex where the rows from `low` to `high` (exclusive) are not what was written."""
+        begin = 2 * len(self.streams)
+        for column in self.columns:
+            self._check(begin + low, begin + high)
+            begin += len(column)
+
+    def _check(self, low: int, high: int) -> None:
+        if self.content is None or self.checksums is None:
+            return
+        size = BLOCK_NUMBERS * NUMBER_BYTES
+        for block in range(low // BLOCK_NUMBERS, -(-high // BLOCK_NUMBERS)):
+            if crc32c(self.content[block * size : (block + 1) * size]) != self.checksums[block]:
+                raise DamagedIndex(self.mark)
 
 
 class Segment:
@@ -157,24 +237,25 @@ class Segment:
 
     @property
     def streams(self) -> Iterable[int]:
-        """The streams that have rows in this segment."""
-        return self.growing if self.sidecar is None else self.sidecar.streams
+        """The streams that have rows in this segment. Raises DamagedIndex."""
+        if self.sidecar is None:
+            return self.growing
+        self.sidecar.check_streams()
+        return self.sidecar.streams
 
     def rows(self, stream: int) -> Rows | None:
-        """Return the stream's rows; None if it has none here."""
+        """Return the stream's rows; None if it has none here. Raises DamagedIndex."""
         sidecar = self.sidecar
         if sidecar is None:
             return self.growing.get(stream)
-        number = sidecar.number(stream)
-        if number is None:
-            return None
-        return Rows(self, sidecar.columns, *sidecar.bounds(number))
+        bounds = sidecar.find(stream)
+        return None if bounds is None else Rows(self, sidecar.columns, *bounds, sidecar)
 
     def last_offset(self, stream: int) -> int:
-        """Return the last offset that a stream has here, which has rows."""
+        """Return the last offset that a stream has here, which has rows. Raises DamagedIndex."""
         rows = self.rows(stream)
         assert rows is not None
-        return rows.last_offsets[rows.high - 1]
+        return rows.last_offset
 
     def size_from(self, stream: int, offset: int) -> int:
         """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none."""
@@ -190,6 +271,13 @@ class Segment:
         """Look up in the sidecar from now on; rows that an extent names stay as they are."""
         self.sidecar = sidecar
         self.growing = {}
+
+    def unseal(self, growing: dict[int, Rows]) -> None:
+        """Look up in these rows from now on: the sidecar is damaged."""
+        for rows in growing.values():
+            rows.segment = self
+        self.growing = growing
+        self.sidecar = None
 
     def add(self, payload_position: int, entry: IndexEntry) -> bool:
         """Add a row for a batch of the entry whose payload begins there; return whether it is its stream's first."""

@@ -12,7 +12,7 @@ from crc32c import crc32c
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import VERSION
-from exacta.adapters.local.rows import COLUMN_COUNT, Rows, Sidecar
+from exacta.adapters.local.rows import BLOCK_NUMBERS, COLUMN_COUNT, NUMBER_BYTES, Rows, Sidecar
 from exacta.ports.journal import Buffer
 
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, how many
@@ -21,7 +21,7 @@ _HEADER = Struct("=8sII8sQIIQ")
 # In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
 _MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
 _CHECKED_FROM = 16
-_ITEM_BYTES = 8
+_CHECKSUM_BYTES = 4
 _WINDOW_BYTES = 1 << 20
 
 
@@ -34,7 +34,8 @@ def pack_sidecar(growing: Mapping[int, Rows], mark: bytes, end: int, last_checks
     columns: Iterable[Buffer] = (
         memoryview(columns[number]).cast("B") for number in range(COLUMN_COUNT) for columns in by_stream
     )
-    buffers: list[Buffer] = [memoryview(streams).cast("B"), memoryview(row_ends).cast("B"), *columns]
+    numbers: list[Buffer] = [memoryview(streams).cast("B"), memoryview(row_ends).cast("B"), *columns]
+    buffers = [*numbers, memoryview(_block_checksums(numbers)).cast("B")]
 
     def header(checksum: int) -> bytes:
         return _HEADER.pack(_MAGIC, VERSION, checksum, mark, end, last_checksum, len(streams), row_count)
@@ -45,20 +46,44 @@ def pack_sidecar(growing: Mapping[int, Rows], mark: bytes, end: int, last_checks
     return [header(checksum), *buffers]
 
 
+def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
+    """Return the checksum of each block of these numbers, which may begin and end anywhere in these buffers."""
+    checksums = array("I")
+    checksum, room = 0, BLOCK_NUMBERS * NUMBER_BYTES
+    for buffer in numbers:
+        at = 0
+        while at < len(buffer):
+            piece = buffer[at : at + room]
+            checksum, at, room = crc32c(piece, checksum), at + len(piece), room - len(piece)
+            if not room:
+                checksums.append(checksum)
+                checksum, room = 0, BLOCK_NUMBERS * NUMBER_BYTES
+    if room < BLOCK_NUMBERS * NUMBER_BYTES:
+        checksums.append(checksum)
+    return checksums
+
+
 def unpack_sidecar(data: memoryview, mark: bytes) -> Sidecar | None:
-    """Return what the sidecar says, its columns as views of `data`, unchecked; None if it is of another segment."""
+    """Return what the sidecar says, its columns as views of `data`, unchecked; None if it is of another segment.
+
+    What is looked up in it is checked then.
+    """
     if len(data) < _HEADER.size:
         return None
     magic, version, _, found_mark, end, last_checksum, stream_count, row_count = _HEADER.unpack_from(data)
     if (magic, version, found_mark) != (_MAGIC, VERSION, mark):
         return None
-    if len(data) != _HEADER.size + _ITEM_BYTES * (2 * stream_count + COLUMN_COUNT * row_count):
+    number_count = 2 * stream_count + COLUMN_COUNT * row_count
+    checksums_at = _HEADER.size + number_count * NUMBER_BYTES
+    if len(data) != checksums_at + -(-number_count // BLOCK_NUMBERS) * _CHECKSUM_BYTES:
         return None
-    numbers = data[_HEADER.size :].cast("q")
+    content = data[_HEADER.size : checksums_at]
+    numbers = content.cast("q")
     streams, row_ends = numbers[:stream_count], numbers[stream_count : 2 * stream_count]
     rows = numbers[2 * stream_count :]
     columns = [rows[at * row_count : (at + 1) * row_count] for at in range(COLUMN_COUNT)]
-    return Sidecar(mark, end, last_checksum, streams, row_ends, columns)
+    checksums = data[checksums_at:].cast("I")
+    return Sidecar(mark, end, last_checksum, streams, row_ends, columns, content, checksums)
 
 
 def is_sound(files: Files, name: str) -> bool:

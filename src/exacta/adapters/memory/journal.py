@@ -365,7 +365,7 @@ class MemoryJournal:
             if row.last_offset >= end_offset or (extents and row.size > room_bytes):
                 break
             room_bytes -= row.size
-            extents.append(Extent(row.first_offset, row.last_offset, row.size, data))
+            extents.append(Extent((row.first_offset,), row.last_offset, row.size, data))
         return extents
 
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
@@ -411,10 +411,10 @@ class MemoryJournal:
             return None
         return [extent.place for extent in extents if isinstance(extent.place, bytes)]
 
-    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer] | Failed], None]) -> None:
+    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer | Failed]], None]) -> None:
         """See `Journal.read`."""
         if self._storage.read_fault is not None:
-            self._call_soon(done, Failed(self._storage.read_fault))
+            self._call_soon(done, [Failed(self._storage.read_fault)] * len(extents))
         else:
             self._call_soon(done, [extent.place for extent in extents if isinstance(extent.place, bytes)])
 

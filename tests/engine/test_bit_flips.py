@@ -1,0 +1,189 @@
+"""Bits that flip under a running broker, in every place of its segments and indexes: nothing altered is ever served.
+
+Two partitions have batches of the same sizes at the same offsets, so that wherever an index is led astray there is a
+batch that could be taken for the right one.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from exacta.adapters.local import LocalJournal
+from exacta.core.rejections import Rejection
+from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.reading import BatchReader
+from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.protocol.records import parse_batch_header
+from simulation.clients.batches import batch
+from simulation.disk.simulated import SimulatedDisk
+from tests.engine.disk_rig import DiskRig
+
+SEGMENT_BYTES = 1_200
+BATCHES = 14
+PARTITIONS = (0, 1)
+
+
+class KafkaRig(DiskRig):
+    """Batches as Kafka's clients write them."""
+
+    format = KafkaRecordFormat()
+
+
+@pytest.fixture(scope="module")
+def filled() -> KafkaRig:
+    """An engine over some sealed segments, whose indexes are mapped, and one that is written to."""
+    rig = KafkaRig(SimulatedDisk(), SEGMENT_BYTES)
+    rig.topic(partition_count=len(PARTITIONS))
+    for number in range(BATCHES):
+        for partition in PARTITIONS:
+            values = [b"%02d of %d" % (number, partition)]
+            rig.append(batch(values, (-1, -1), -1, transactional=False, now_ms=number), partition, timestamp_ms=number)
+            rig.settle()
+    settle_indexes(rig)
+    assert len(names(rig, ".index")) >= 3
+    return rig
+
+
+def settle_indexes(rig: KafkaRig) -> None:
+    """Wait until every sealed segment is looked up in its index."""
+    assert isinstance(rig.journal, LocalJournal)
+    while any(segment.sidecar is None for segment in rig.journal._segments[:-1]):
+        rig.loop.wait()
+        rig.loop.turn()
+
+
+def names(rig: KafkaRig, suffix: str) -> list[str]:
+    return sorted(name for name in rig.disk.files if name.endswith(suffix))
+
+
+def fetched(rig: KafkaRig, *offsets: int) -> list[FetchResult]:
+    """Fetch from both partitions in one request."""
+    wanted = [
+        FetchPartition("t", partition, offset, 300) for partition, offset in zip(PARTITIONS, offsets, strict=True)
+    ]
+    results: list[FetchResult] = []
+    rig.engine.fetch(FetchRequest(wanted, 0, 1, 1 << 20, False), results.extend)
+    while not results:
+        rig.loop.wait()
+        rig.loop.turn()
+    return results
+
+
+def consumed(rig: KafkaRig) -> list[tuple[bytes, Rejection | None]]:
+    """Read both partitions as a consumer does, each up to its end or the first error."""
+    offsets, ends = [0, 0], [False, False]
+    found: list[list[bytes]] = [[], []]
+    errors: list[Rejection | None] = [None, None]
+    while not all(ends):
+        for partition, result in enumerate(fetched(rig, *offsets)):
+            if ends[partition]:
+                continue
+            errors[partition] = result.rejection
+            assert not (result.rejection and result.records)
+            for buffer in result.records:
+                found[partition].append(bytes(buffer))
+                offsets[partition] += count(bytes(buffer))
+            ends[partition] = result.rejection is not None or offsets[partition] == BATCHES
+    return [(b"".join(buffers), error) for buffers, error in zip(found, errors, strict=True)]
+
+
+def count(batches: bytes) -> int:
+    number = at = 0
+    while at < len(batches):
+        at += parse_batch_header(batches, at).size
+        number += 1
+    return number
+
+
+def flips(rig: KafkaRig, name: str) -> Iterator[tuple[int, int]]:
+    """A bit of every byte, another one each time, and every bit of some."""
+    size = len(rig.disk.content(name))
+    yield from ((byte, byte % 8) for byte in range(size))
+    yield from ((byte, bit) for byte in range(size // 2, min(size // 2 + 16, size)) for bit in range(8))
+
+
+def test_of_a_segment_all_but_what_is_altered_is_served(filled: KafkaRig):
+    whole = consumed(filled)
+    assert [error for _, error in whole] == [None, None]
+    for name in names(filled, ".log")[1:]:
+        refused = 0
+        for byte, bit in flips(filled, name):
+            filled.disk.rot(name, byte, bit)
+            found = consumed(filled)
+            filled.disk.rot(name, byte, bit)
+            if found == whole:
+                continue  # not one of the bytes that a reader gets
+            refused += 1
+            bad = [partition for partition in PARTITIONS if found[partition] != whole[partition]]
+            assert len(bad) == 1, (name, byte)
+            served, error = found[bad[0]]
+            assert error is Rejection.STORAGE_ERROR, (name, byte)
+            assert whole[bad[0]][0].startswith(served), (name, byte)
+        assert refused > len(filled.disk.content(name)) // 4, name
+
+
+def test_an_index_is_made_anew_and_all_is_served(filled: KafkaRig, caplog: pytest.LogCaptureFixture):
+    whole = consumed(filled)
+    asked = lookups(filled)
+    name = names(filled, ".index")[1]
+    noticed = 0
+    for byte, bit in flips(filled, name):
+        filled.disk.rot(name, byte, bit)
+        caplog.clear()
+        assert lookups(filled) == asked, byte
+        assert consumed(filled) == whole, byte
+        if caplog.messages:
+            assert caplog.messages[0] == f"simulated/{name} is damaged, and is made anew from its segment"
+            noticed += 1
+            settle_indexes(filled)
+        else:
+            filled.disk.rot(name, byte, bit)
+    assert noticed > len(filled.disk.content(name)) * 0.8
+
+
+def test_the_operator_is_told_once(filled: KafkaRig, caplog: pytest.LogCaptureFixture):
+    name = names(filled, ".log")[1]
+    byte = filled.disk.content(name).index(b"03 of 1")
+    filled.disk.rot(name, byte, 3)
+    filled.engine._reader = BatchReader(filled.journal, filled.format)
+    filled.engine._fetcher._reader = filled.engine._reader
+    for _ in range(2):
+        good, bad = fetched(filled, 3, 3)
+        assert (good.rejection, bad.rejection) == (None, Rejection.STORAGE_ERROR)
+    filled.disk.rot(name, byte, 3)
+    assert caplog.messages == [
+        "t-1 cannot be read from offset 3 on: record batch fails its checksum. Stop the broker; `exacta log verify` "
+        "says what is damaged, and `exacta log repair` what can be put right"
+    ]
+    assert not fetched(filled, 3, 3)[1].rejection
+
+
+def test_a_search_by_time_is_not_served_an_altered_batch(filled: KafkaRig):
+    name = names(filled, ".log")[1]
+    byte = filled.disk.content(name).index(b"03 of 1")
+    found = filled.engine.batch_for_time("t", 1, 3, 0, BATCHES)
+    assert found is not None
+    read: list[object] = []
+    filled.engine.read_batch("t", 1, found, read.append)
+    filled.disk.rot(name, byte, 3)
+    filled.engine.read_batch("t", 1, found, read.append)
+    filled.disk.rot(name, byte, 3)
+    while len(read) < 2:
+        filled.loop.wait()
+        filled.loop.turn()
+    assert [each is not None for each in read] == [True, False]
+
+
+def lookups(rig: KafkaRig) -> list[object]:
+    journal = rig.journal
+    return [
+        (
+            journal.find_by_time(stream, 0, offset, BATCHES),
+            journal.find_latest(stream, offset, BATCHES),
+            journal.count_records(stream, offset, BATCHES),
+            journal.size_bytes(stream, offset, BATCHES),
+            journal.offset_after(stream, offset, BATCHES, 200),
+        )
+        for stream in rig.engine._state.partitions
+        for offset in range(BATCHES)
+    ]
