@@ -433,3 +433,37 @@ def test_the_sidecar_of_a_cleaned_segment_is_made_again(history: list[Operation]
             disk.put(name, content)
             check(disk, FLOORS[-1], filled[1], filled[2])
             assert disk.content(name) == before
+
+
+def test_by_an_altered_index_nothing_is_removed():
+    """A bit of each byte of the first index flips, header and all, then all of stream 1 is deleted, and some of 2."""
+    disk, turns = SimulatedDisk(), Turns()
+    journal = opened(disk, turns)
+    append_some(turns, journal, 0, COUNT)
+    for _ in range(2):
+        snapshot(turns, journal)
+    whole = content(turns, journal, {1: 0, 2: 0})
+    name = journal._segments[0].sidecar_name
+    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
+    journal.close()
+    stopped = 0
+    for byte in range(len(disk.content(name))):
+        for floors in ({2: 2}, {1: 0, 2: 0}):
+            lives = disk.restarted()
+            turns = Turns()
+            journal = opened(lives, turns)
+            damage: list[Failed] = []
+            journal.watch(damage.append)
+            lives.rot(name, byte, byte % 8)
+            clean(turns, journal, floors)
+            turns.drain()
+            stopped += bool(damage)
+            assert all(f"{name} is damaged" in each.reason for each in damage)
+            journal.close()
+            journal = opened(lives.restarted(), turns)
+            kept = content(turns, journal, floors)
+            journal.close()
+            assert all(whole[stream].endswith(kept[stream]) for stream in floors), byte
+            assert len(kept[2]) == len(whole[2]) - floors[2] * len(data(2, 0)), byte
+            assert 1 not in floors or kept[1] == whole[1], byte
+    assert stopped > len(disk.content(name))

@@ -1,7 +1,5 @@
 """How the local journal reads: few system calls, a bounded number of open files, never waiting on the event loop."""
 
-from array import array
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +7,8 @@ from hypothesis import strategies as st
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.adapters.local.index import Index
-from exacta.adapters.local.rows import Segment, Sidecar
+from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.sidecar import pack_sidecar, unpack_sidecar
 from exacta.ports.journal import Buffer, Failed, IndexEntry
 from simulation.disk.simulated import SimulatedDisk
 
@@ -50,8 +49,8 @@ def test_what_look_ups_have_taken_into_memory_is_given_back():
     for number, segment in enumerate(segments):
         index.add_segment(segment)
         index.add(segment.base, [IndexEntry(1, number, number, 0, 0, 10)])
-        rows = segment.growing[1]
-        segment.seal(Sidecar(b"", segment.base + 100, 0, array("q", (1,)), array("q", (1,)), rows.columns()))
+        content = memoryview(b"".join(pack_sidecar(segment.growing, b"12345678", segment.base + 100, 0)))
+        segment.seal(unpack_sidecar("name", content, b"12345678"))
     for _ in range(1_000):  # also where only the newest is looked into, as by who follows the end
         assert len(index.find(1, 9, 10, EVERYTHING)) == 1
     assert set(released) == {segments[-1]}

@@ -104,6 +104,7 @@ class Engine:
         self._timers: dict[Command, int] = {}
         self._closing: Callable[[], None] | None = None
 
+        journal.watch(lambda damage: self._fail(damage.reason))
         blob, events = journal.replay()
         self._state = replayed(blob, events, limits)
         after_recovery(self._state, may_have_forgotten=journal.may_have_lost)
@@ -117,7 +118,7 @@ class Engine:
         self._deadlines = Deadlines(scheduler, clock)
         self._upkeep = None if schedule is None else self._make_upkeep(schedule)
         self._show(visible_changes(self._state, self._state.partitions))
-        self._reader = BatchReader(journal, records)
+        self._reader = BatchReader(journal, records, scheduler)
         self._fetcher = Fetcher(self._state, journal, self._reader, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
@@ -507,6 +508,8 @@ class Engine:
                 self._visible[partition_id] = seen
 
     def _fail(self, reason: str) -> None:
+        if self.failed is not None:
+            return
         self.failed = EngineFailed(reason)
         self._stop_timers()
         self._on_failure(self.failed)

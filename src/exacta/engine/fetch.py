@@ -255,7 +255,7 @@ class Fetcher:
                 result.records.append(batches)
             if fault:
                 cut.add(owner)
-                if not result.records:
+                if not result.records:  # else it is refused, and told, where the next fetch begins with it
                     wanted = plan.wanted[owner]
                     self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], fault)
                     result.rejection = Rejection.STORAGE_ERROR

@@ -2,6 +2,9 @@
 
 What is acknowledged may be altered on the disk later, and it is read from there again and again. Owns the checking and
 what the operator is told, once for each place. What a reader is answered is the reader's.
+
+Checking costs 0.05 ms a megabyte, and a microsecond a batch. Of tiny batches there may be hundreds of thousands in a
+fetch: others get their turn in between.
 """
 
 import logging
@@ -10,9 +13,12 @@ from typing import NamedTuple
 
 from exacta.ports.journal import Buffer, Extent, Failed, Journal
 from exacta.ports.record_format import RecordFormat
+from exacta.ports.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
+BATCHES_A_TURN = 2_000
+"""After so many, the rest is checked in another turn of the loop."""
 _MOST_TOLD = 1_000
 
 
@@ -26,18 +32,35 @@ class Read(NamedTuple):
 class BatchReader:
     """Read from the journal, and check."""
 
-    def __init__(self, journal: Journal, records: RecordFormat) -> None:
+    def __init__(self, journal: Journal, records: RecordFormat, scheduler: Scheduler) -> None:
         self._journal = journal
         self._records = records
+        self._scheduler = scheduler
         self._told: set[tuple[str, int, int]] = set()
 
     def read(self, extents: Sequence[Extent], done: Callable[[list[Read]], None]) -> None:
         """Read these, found in this turn of the loop; `done` gets as many in their order, at once or later."""
         buffers = self._journal.read_cached(extents)
         if buffers is not None:
-            done(list(map(self._checked, extents, buffers)))
+            self._check(extents, buffers, [], done)
         else:
-            self._journal.read(extents, lambda read: done(list(map(self._checked, extents, read))))
+            self._journal.read(extents, lambda read: self._check(extents, read, [], done))
+
+    def _check(
+        self,
+        extents: Sequence[Extent],
+        buffers: Sequence[Buffer | Failed],
+        reads: list[Read],
+        done: Callable[[list[Read]], None],
+    ) -> None:
+        checked = 0
+        for extent, buffer in zip(extents[len(reads) :], buffers[len(reads) :], strict=True):
+            if checked >= BATCHES_A_TURN:
+                self._scheduler.call_soon(self._check, extents, buffers, reads, done)
+                return
+            reads.append(self._checked(extent, buffer))
+            checked += len(extent.first_offsets)
+        done(reads)
 
     def _checked(self, extent: Extent, buffer: Buffer | Failed) -> Read:
         if isinstance(buffer, Failed):
@@ -48,12 +71,14 @@ class BatchReader:
     def tell(self, topic: str, partition: int, offset: int, fault: str) -> None:
         """Tell the operator what is wrong with the batch at this offset; its readers ask for it again and again."""
         place = topic, partition, offset
-        if place in self._told or len(self._told) >= _MOST_TOLD:
+        if place in self._told:
             return
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
         self._told.add(place)
         logger.error(
-            "%s-%d cannot be read from offset %d on: %s. Stop the broker; `exacta log verify` says what is damaged, "
-            "and `exacta log repair` what can be put right",
+            "%s-%d cannot be read from offset %d on: %s. If that stays so: stop the broker; `exacta log verify` says "
+            "what is damaged, and `exacta log repair` what can be put right",
             topic,
             partition,
             offset,

@@ -26,8 +26,8 @@ from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, Journal
 from exacta.ports.scheduler import Scheduler
 
-PARTITIONS_AT_ONCE = 10
-"""Looked at in one turn of the loop: in a log of 100 GB, whose segments must be added up, each may take 5 ms."""
+PARTITIONS_AT_ONCE = 3
+"""Looked at in one turn of the loop: in a log of 100 GB, whose segments must be added up, each may take 15 ms."""
 
 
 class Keep(Struct, frozen=True):

@@ -40,7 +40,7 @@ from zlib import crc32
 from exacta.ports.compaction import Buffer, Rewritten, Rules
 from exacta.protocol.record_edits import with_records
 from exacta.protocol.record_keys import RecordKeys, record_keys
-from exacta.protocol.records import BatchHeader, CorruptBatch, check_crc, emptied, opened, parse_batch_header
+from exacta.protocol.records import BatchHeader, CorruptBatch, emptied, opened, parse_batch_header, sound_batches
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -71,14 +71,12 @@ class RecordCompaction:
 
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         """See `Compaction.check`."""
+        _, fault = sound_batches(batch, (first_offset,))
+        if fault:
+            raise CorruptBatch(fault)
         header = parse_batch_header(batch)
-        check_crc(batch, header)
-        if (header.size, header.base_offset, header.base_offset + header.last_offset_delta) != (
-            len(batch),
-            first_offset,
-            last_offset,
-        ):
-            raise CorruptBatch(f"{header} is not of {len(batch)} bytes, offsets {first_offset} to {last_offset}")
+        if header.last_offset != last_offset:
+            raise CorruptBatch(f"{header} does not end at offset {last_offset}")
 
     def note(self, batch: Buffer) -> None:
         """See `Compaction.note`."""

@@ -151,6 +151,13 @@ class Journal(Protocol):
         False again once one is offered.
         """
 
+    def watch(self, on_damage: Callable[[Failed], None]) -> None:
+        """Call back where a look-up finds that what it goes by has been altered; to be called once, after opening.
+
+        The look-up raises JournalDamaged. Nothing found earlier may be relied on, and nothing is appended any more; the
+        next opening knows what to do.
+        """
+
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """Write the entries as one group and make it durable; return the position at which the group will end.
 

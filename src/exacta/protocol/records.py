@@ -145,12 +145,6 @@ def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
     return header
 
 
-def check_crc(batch: Buffer, header: BatchHeader) -> None:
-    """Raise `CorruptBatch` where the whole batch fails its checksum, which does not cover offset, length and epoch."""
-    if crc32c.crc32c(memoryview(batch)[_CRC_START:]) != header.crc:
-        raise CorruptBatch("record batch fails its checksum")
-
-
 def validate_batch(records: Buffer) -> BatchHeader:
     """Check what a producer sent for one partition: exactly one batch, whole and consistent; return its header.
 
@@ -164,7 +158,8 @@ def validate_batch(records: Buffer) -> BatchHeader:
     header = parse_batch_header(records)
     if _whole_batch_size(records, size) is not None:
         raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
-    check_crc(memoryview(records)[:size], header)
+    if crc32c.crc32c(memoryview(records)[_CRC_START:size]) != header.crc:
+        raise CorruptBatch("record batch fails its checksum")
     fault = _fault(header)
     if fault is not None:
         raise CorruptBatch(fault, ErrorCode.INVALID_RECORD)

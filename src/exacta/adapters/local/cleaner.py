@@ -56,12 +56,9 @@ class Cleaner:
         segment_bytes: int,
         change_over: Callable[[Sequence[Segment], Segment | None, Callable[[], None]], None],
         want_snapshot: Callable[[], None],
-        mend: Callable[[bytes], None],
+        on_damage: Callable[[DamagedIndex], None],
     ) -> None:
-        """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`.
-
-        `mend` gets the mark of a segment whose sidecar is damaged.
-        """
+        """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
         self._files = files
         self._aside = aside
         self._thread = thread
@@ -69,7 +66,7 @@ class Cleaner:
         self._segment_bytes = segment_bytes
         self._change_over = change_over
         self._want_snapshot = want_snapshot
-        self._mend = mend
+        self._on_damage = on_damage
         self._is_busy = False
         self._is_stopped = False
         self._is_certain = True
@@ -124,12 +121,12 @@ class Cleaner:
                     result = Failed("after a failure nothing more is cleaned or compacted before the next start")
                 else:
                     result = work()
+            except DamagedIndex as damage:
+                result = Failed(str(damage))
+                self._post(self._on_damage, damage)
             except (OSError, JournalDamaged) as error:
                 logger.warning("%s in %s: %s", what_failed, self._files.directory, error)
                 result = Failed(str(error))
-            except DamagedIndex as damage:
-                self._post(self._mend, damage.mark)
-                result = Failed(str(damage))
             except Interrupted:
                 result = Failed("the journal is being closed")
             finally:

@@ -23,7 +23,14 @@ from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, Segmen
 from exacta.adapters.local.recovery import damaged
 from exacta.adapters.local.rows import Segment
 from exacta.adapters.local.scan import SegmentScan
-from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, open_sealed, read_header, require_space
+from exacta.adapters.local.sealed import (
+    NewSegment,
+    NewSegmentWriter,
+    check_indexes,
+    open_sealed,
+    read_header,
+    require_space,
+)
 
 MOST_SEGMENTS = 16
 """How many are made one at once: a bound on the time that it takes, and that readers change over in."""
@@ -58,6 +65,7 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     if choice is None:
         waits = len(unneeded) < len(sealed) and choose(sealed, floors, segment_bytes) is not None
         return Made((), waits_for_snapshot=waits)
+    check_indexes(files, choice.segments)
     ids = [segment.id for segment in choice.segments]
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:
@@ -95,15 +103,13 @@ def choose(segments: Sequence[Segment], floors: Mapping[int, int], segment_bytes
 
 def cleaned_bytes(segment: Segment, floors: Mapping[int, int]) -> int:
     """Return about how large the segment would be, cleaned: a header alone if nothing in it is alive."""
-    sidecar = segment.sidecar
-    assert sidecar is not None
     size = SEGMENT_HEADER_BYTES
-    for stream in sidecar.streams:
+    for stream in segment.streams:
         floor = floors.get(stream)
         if floor is not None:
             rows = segment.rows(stream)
             assert rows is not None
-            size += rows.size_from(floor) + (rows.high - rows.at(floor)) * ROW_BYTES  # `at` is checked by `size_from`
+            size += rows.size_from(floor) + (rows.high - rows.at(floor)) * ROW_BYTES
     return size
 
 

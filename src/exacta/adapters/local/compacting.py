@@ -20,7 +20,7 @@ from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.recovery import damaged
 from exacta.adapters.local.rows import Rows, Segment
 from exacta.adapters.local.scan import WINDOW_BYTES
-from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, open_sealed, require_space
+from exacta.adapters.local.sealed import NewSegment, NewSegmentWriter, check_indexes, open_sealed, require_space
 from exacta.ports.compaction import BYTES_PER_KEY, Compact, Compaction, Rules
 from exacta.ports.journal import IndexEntry, JournalDamaged
 
@@ -71,6 +71,7 @@ def compact(
     Raises JournalDamaged.
     """
     opened = {each: open_sealed(files, each) for source in sources for each in source.segments}
+    check_indexes(files, opened.values())
     pieces = {
         source.stream: [
             _Piece(segment.name, segment, rows)
@@ -80,7 +81,7 @@ def compact(
         for source in sources
     }
     most_records = max(
-        (sum(piece.rows.records_from(source.dirty_from) for piece in pieces[source.stream]) for source in sources),
+        (sum(_records_from(piece.rows, source.dirty_from) for piece in pieces[source.stream]) for source in sources),
         default=0,
     )
     slice_count = max(1, -(-most_records * BYTES_PER_KEY // key_bytes))
@@ -97,6 +98,10 @@ def compact(
         pieces = {stream: [_Piece(made.temporary_name, segment, rows)] for stream, rows in segment.growing.items()}
     assert made is not None
     return Compacted(made, unreadable)
+
+
+def _records_from(rows: Rows, offset: int) -> int:
+    return rows.records_before(rows.high) - rows.records_before(rows.at(offset))
 
 
 def _pass(
@@ -126,7 +131,7 @@ def _write_stream(
     if source.rules is not None:
         for _, batch in _batches(files, source.stream, pieces, max(source.floor, source.dirty_from)):
             compaction.note(batch)
-    last_offset = max((piece.rows.last_offset for piece in pieces), default=-1)
+    last_offset = max((piece.rows.last_offsets[piece.rows.high - 1] for piece in pieces), default=-1)
     for entry, batch in _batches(files, source.stream, pieces, source.floor):
         try:
             compaction.check(batch, entry.first_offset, entry.last_offset)
@@ -150,9 +155,7 @@ def _batches(
         handle = files.open(name)
         window, window_at = memoryview(b""), 0
         try:
-            first = rows.at(floor)
-            rows.check(first, rows.high)
-            for row in range(first, rows.high):
+            for row in range(rows.at(floor), rows.high):
                 size = rows.ends[row] - rows.end_before(row)
                 at = segment.file_offset(rows.positions[row])
                 begin = at - window_at

@@ -10,7 +10,8 @@ range. When neighbouring segments are cleaned, the one that takes their place ha
 A compacted segment has the beginnings of streams. It has a smaller number than all that are not, and comes first in the
 lists of its streams; whatever other segments have of these offsets is no longer found, until they are cleaned of it.
 
-Where a look-up finds that a sidecar is altered, it has that segment mended, and begins again.
+Where a look-up meets a damaged sidecar it says so (`on_damage`) and raises DamagedIndex: then nothing that was found
+may be relied on any more, and nothing of this index either.
 """
 
 from array import array
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from exacta.adapters.local.rows import DamagedIndex, Place, Rows, Segment
+from exacta.adapters.local.rows import DamagedIndex, Of, Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
@@ -31,24 +32,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _mended(
-    look_up: "Callable[Concatenate[Index, P], T]",
-) -> "Callable[Concatenate[Index, P], T]":
-    """Look up again in the segment's own rows where its sidecar is damaged; nothing is changed before that is known."""
+def _telling(look_up: "Callable[Concatenate[Index, P], T]") -> "Callable[Concatenate[Index, P], T]":
+    """Say where a look-up meets a damaged sidecar."""
 
     @wraps(look_up)
-    def mended(self: "Index", /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        while True:
-            try:
-                return look_up(self, *arguments, **keywords)
-            except DamagedIndex as damage:
-                self._mend(damage.mark)
+    def telling(self: "Index", /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return look_up(self, *arguments, **keywords)
+        except DamagedIndex as damage:
+            self.on_damage(damage)
+            raise
 
-    return mended
-
-
-def _leave(mark: bytes) -> None:
-    raise DamagedIndex(mark)
+    return telling
 
 
 class Index:
@@ -56,8 +51,8 @@ class Index:
 
     def __init__(self, release: Callable[[Segment], None] = lambda segment: None) -> None:
         """Make an empty index; `release` gives back the memory that a segment's sidecar has taken."""
+        self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None
         self._release = release
-        self._mend: Callable[[bytes], None] = _leave
         self._touches = 0
         self._touched: set[Segment] = set()
         self._numbered: dict[int, Segment] = {}
@@ -65,23 +60,13 @@ class Index:
         self._next_compacted_number = 0
         self._streams: dict[int, array[int]] = {}
 
-    @property
-    def segments(self) -> Iterable[Segment]:
-        """All segments, compacted ones as well."""
-        return self._numbered.values()
-
-    def mend_by(self, mend: Callable[[bytes], None]) -> None:
-        """Let this take away the sidecar of the segment of a mark, which is damaged; or raise."""
-        self._mend = mend
-
-    @_mended
+    @_telling
     def add_segment(self, segment: Segment) -> None:
         """Take in a segment, after all those with smaller bases, with the rows that it has already."""
-        streams = segment.streams
         number = self._next_number
         self._numbered[number] = segment
         self._next_number += 1
-        for stream in streams:
+        for stream in segment.streams:
             self._note(stream, number)
 
     def _note(self, stream: int, number: int) -> None:
@@ -91,7 +76,7 @@ class Index:
         else:
             numbers.append(number)
 
-    @_mended
+    @_telling
     def replace(self, old: Sequence[Segment], new: Segment | None) -> None:
         """Let another segment take the place of these neighbours; None: nothing of them is left."""
         first, *others = [number for number, segment in self._numbered.items() if segment in old]
@@ -116,22 +101,22 @@ class Index:
         else:
             self._numbered[first] = new
 
-    @_mended
+    @_telling
     def add_compacted(self, segment: Segment) -> None:
         """Find in this segment, from now on, what its streams have up to its last offset of each."""
-        ends = {stream: self._first_behind(stream, segment.last_offset(stream)) for stream in segment.streams}
         number = self._next_compacted_number
         self._next_compacted_number += 1
         self._numbered[number] = segment
-        for stream, end in ends.items():
-            self._streams.setdefault(stream, array("I"))[:end] = array("I", (number,))
+        for stream in segment.streams:
+            numbers = self._streams.setdefault(stream, array("I"))
+            end = self._first_behind(stream, numbers, segment.last_offset(stream))
+            numbers[:end] = array("I", (number,))
 
-    def _first_behind(self, stream: int, offset: int) -> int:
+    def _first_behind(self, stream: int, numbers: "array[int]", offset: int) -> int:
         """Return which of the stream's segments is the first with a later offset."""
-        numbers = self._streams.get(stream, ())
         return bisect_right(numbers, offset, key=lambda number: self._last_offset(number, stream))
 
-    @_mended
+    @_telling
     def drop_compacted(self, segment: Segment) -> None:
         """Forget a compacted segment, and the streams that are found there: they are gone."""
         number = self._number_of(segment)
@@ -144,30 +129,30 @@ class Index:
     def _number_of(self, segment: Segment) -> int:
         return next(number for number, each in self._numbered.items() if each is segment)
 
-    @_mended
+    @_telling
     def streams_found_in(self, segment: Segment) -> list[int]:
         """Return the streams of a compacted segment whose beginnings are found there, and not in a later one."""
         number = self._number_of(segment)
         self._touch(segment)
         return [stream for stream in segment.streams if self._streams.get(stream, (0xFFFFFFFF,))[0] == number]
 
-    @_mended
+    def segments_of(self, stream: int) -> list[Segment]:
+        """Return the segments in which the stream is found, in order of offset."""
+        return [self._numbered[number] for number in self._streams.get(stream, ())]
+
+    @_telling
     def last_offset_in(self, segment: Segment, stream: int) -> int:
         """Return the last offset that the stream, which has rows there, has in a segment."""
         self._touch(segment)
         return segment.last_offset(stream)
 
-    @_mended
+    @_telling
     def size_in(self, segment: Segment, stream: int, offset: int) -> int:
         """Return the bytes of the stream's batches in a segment that `offset` leaves."""
         self._touch(segment)
         return segment.size_from(stream, offset)
 
-    def segments_of(self, stream: int) -> list[Segment]:
-        """Return the segments in which the stream is found, in order of offset."""
-        return [self._numbered[number] for number in self._streams.get(stream, ())]
-
-    @_mended
+    @_telling
     def compacted_to(self, stream: int) -> int:
         """Return up to which offset (exclusive) the stream is found in a compacted segment; 0: it is in none."""
         numbers = self._streams.get(stream)
@@ -175,7 +160,7 @@ class Index:
             return 0
         return self._last_offset(numbers[0], stream) + 1
 
-    @_mended
+    @_telling
     def last_offset(self, stream: int) -> int:
         """Return the last offset of the stream, -1 if it has none."""
         numbers = self._streams.get(stream)
@@ -198,7 +183,7 @@ class Index:
         self._touch(numbered[numbers[-1]])
         newest = numbered[numbers[-1]].rows(stream)
         assert newest is not None
-        newest.check_at(newest.low)
+        newest.check(newest.low, newest.low + 1, Of.FIRST_OFFSETS)
         if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
             yield newest
             return
@@ -226,19 +211,20 @@ class Index:
         self._touches += 1
         self._touched.add(segment)
 
-    @_mended
+    @_telling
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`: one extent for each segment that has a part of the range."""
         extents: list[Extent] = []
         room_bytes = max_bytes
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = rows.until(end_offset, low)
+            end_row = rows.at(end_offset, low)
+            rows.check_found(end_row, Of.LAST_OFFSETS)
             before = rows.end_before(low)
             high = bisect_right(rows.ends, before + room_bytes, low, end_row)
             if high == low and not extents and end_row > low:
                 high = low + 1  # a batch larger than the limit must get through, or its reader stands still for ever
-            rows.check(low, high)
+            rows.check(low - 1, high + 1, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.POSITIONS, Of.ENDS)
             if high == low:
                 break
             size = rows.ends[high - 1] - before
@@ -249,34 +235,36 @@ class Index:
                 break
         return extents
 
-    @_mended
+    @_telling
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
         for rows in self._pieces(stream, offset):
+            rows.check(rows.high - 1, rows.high, Of.MAX_TIMESTAMPS)
             if rows.max_timestamps[rows.high - 1] < timestamp_ms:
-                rows.check_at(rows.high)
                 continue
             low = rows.at(offset)
+            rows.check_found(low, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS)
             row = bisect_left(rows.max_timestamps, timestamp_ms, low, rows.high)
             if row == low > rows.low and rows.max_timestamps[low - 1] >= timestamp_ms:
                 # The running value was as late before: it tells nothing until it rises.
                 while row < rows.high and rows.timestamps[row] < timestamp_ms:
                     row += 1
-                rows.check(low, row)
+                rows.check(low, row + 1, Of.TIMESTAMPS)
                 if row == rows.high:
                     continue
-            rows.check_at(low, row)
+            rows.check_found(row, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS, Of.TIMESTAMPS)
             return rows.time_entry(row) if rows.last_offsets[row] < end_offset else None
         return None
 
-    @_mended
+    @_telling
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_latest`."""
         latest: TimeEntry | None = None
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = rows.until(end_offset, low)
-            rows.check_at(low, end_row)
+            end_row = rows.at(end_offset, low)
+            rows.check_found(low, Of.LAST_OFFSETS)
+            rows.check_found(end_row, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS)
             if low == end_row:
                 continue
             if low == rows.low:
@@ -284,20 +272,21 @@ class Index:
             else:
                 highest_ms = max(rows.timestamps[low:end_row])
                 row = next(row for row in range(low, end_row) if rows.timestamps[row] == highest_ms)
-                rows.check(low, end_row)
-            rows.check_at(row)
+                rows.check(low, end_row, Of.TIMESTAMPS)
+            rows.check_found(row, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS, Of.TIMESTAMPS)
             if latest is None or rows.timestamps[row] > latest.max_timestamp_ms:
                 latest = rows.time_entry(row)
         return latest
 
-    @_mended
+    @_telling
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.count_records`."""
         total = 0
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            high = rows.until(end_offset, low)
-            rows.check_at(low, high)
+            high = rows.at(end_offset, low)
+            rows.check_found(low, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.RECORD_COUNTS)
+            rows.check_found(high, Of.LAST_OFFSETS, Of.RECORD_COUNTS)
             if high == low:
                 break
             before = rows.records_before(low)
@@ -306,27 +295,30 @@ class Index:
             total += rows.record_counts[high - 1] - before - first + min(first, left)
         return total
 
-    @_mended
+    @_telling
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.size_bytes`."""
         size = 0
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = rows.until(end_offset, low)
-            rows.check_at(low, end_row)
+            end_row = rows.at(end_offset, low)
+            rows.check_found(low, Of.LAST_OFFSETS, Of.ENDS)
+            rows.check_found(end_row, Of.LAST_OFFSETS, Of.ENDS)
             size += rows.end_before(end_row) - rows.end_before(low)
         return size
 
-    @_mended
+    @_telling
     def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
         """See `Journal.offset_after`."""
         left, reached = size_bytes, offset
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
-            end_row = rows.until(end_offset, low)
+            end_row = rows.at(end_offset, low)
+            rows.check_found(low, Of.LAST_OFFSETS, Of.ENDS)
+            rows.check_found(end_row, Of.LAST_OFFSETS)
             before = rows.end_before(low)
             row = bisect_right(rows.ends, before + left, low, end_row)
-            rows.check_at(low, row)
+            rows.check_found(row, Of.LAST_OFFSETS, Of.ENDS)
             if row > low:
                 left -= rows.ends[row - 1] - before
                 reached = rows.last_offsets[row - 1] + 1

@@ -30,7 +30,7 @@ from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.reading import Reader
-from exacta.adapters.local.rows import Segment, Sidecar
+from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
 from exacta.adapters.local.snapshotting import Done as SnapshotDone
 from exacta.adapters.local.snapshotting import Snapshotter
 from exacta.adapters.local.tail import Tail
@@ -112,7 +112,8 @@ class LocalJournal:
         self._segments = recovered.segments
         self._wants_seal = False
         self._index = recovered.index
-        self._index.mend_by(self._mend)
+        self._index.on_damage = self._damaged
+        self._on_damage: Callable[[Failed], None] = lambda failed: None
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
         self._unsynced_writes = unsynced_writes
@@ -139,7 +140,7 @@ class LocalJournal:
             segment_bytes=segment_bytes,
             change_over=self._change_over,
             want_snapshot=self._snapshotter.want,
-            mend=self._mend,
+            on_damage=self._damaged,
         )
         self._compactor = Compactor(
             recovered.compacted,
@@ -180,6 +181,15 @@ class LocalJournal:
                 raise
         except OSError as error:
             raise JournalError(f"the journal in {files.directory} cannot be opened: {error}") from error
+
+    def watch(self, on_damage: Callable[[Failed], None]) -> None:
+        """See `Journal.watch`."""
+        self._on_damage = on_damage
+
+    def _damaged(self, damage: DamagedIndex) -> None:
+        if self._failure is None:
+            self._failure = Failed(f"{self._files.directory / damage.name}: {damage}")
+            self._on_damage(self._failure)
 
     # --- appending ---------------------------------------------------------------------------------------------------
 
@@ -424,26 +434,6 @@ class LocalJournal:
         self._reader.retire(old, then)
 
     # --- reading -----------------------------------------------------------------------------------------------------
-
-    def _mend(self, mark: bytes) -> None:
-        """Take a sealed segment's rows from itself, and let its sidecar be written anew, as when it was sealed.
-
-        Blocks for as long as reading the segment takes. Raises JournalDamaged where that is damaged, too, or cannot be
-        read: it is unknown then what was acknowledged, and nothing is appended any more.
-        """
-        with_mark = (each for each in self._index.segments if each.sidecar is not None and each.sidecar.mark == mark)
-        segment = next(with_mark, None)
-        if segment is None:  # it is mended already, or gone
-            return
-        logger.warning("%s is damaged, and is made anew from its segment", self._files.directory / segment.sidecar_name)
-        try:
-            regrown = recovery.regrow(self._files, segment)
-        except (OSError, JournalDamaged) as error:
-            self._failure = Failed(f"{segment.sidecar_name} is damaged, and cannot be made anew: {error}")
-            raise JournalDamaged(self._failure.reason) from error
-        segment.unseal(regrown.segment.growing)
-        sealed = _Sealed(regrown.mark, regrown.last_checksum)
-        self._keeping_thread.submit(lambda: self._write_sidecar(segment, regrown.end, sealed))
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
         """See `Journal.find`."""

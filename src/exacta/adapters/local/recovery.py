@@ -16,7 +16,6 @@ import errno
 import logging
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
@@ -156,7 +155,7 @@ def _open_sealed(files: Files, segment: Segment, following: int | None, previous
         segment.size = scan.size
         sidecar = _load_sidecar(files, segment, header.mark, end)
         if sidecar is None:
-            sidecar = write_sidecar(files, *_regrow(files, segment, scan))
+            sidecar = _rebuild_sidecar(files, segment, scan)
     finally:
         files.close(handle)
     segment.seal(sidecar)
@@ -166,7 +165,7 @@ def _open_sealed(files: Files, segment: Segment, following: int | None, previous
 def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
     name = segment.sidecar_name
     try:
-        sidecar = unpack_sidecar(files.map(name), mark)
+        sidecar = unpack_sidecar(name, files.map(name), mark)
     except FileNotFoundError:
         return None  # case 8: the crash came between the roll and the sidecar
     if sidecar is not None and sidecar.end == end and is_sound(files, name):
@@ -175,34 +174,17 @@ def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Side
     return None
 
 
-class Regrown(NamedTuple):
-    """A sealed segment with the rows that its own content says it has; the rest is what its sidecar repeats."""
-
-    segment: Segment
-    mark: bytes
-    end: int
-    last_checksum: int
-
-
-def regrow(files: Files, segment: Segment) -> Regrown:
-    """Read the rows of a sealed segment from the segment; raise OSError, or JournalDamaged where it is damaged."""
-    handle = files.open(segment.name)
-    try:
-        return _regrow(files, Segment(*segment.id), SegmentScan(files, handle))
-    finally:
-        files.close(handle)
-
-
-def _regrow(files: Files, segment: Segment, scan: SegmentScan) -> Regrown:
+def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidecar:
     for group in scan.groups():
         for entry in group.entries:
             for row in entry.rows:
                 segment.add(group.payload_position + entry.payload_start, row)
     if scan.fault is not None:
         raise damaged(files, segment.name, scan.fault.offset, scan.fault.reason)  # case 7
-    if scan.header is None:
-        raise damaged(files, segment.name, 0, "the segment's header is unreadable")
-    return Regrown(segment, scan.header.mark, *sealed_at(scan.header, scan))
+    header = scan.header
+    assert header is not None
+    end, last_checksum = sealed_at(header, scan)
+    return write_sidecar(files, segment, header.mark, end, last_checksum)
 
 
 def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
@@ -214,7 +196,7 @@ def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_ch
     """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
     name = segment.sidecar_name
     write_file(files, name, pack_sidecar(segment.growing, mark, end, last_checksum))
-    sidecar = unpack_sidecar(files.map(name), mark)
+    sidecar = unpack_sidecar(name, files.map(name), mark)
     if sidecar is None:
         raise damaged(files, name, 0, "what was just written reads differently")
     return sidecar

@@ -15,39 +15,54 @@ nearly every question into a bisection:
   late, since the running value can only have risen there by the row's own. Only who begins to look behind rows that
   are later than what follows (their records are deleted) must go by the rows' own `timestamps`.
 
-What is mapped may be read from the disk again at any time, so a sidecar is checked not only when it is opened: it has a
-checksum for each block of numbers, and whoever has looked something up checks the blocks that the answer rests on.
-Wherever a bisection has been led astray to, its answer is right if the row has what was looked for and the one before
-it does not; that is why a row is checked together with its neighbours.
+A sidecar is checked when it is opened, and its pages are read from the disk again later, maybe after years. So it has a
+checksum for each block of its numbers, and every look-up checks the blocks that its answer rests on. A bisection led
+astray by other blocks is right all the same if the row that it found has what was looked for and the one before has
+not: both are checked, of every bisection, also of one that only bounds another.
 """
 
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from crc32c import crc32c
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
-from exacta.ports.journal import IndexEntry, TimeEntry
+from exacta.ports.journal import IndexEntry, JournalDamaged, TimeEntry
 
 Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
-COLUMN_COUNT = 7
 NUMBER_BYTES: Final = 8
-BLOCK_NUMBERS: Final = 512
-"""So many numbers of a sidecar have a checksum together: a page."""
+BLOCK_NUMBERS: Final = 128
+"""So many numbers of a sidecar have a checksum together."""
 
 
-class DamagedIndex(Exception):
-    """A sidecar does not say any more what was written to it; `mark` is its segment's."""
+class Of(IntEnum):
+    """The columns, in their order on disk."""
 
-    def __init__(self, mark: bytes) -> None:
-        super().__init__(mark)
-        self.mark = mark
+    FIRST_OFFSETS = 0
+    LAST_OFFSETS = 1
+    MAX_TIMESTAMPS = 2
+    TIMESTAMPS = 3
+    POSITIONS = 4
+    ENDS = 5
+    RECORD_COUNTS = 6
+
+
+COLUMN_COUNT = len(Of)
+
+
+class DamagedIndex(JournalDamaged):
+    """A sidecar does not say any more what was written to it. The next opening makes it anew: nothing is lost."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
     def __str__(self) -> str:
-        return "the index of a segment is damaged: it is made anew at the next start"
+        return f"{self.name} is damaged: start again, and it is made anew from its segment"
 
 
 class Rows:
@@ -96,28 +111,23 @@ class Rows:
             self.record_counts,
         )
 
-    def check(self, low: int, high: int) -> None:
-        """Raise DamagedIndex where the rows from `low` to `high` (exclusive), or their neighbours, are altered."""
+    def check(self, low: int, high: int, *columns: Of) -> None:
+        """Raise DamagedIndex where what these columns have of the rows `low` to `high` (exclusive) is altered."""
         if self.sidecar is not None:
-            self.sidecar.check_rows(max(low - 1, self.low), min(high + 1, self.high))
+            self.sidecar.check_rows(max(low, self.low), min(high, self.high), columns)
 
-    def check_at(self, *found: int) -> None:
-        """Raise DamagedIndex where a row that was found by bisection, or one beside it, is altered."""
-        for row in found:
-            self.check(row, row)
+    def check_found(self, row: int, *columns: Of) -> None:
+        """Check a row that a bisection has found, and the one before it."""
+        self.check(row - 1, row + 1, *columns)
 
-    def at(self, offset: int) -> int:
-        """Return the first row whose last offset is `offset` or later; `high` if none is. It is to be checked."""
-        return bisect_left(self.last_offsets, offset, self.low, self.high)
-
-    def until(self, end_offset: int, low: int) -> int:
-        """Return the first row, `low` or later, whose last offset is `end_offset` or later. It is to be checked."""
-        return bisect_left(self.last_offsets, end_offset, low, self.high)
+    def at(self, offset: int, low: int = 0) -> int:
+        """Return the first row, not before `low`, whose last offset is `offset` or later, unchecked."""
+        return bisect_left(self.last_offsets, offset, max(low, self.low), self.high)
 
     @property
     def last_offset(self) -> int:
         """The last offset that the stream has here. Raises DamagedIndex."""
-        self.check_at(self.high)
+        self.check(self.high - 1, self.high, Of.LAST_OFFSETS)
         return self.last_offsets[self.high - 1]
 
     def end_before(self, row: int) -> int:
@@ -134,14 +144,9 @@ class Rows:
         Raises DamagedIndex.
         """
         row = self.at(offset)
-        self.check_at(row, self.high)
+        self.check_found(row, Of.LAST_OFFSETS, Of.ENDS)
+        self.check(self.high - 1, self.high, Of.ENDS)
         return self.end_before(self.high) - self.end_before(row)
-
-    def records_from(self, offset: int) -> int:
-        """Return the records of the batches that `offset` leaves. Raises DamagedIndex."""
-        row = self.at(offset)
-        self.check_at(row, self.high)
-        return self.records_before(self.high) - self.records_before(row)
 
     def time_entry(self, row: int) -> TimeEntry:
         """Return what `find_by_time` says of this row."""
@@ -151,18 +156,18 @@ class Rows:
 class Sidecar(NamedTuple):
     """The columns of a sealed segment, all streams one after another, in order of their ids.
 
-    `row_ends` has for each stream where its rows end; each has at least one. `content` are the bytes of all of these
-    numbers, one column after another, and `checksums` those of its blocks; None: it is not mapped.
+    `row_ends` has for each stream where its rows end; each has at least one. `content` are the bytes of all these
+    numbers, one column after another, and `checksums` those of its blocks.
     """
 
-    mark: bytes
+    name: str
     end: int
     last_checksum: int
     streams: Column
     row_ends: Column
     columns: Sequence[Column]
-    content: memoryview | None = None
-    checksums: memoryview | None = None
+    content: memoryview
+    checksums: memoryview
 
     def find(self, stream: int) -> tuple[int, int] | None:
         """Return where the rows of this stream begin and end; None: it is not here. Raises DamagedIndex."""
@@ -170,29 +175,27 @@ class Sidecar(NamedTuple):
         number = bisect_left(self.streams, stream)
         low, high = max(number - 1, 0), min(number + 1, count)
         self._check(low, high)
-        self._check(count + low, count + high)
         if number == count or self.streams[number] != stream:
             return None
+        self._check(count + low, count + high)
         return self.row_ends[number - 1] if number else 0, self.row_ends[number]
 
     def check_streams(self) -> None:
         """Raise DamagedIndex where it does not say any more which streams it has."""
         self._check(0, len(self.streams))
 
-    def check_rows(self, low: int, high: int) -> None:
-        """Raise DamagedIndex where the rows from `low` to `high` (exclusive) are not what was written."""
-        begin = 2 * len(self.streams)
-        for column in self.columns:
-            self._check(begin + low, begin + high)
-            begin += len(column)
+    def check_rows(self, low: int, high: int, columns: Iterable[Of]) -> None:
+        """Raise DamagedIndex where these rows (`high` is exclusive) are not what was written in these columns."""
+        begin, row_count = 2 * len(self.streams), len(self.columns[0])
+        for column in columns:
+            at = begin + column * row_count
+            self._check(at + low, at + high)
 
     def _check(self, low: int, high: int) -> None:
-        if self.content is None or self.checksums is None:
-            return
         size = BLOCK_NUMBERS * NUMBER_BYTES
         for block in range(low // BLOCK_NUMBERS, -(-high // BLOCK_NUMBERS)):
             if crc32c(self.content[block * size : (block + 1) * size]) != self.checksums[block]:
-                raise DamagedIndex(self.mark)
+                raise DamagedIndex(self.name)
 
 
 class Segment:
@@ -258,7 +261,7 @@ class Segment:
         return rows.last_offset
 
     def size_from(self, stream: int, offset: int) -> int:
-        """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none."""
+        """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none. Raises DamagedIndex."""
         rows = self.rows(stream)
         return 0 if rows is None else rows.size_from(offset)
 
@@ -271,13 +274,6 @@ class Segment:
         """Look up in the sidecar from now on; rows that an extent names stay as they are."""
         self.sidecar = sidecar
         self.growing = {}
-
-    def unseal(self, growing: dict[int, Rows]) -> None:
-        """Look up in these rows from now on: the sidecar is damaged."""
-        for rows in growing.values():
-            rows.segment = self
-        self.growing = growing
-        self.sidecar = None
 
     def add(self, payload_position: int, entry: IndexEntry) -> bool:
         """Add a row for a batch of the entry whose payload begins there; return whether it is its stream's first."""

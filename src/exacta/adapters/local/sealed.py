@@ -5,6 +5,7 @@ nobody else can have chosen, durably; they become part of the journal when they 
 """
 
 import errno
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from exacta.adapters.local import writer
@@ -21,8 +22,8 @@ from exacta.adapters.local.format import (
     unpack_segment_header,
 )
 from exacta.adapters.local.recovery import damaged
-from exacta.adapters.local.rows import Segment, Sidecar
-from exacta.adapters.local.sidecar import pack_sidecar, unpack_sidecar
+from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
+from exacta.adapters.local.sidecar import is_sound, pack_sidecar, unpack_sidecar
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
 GROUP_BYTES = 1 << 20
@@ -43,16 +44,23 @@ def read_header(files: Files, segment: Segment) -> SegmentHeader:
 
 
 def open_sealed(files: Files, segment_id: SegmentId) -> Segment:
-    """Return the segment with its sidecar mapped; raise JournalDamaged."""
+    """Return the segment with its sidecar mapped, of which only what is looked up is checked; raise JournalDamaged."""
     segment = Segment(*segment_id)
     segment.seal(_map_sidecar(files, segment, read_header(files, segment).mark))
     return segment
 
 
+def check_indexes(files: Files, segments: Iterable[Segment]) -> None:
+    """Raise DamagedIndex where a sidecar is altered, be it a bit: by what it says data is about to be removed."""
+    for segment in segments:
+        if not is_sound(files, segment.sidecar_name):
+            raise DamagedIndex(segment.sidecar_name)
+
+
 def _map_sidecar(files: Files, segment: Segment, mark: bytes) -> Sidecar:
-    sidecar = unpack_sidecar(files.map(segment.sidecar_name), mark)
+    sidecar = unpack_sidecar(segment.sidecar_name, files.map(segment.sidecar_name), mark)
     if sidecar is None:
-        raise damaged(files, segment.sidecar_name, 0, "it is not the segment's index")
+        raise DamagedIndex(segment.sidecar_name)
     return sidecar
 
 

@@ -48,8 +48,9 @@ def pack_sidecar(growing: Mapping[int, Rows], mark: bytes, end: int, last_checks
 
 def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
     """Return the checksum of each block of these numbers, which may begin and end anywhere in these buffers."""
+    whole = BLOCK_NUMBERS * NUMBER_BYTES
     checksums = array("I")
-    checksum, room = 0, BLOCK_NUMBERS * NUMBER_BYTES
+    checksum, room = 0, whole
     for buffer in numbers:
         at = 0
         while at < len(buffer):
@@ -57,16 +58,16 @@ def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
             checksum, at, room = crc32c(piece, checksum), at + len(piece), room - len(piece)
             if not room:
                 checksums.append(checksum)
-                checksum, room = 0, BLOCK_NUMBERS * NUMBER_BYTES
-    if room < BLOCK_NUMBERS * NUMBER_BYTES:
+                checksum, room = 0, whole
+    if room < whole:
         checksums.append(checksum)
     return checksums
 
 
-def unpack_sidecar(data: memoryview, mark: bytes) -> Sidecar | None:
-    """Return what the sidecar says, its columns as views of `data`, unchecked; None if it is of another segment.
+def unpack_sidecar(name: str, data: memoryview, mark: bytes) -> Sidecar | None:
+    """Return what the sidecar says, its columns as views of `data`; None if it is not of the segment of this mark.
 
-    What is looked up in it is checked then.
+    Its numbers are checked when they are looked up; the rest is unchecked (see `is_sound`).
     """
     if len(data) < _HEADER.size:
         return None
@@ -82,8 +83,7 @@ def unpack_sidecar(data: memoryview, mark: bytes) -> Sidecar | None:
     streams, row_ends = numbers[:stream_count], numbers[stream_count : 2 * stream_count]
     rows = numbers[2 * stream_count :]
     columns = [rows[at * row_count : (at + 1) * row_count] for at in range(COLUMN_COUNT)]
-    checksums = data[checksums_at:].cast("I")
-    return Sidecar(mark, end, last_checksum, streams, row_ends, columns, content, checksums)
+    return Sidecar(name, end, last_checksum, streams, row_ends, columns, content, data[checksums_at:].cast("I"))
 
 
 def is_sound(files: Files, name: str) -> bool:

@@ -121,6 +121,9 @@ class MemoryJournal:
         """See `Journal.position`."""
         return self._position
 
+    def watch(self, on_damage: Callable[[Failed], None]) -> None:
+        """See `Journal.watch`: memory is taken to be sound."""
+
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
         storage = self._storage
