@@ -5,6 +5,7 @@ benchmark's work folder and leaves nothing behind. A broker that somebody else r
 too, which starts and ends nothing; cases that need a start of their own are left out there.
 """
 
+import compileall
 import contextlib
 import importlib.metadata
 import sys
@@ -17,6 +18,7 @@ from typing import Protocol
 
 import psutil
 
+import exacta
 from benchmarks import clients
 from benchmarks.kafka.distribution import KAFKA_VERSION, java_banner
 from benchmarks.kafka.node import Node
@@ -94,8 +96,10 @@ class ExactaLauncher:
     starts = True
 
     def __init__(self, work: Path) -> None:
-        """Remember the folder under which each launch has its data."""
+        """Remember the folder under which each launch has its data; compile what an installer would have compiled."""
         self._work = work
+        for folder in exacta.__path__:
+            compileall.compile_dir(folder, quiet=1)
 
     def versions(self) -> str:
         """Describe Exacta and the Python that runs it."""

@@ -1,5 +1,7 @@
 """What all tests have: a place for reports that are shown at the end."""
 
+import sys
+
 import pytest
 from hypothesis import settings
 
@@ -14,6 +16,13 @@ _REPORTS = pytest.StashKey[list[str]]()
 def reports(pytestconfig: pytest.Config) -> list[str]:
     """What is appended here is shown when all tests have run, whether they passed or not."""
     return pytestconfig.stash.setdefault(_REPORTS, [])
+
+
+def pytest_sessionfinish() -> None:
+    """Close the clients that source and sink keep: of their sockets Python would complain, behind the last line."""
+    connect = sys.modules.get("exacta.spark.connect")
+    for client in connect._clients.values() if connect is not None else ():
+        client.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

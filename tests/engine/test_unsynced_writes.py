@@ -112,6 +112,32 @@ def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig:
     assert (rig.storage.unsynced, rig.storage.in_flight) == (1, None)
 
 
+def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> None:
+    producer = Producer(rig)
+    begun = producer.add(0, 1)
+    rig.loop.turn()
+    assert (begun, rig.storage.unsynced) == ([DONE], 1)
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None
+    early = producer.write(b"a")
+    rig.loop.turn()
+    assert early == [], "nothing is written while the begin's sync runs"
+    rig.loop.turn()
+    assert (early, rig.storage.unsynced, rig.storage.in_flight) == ([Appended(base_offset=0)], 1, None)
+    rig.stop_machine()
+    assert rig.records() == b"", "found open, and aborted"
+
+
+def test_a_first_write_after_that_waits_for_no_sync(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.add(0, 1)
+    rig.loop.settle()
+    assert rig.storage.unsynced == 0
+    late = producer.write(b"a")
+    rig.loop.turn()
+    assert (late, rig.storage.unsynced, rig.storage.in_flight) == ([Appended(base_offset=0)], 1, None)
+
+
 def test_writes_that_come_together_are_written_together(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin()

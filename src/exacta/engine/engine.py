@@ -359,7 +359,8 @@ class Engine:
             topic = self._state.topics[event.topic]
             self._gathering.touched.update(topic.partition_ids)
         elif isinstance(event, TransactionExtended):
-            self._begun.setdefault(event.transactional_id, self._gathering.number)
+            number = self._gathering.number
+            self._gathering.begins |= self._begun.setdefault(event.transactional_id, number) == number
         elif isinstance(event, TransactionEnded):
             self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
@@ -377,7 +378,10 @@ class Engine:
 
     def _has_durably_begun(self, transactional_id: str) -> bool:
         number = self._begun.get(transactional_id)
-        return number is not None and number <= self._durable_number
+        if number is None:
+            return False
+        # What is in flight is durable before anything that gathers now is written.
+        return number <= (self._durable_number if self._in_flight is None else self._in_flight.number)
 
     def _set(self, timer: Timer) -> None:
         """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
@@ -465,7 +469,13 @@ class Engine:
         if self._sync_timer is None:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync)
         _call_all(group.written_releases)
+        self._sync_begins(group)
         return True
+
+    def _sync_begins(self, written: CommitGroup) -> None:
+        """Make a begin durable while its client makes its first write, which waits for that."""
+        if written.begins:
+            self._hurry()
 
     def _sync(self) -> None:
         self._sync_timer = None

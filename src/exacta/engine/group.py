@@ -20,10 +20,20 @@ class CommitGroup:
     """Entries in order, the answers to release once they are durable, and the partitions whose readers will see more.
 
     `urgent`: somebody waits for this to be durable. `awaited`: somebody waits for it to be written, and has the
-    `written_releases`. If it is neither, it may wait for the next one who does.
+    `written_releases`. If it is neither, it may wait for the next one who does. `begins`: a transaction begins in it.
     """
 
-    __slots__ = ("awaited", "entries", "number", "releases", "synced_too", "touched", "urgent", "written_releases")
+    __slots__ = (
+        "awaited",
+        "begins",
+        "entries",
+        "number",
+        "releases",
+        "synced_too",
+        "touched",
+        "urgent",
+        "written_releases",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -33,6 +43,7 @@ class CommitGroup:
         self.touched: set[PartitionId] = set()
         self.urgent = False
         self.awaited = False
+        self.begins = False
         self.synced_too: set[PartitionId] = set()
         """What is touched by the groups before it that were only written, and are synced along with it."""
 
