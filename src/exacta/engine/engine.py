@@ -293,10 +293,10 @@ class Engine:
             return
 
         def take(reads: list[Read]) -> None:
-            batches, fault = reads[0]
-            if fault:
-                self._reader.tell(topic, partition, batch.first_offset, fault)
-            done(None if fault else batches)
+            [read] = reads
+            if read.fault:
+                self._reader.tell(topic, partition, batch.first_offset, read)
+            done(None if read.fault else read.batches)
 
         self._reader.read(extents, take)
 

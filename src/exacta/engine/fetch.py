@@ -247,17 +247,17 @@ class Fetcher:
 
     def _hand_out(self, plan: _Plan, reads: list[Read], done: Callable[[list[FetchResult]], None]) -> None:
         cut: set[int] = set()
-        for owner, extent, (batches, fault) in zip(plan.owners, plan.extents, reads, strict=True):
+        for owner, extent, read in zip(plan.owners, plan.extents, reads, strict=True):
             if owner in cut:
                 continue
             result = plan.results[owner]
-            if len(batches):
-                result.records.append(batches)
-            if fault:
+            if len(read.batches):
+                result.records.append(read.batches)
+            if read.fault:
                 cut.add(owner)
                 if not result.records:  # else it is refused, and told, where the next fetch begins with it
                     wanted = plan.wanted[owner]
-                    self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], fault)
+                    self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], read)
                     result.rejection = Rejection.STORAGE_ERROR
                     result.aborted = ()
         done(plan.results)

@@ -23,10 +23,14 @@ _MOST_TOLD = 1_000
 
 
 class Read(NamedTuple):
-    """What there is of an extent: whole batches, as they were acknowledged; then, if there is one, the `fault`."""
+    """What there is of an extent: whole batches, as they were acknowledged; then, if there is one, the `fault`.
+
+    `is_altered`: the disk gave other bytes than it was given; else it gave none.
+    """
 
     batches: Buffer
     fault: str = ""
+    is_altered: bool = False
 
 
 class BatchReader:
@@ -66,9 +70,9 @@ class BatchReader:
         if isinstance(buffer, Failed):
             return Read(b"", buffer.reason)
         size, fault = self._records.sound(buffer, extent.first_offsets)
-        return Read(memoryview(buffer)[:size], fault) if fault else Read(buffer)
+        return Read(memoryview(buffer)[:size], fault, is_altered=True) if fault else Read(buffer)
 
-    def tell(self, topic: str, partition: int, offset: int, fault: str) -> None:
+    def tell(self, topic: str, partition: int, offset: int, read: Read) -> None:
         """Tell the operator what is wrong with the batch at this offset; its readers ask for it again and again."""
         place = topic, partition, offset
         if place in self._told:
@@ -76,11 +80,12 @@ class BatchReader:
         if len(self._told) >= _MOST_TOLD:
             self._told.clear()
         self._told.add(place)
-        logger.error(
+        logger.log(
+            logging.ERROR if read.is_altered else logging.WARNING,
             "%s-%d cannot be read from offset %d on: %s. If that stays so: stop the broker; `exacta log verify` says "
             "what is damaged, and `exacta log repair` what can be put right",
             topic,
             partition,
             offset,
-            fault,
+            read.fault,
         )
