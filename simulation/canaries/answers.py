@@ -29,11 +29,11 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    def has_durably_begun(self: Engine, transactional_id: str) -> bool:
+    def will_have_begun(self: Engine, transactional_id: str) -> bool:
         return transactional_id in self._begun
 
     # What is synced as soon as it is written is hardly ever missed.
-    return [(Engine, "_has_durably_begun", has_durably_begun), (Engine, "_sync_begins", lambda self, written: None)]
+    return [(Engine, "_will_have_begun", will_have_begun), (Engine, "_sync_begins", lambda self, written: None)]
 
 
 @canary(

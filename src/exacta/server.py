@@ -41,7 +41,7 @@ from exacta.kafka.compaction import compaction
 from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.kafka.retention import retention_rules
-from exacta.ports.journal import JournalError
+from exacta.ports.journal import JournalDamaged, JournalError
 
 logger = logging.getLogger("exacta.server")
 
@@ -207,7 +207,8 @@ class Server:
         for connection in self._connections:
             connection.stop_taking_requests()
         stopped = asyncio.Event()
-        engine.close(stopped.set)
+        with contextlib.suppress(JournalDamaged):  # an altered index: the engine has failed, as is seen below
+            engine.close(stopped.set)
         waiting = asyncio.ensure_future(stopped.wait())
         await asyncio.wait((waiting, self.failure), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()

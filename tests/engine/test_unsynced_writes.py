@@ -128,6 +128,19 @@ def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> N
     assert rig.records() == b"", "found open, and aborted"
 
 
+def test_a_write_that_waits_for_its_begins_sync_is_not_answered_where_that_fails(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.add(0, 1)
+    rig.loop.turn()
+    rig.storage.append_fault = "the disk is gone"
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None or rig.failures
+    early = producer.write(b"a")
+    rig.loop.settle()
+    rig.loop.pass_time(SYNC_WITHIN_MS)
+    assert (early, len(rig.failures)) == ([], 1)
+
+
 def test_a_first_write_after_that_waits_for_no_sync(rig: Rig) -> None:
     producer = Producer(rig)
     producer.add(0, 1)

@@ -4,7 +4,7 @@ Events of commands that do not wait are written all the same, with the next grou
 
 Two kinds wait only until they are written, and not for the sync, so that a process that dies forgets nothing, though a
 machine that stops may: the begin of a transaction (`WRITTEN`, decision 0002), since only the write that follows can
-rest on it; and, which the command alone cannot tell, a write into an open transaction whose begin is durable already
+rest on it; and, which the command alone cannot tell, a write into an open transaction whose begin is durable by then
 (`Outcome.within`, decision 0016).
 """
 

@@ -374,9 +374,10 @@ class Engine:
         """Say whether the answer waits only until its events are written (see `durability`)."""
         if isinstance(command, WRITTEN):
             return bool(outcome.events)
-        return outcome.within is not None and self._has_durably_begun(outcome.within)
+        return outcome.within is not None and self._will_have_begun(outcome.within)
 
-    def _has_durably_begun(self, transactional_id: str) -> bool:
+    def _will_have_begun(self, transactional_id: str) -> bool:
+        """Say whether the transaction's begin will be durable when what gathers now is written, if that is ever."""
         number = self._begun.get(transactional_id)
         if number is None:
             return False
@@ -468,8 +469,10 @@ class Engine:
         self._unsynced |= group.touched
         if self._sync_timer is None:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync)
-        _call_all(group.written_releases)
-        self._sync_begins(group)
+        try:
+            _call_all(group.written_releases)
+        finally:
+            self._sync_begins(group)
         return True
 
     def _sync_begins(self, written: CommitGroup) -> None:
@@ -492,7 +495,7 @@ class Engine:
     def _appended(self, result: AppendResult) -> None:
         group = self._in_flight
         assert group is not None
-        if not self._was_taken(result):
+        if not self._was_taken(result) or self.failed is not None:
             return
         self._in_flight = None
         self._durable_number = group.number

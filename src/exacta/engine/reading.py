@@ -40,41 +40,48 @@ class BatchReader:
         self._journal = journal
         self._records = records
         self._scheduler = scheduler
-        self._told: set[tuple[str, int, int]] = set()
+        self._told: set[tuple[str, int, int, bool]] = set()
 
     def read(self, extents: Sequence[Extent], done: Callable[[list[Read]], None]) -> None:
         """Read these, found in this turn of the loop; `done` gets as many in their order, at once or later."""
         buffers = self._journal.read_cached(extents)
         if buffers is not None:
-            self._check(extents, buffers, [], done)
+            self._check(list(zip(extents, buffers, strict=True)), [], 0, 0, done)
         else:
-            self._journal.read(extents, lambda read: self._check(extents, read, [], done))
+            self._journal.read(extents, lambda read: self._check(list(zip(extents, read, strict=True)), [], 0, 0, done))
 
     def _check(
         self,
-        extents: Sequence[Extent],
-        buffers: Sequence[Buffer | Failed],
+        pieces: Sequence[tuple[Extent, Buffer | Failed]],
         reads: list[Read],
+        number: int,
+        size: int,
         done: Callable[[list[Read]], None],
     ) -> None:
-        checked = 0
-        for extent, buffer in zip(extents[len(reads) :], buffers[len(reads) :], strict=True):
-            if checked >= BATCHES_A_TURN:
-                self._scheduler.call_soon(self._check, extents, buffers, reads, done)
+        """Go on with the next piece, of which `number` batches of `size` bytes are checked, until the turn is over."""
+        room = BATCHES_A_TURN
+        while len(reads) < len(pieces):
+            if room <= 0:
+                self._scheduler.call_soon(self._check, pieces, reads, number, size, done)
                 return
-            reads.append(self._checked(extent, buffer))
-            checked += len(extent.first_offsets)
+            extent, buffer = pieces[len(reads)]
+            if isinstance(buffer, Failed):
+                reads.append(Read(b"", buffer.reason))
+                continue
+            first_offsets = extent.first_offsets[number : number + room]
+            sound, fault = self._records.sound(memoryview(buffer)[size:], first_offsets)
+            room, number, size = room - len(first_offsets), number + len(first_offsets), size + sound
+            if not fault and number < len(extent.first_offsets):
+                continue
+            if not fault and size < len(buffer):
+                fault = f"{len(buffer) - size} bytes that no batch of the index has"
+            reads.append(Read(memoryview(buffer)[:size], fault, is_altered=True) if fault else Read(buffer))
+            number = size = 0
         done(reads)
-
-    def _checked(self, extent: Extent, buffer: Buffer | Failed) -> Read:
-        if isinstance(buffer, Failed):
-            return Read(b"", buffer.reason)
-        size, fault = self._records.sound(buffer, extent.first_offsets)
-        return Read(memoryview(buffer)[:size], fault, is_altered=True) if fault else Read(buffer)
 
     def tell(self, topic: str, partition: int, offset: int, read: Read) -> None:
         """Tell the operator what is wrong with the batch at this offset; its readers ask for it again and again."""
-        place = topic, partition, offset
+        place = topic, partition, offset, read.is_altered
         if place in self._told:
             return
         if len(self._told) >= _MOST_TOLD:

@@ -71,12 +71,12 @@ class RecordCompaction:
 
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         """See `Compaction.check`."""
-        _, fault = sound_batches(batch, (first_offset,))
+        size, fault = sound_batches(batch, (first_offset,))
         if fault:
             raise CorruptBatch(fault)
         header = parse_batch_header(batch)
-        if header.last_offset != last_offset:
-            raise CorruptBatch(f"{header} does not end at offset {last_offset}")
+        if (size, header.last_offset) != (len(batch), last_offset):
+            raise CorruptBatch(f"{header} is not of {len(batch)} bytes, or does not end at offset {last_offset}")
 
     def note(self, batch: Buffer) -> None:
         """See `Compaction.note`."""

@@ -475,6 +475,11 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
+    @property
+    def engine_has_failed(self) -> bool:
+        """Whether the process is about to end, and nothing in memory may be relied on."""
+        return self._broker.engine.failed is not None
+
     def refuse(self, reason: str) -> None:
         """Close the connection because of what the client sent; say so in one line."""
         if not self._closing:

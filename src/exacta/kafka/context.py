@@ -101,7 +101,13 @@ class RequestContext:
         return guarded
 
     def fail(self) -> None:
-        """Report the exception being handled, a bug of ours: as an error code where the answer has room for it."""
+        """Report the exception being handled, a bug of ours: as an error code where the answer has room for it.
+
+        Where the engine has failed it is no bug, and nobody is answered any more.
+        """
+        if self.connection.engine_has_failed:
+            self.connection.abort()
+            return
         logger.exception("%s v%d from %s failed", self.handler.name, self.version, self.connection.peer)
         if self.response is None and self.handler.plain_error is not None:
             message = self.handler.plain_error(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -19,7 +19,7 @@ class RecordFormat(Protocol):
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
         """Return how many bytes at the beginning are batches that were placed at these offsets, one after another.
 
-        And what is wrong behind them; nothing if these are all of the batches, and nothing else.
+        And what is wrong with the next one; nothing if all are sound. What comes behind them is not looked at.
         """
 
     def marker(

@@ -268,8 +268,8 @@ _UNTIL_CRC: Final = struct.Struct(">qiibI")
 def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader_epoch: int = 0) -> tuple[int, str]:
     """Return the size of the sound batches that begin the buffer, placed at these offsets, one after another.
 
-    And what is wrong with what comes then; nothing if these are all of the batches, and nothing else. Every bit counts,
-    also those that the checksum does not cover.
+    And what is wrong with the next one; nothing if all are sound. Every bit of them counts, also those that the
+    checksum does not cover. What comes behind them is not looked at.
     """
     view = memoryview(buffer)
     there, at = len(view), 0
@@ -286,7 +286,7 @@ def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader
         if checksum(view[at + _CRC_START : end]) != crc:
             return at, "record batch fails its checksum"
         at = end
-    return at, "" if at == there else f"{there - at} bytes that no batch of the index has"
+    return at, ""
 
 
 _COVERED: Final = struct.Struct(">hiqqqhii")

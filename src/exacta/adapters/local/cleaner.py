@@ -181,6 +181,7 @@ class Cleaner:
             return _Outcome(Cleaned(0, may_free_more=waits), wants_snapshot=waits)
         begin = ids.index(made.segments[0])
         old = segments[begin : begin + len(made.segments)]
+        assert [segment.id for segment in old] == [*made.segments], "what is replaced lies side by side"
         if made.new is None:
             start.write(self._files, made.end)
             with self._uncertain_till_done():

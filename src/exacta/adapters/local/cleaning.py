@@ -15,13 +15,14 @@ it stands in the place of the old ones (`layout`).
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from exacta.adapters.local import snapshots
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, SegmentId
 from exacta.adapters.local.recovery import damaged
-from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.rows import DamagedIndex, Segment
 from exacta.adapters.local.scan import SegmentScan
 from exacta.adapters.local.sealed import (
     NewSegment,
@@ -60,6 +61,10 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     """Choose among the oldest, sealed segments, and write what takes their place; raise OSError or JournalDamaged."""
     replays_begin_at = snapshots.replays_begin_at(files)
     sealed = [open_sealed(files, each) for each in sealed_ids]
+    # What one says of its end is checked before the choice: one left out by that would part its neighbours.
+    for each, following in pairwise(sealed):
+        if each.sidecar is None or each.sidecar.end != following.base:
+            raise DamagedIndex(each.sidecar_name)
     unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
     choice = choose(unneeded, floors, segment_bytes)
     if choice is None:

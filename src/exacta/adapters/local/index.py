@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from exacta.adapters.local.rows import DamagedIndex, Of, Place, Rows, Segment
+from exacta.adapters.local.rows import Column, DamagedIndex, Place, Rows, Segment
 from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
@@ -28,15 +28,15 @@ _TOUCHES_TILL_RELEASE = 256
 """Each takes some hundred kilobytes of a sidecar into memory, for the system maps what lies around a page, too."""
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
-def _telling(look_up: "Callable[Concatenate[Index, P], T]") -> "Callable[Concatenate[Index, P], T]":
+def _telling(look_up: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
     """Say where a look-up meets a damaged sidecar."""
 
     @wraps(look_up)
-    def telling(self: "Index", /, *arguments: P.args, **keywords: P.kwargs) -> T:
+    def telling(self: "Index", /, *arguments: _P.args, **keywords: _P.kwargs) -> _T:
         try:
             return look_up(self, *arguments, **keywords)
         except DamagedIndex as damage:
@@ -183,7 +183,7 @@ class Index:
         self._touch(numbered[numbers[-1]])
         newest = numbered[numbers[-1]].rows(stream)
         assert newest is not None
-        newest.check(newest.low, newest.low + 1, Of.FIRST_OFFSETS)
+        newest.check(newest.low, newest.low + 1, Column.FIRST_OFFSETS)
         if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
             yield newest
             return
@@ -219,12 +219,12 @@ class Index:
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
             end_row = rows.at(end_offset, low)
-            rows.check_found(end_row, Of.LAST_OFFSETS)
+            rows.check_found(end_row, Column.LAST_OFFSETS)
             before = rows.end_before(low)
             high = bisect_right(rows.ends, before + room_bytes, low, end_row)
             if high == low and not extents and end_row > low:
                 high = low + 1  # a batch larger than the limit must get through, or its reader stands still for ever
-            rows.check(low - 1, high + 1, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.POSITIONS, Of.ENDS)
+            rows.check(low - 1, high + 1, Column.FIRST_OFFSETS, Column.LAST_OFFSETS, Column.POSITIONS, Column.ENDS)
             if high == low:
                 break
             size = rows.ends[high - 1] - before
@@ -239,20 +239,20 @@ class Index:
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
         for rows in self._pieces(stream, offset):
-            rows.check(rows.high - 1, rows.high, Of.MAX_TIMESTAMPS)
+            rows.check(rows.high - 1, rows.high, Column.MAX_TIMESTAMPS)
             if rows.max_timestamps[rows.high - 1] < timestamp_ms:
                 continue
             low = rows.at(offset)
-            rows.check_found(low, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS)
+            rows.check_found(low, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS)
             row = bisect_left(rows.max_timestamps, timestamp_ms, low, rows.high)
             if row == low > rows.low and rows.max_timestamps[low - 1] >= timestamp_ms:
                 # The running value was as late before: it tells nothing until it rises.
                 while row < rows.high and rows.timestamps[row] < timestamp_ms:
                     row += 1
-                rows.check(low, row + 1, Of.TIMESTAMPS)
+                rows.check(low, row + 1, Column.TIMESTAMPS)
                 if row == rows.high:
                     continue
-            rows.check_found(row, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS, Of.TIMESTAMPS)
+            rows.check_found(row, Column.FIRST_OFFSETS, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS, Column.TIMESTAMPS)
             return rows.time_entry(row) if rows.last_offsets[row] < end_offset else None
         return None
 
@@ -263,8 +263,8 @@ class Index:
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
             end_row = rows.at(end_offset, low)
-            rows.check_found(low, Of.LAST_OFFSETS)
-            rows.check_found(end_row, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS)
+            rows.check_found(low, Column.LAST_OFFSETS)
+            rows.check_found(end_row, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS)
             if low == end_row:
                 continue
             if low == rows.low:
@@ -272,8 +272,8 @@ class Index:
             else:
                 highest_ms = max(rows.timestamps[low:end_row])
                 row = next(row for row in range(low, end_row) if rows.timestamps[row] == highest_ms)
-                rows.check(low, end_row, Of.TIMESTAMPS)
-            rows.check_found(row, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.MAX_TIMESTAMPS, Of.TIMESTAMPS)
+                rows.check(low, end_row, Column.TIMESTAMPS)
+            rows.check_found(row, Column.FIRST_OFFSETS, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS, Column.TIMESTAMPS)
             if latest is None or rows.timestamps[row] > latest.max_timestamp_ms:
                 latest = rows.time_entry(row)
         return latest
@@ -285,8 +285,8 @@ class Index:
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
             high = rows.at(end_offset, low)
-            rows.check_found(low, Of.FIRST_OFFSETS, Of.LAST_OFFSETS, Of.RECORD_COUNTS)
-            rows.check_found(high, Of.LAST_OFFSETS, Of.RECORD_COUNTS)
+            rows.check_found(low, Column.FIRST_OFFSETS, Column.LAST_OFFSETS, Column.RECORD_COUNTS)
+            rows.check_found(high, Column.LAST_OFFSETS, Column.RECORD_COUNTS)
             if high == low:
                 break
             before = rows.records_before(low)
@@ -302,8 +302,8 @@ class Index:
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
             end_row = rows.at(end_offset, low)
-            rows.check_found(low, Of.LAST_OFFSETS, Of.ENDS)
-            rows.check_found(end_row, Of.LAST_OFFSETS, Of.ENDS)
+            rows.check_found(low, Column.LAST_OFFSETS, Column.ENDS)
+            rows.check_found(end_row, Column.LAST_OFFSETS, Column.ENDS)
             size += rows.end_before(end_row) - rows.end_before(low)
         return size
 
@@ -314,11 +314,11 @@ class Index:
         for rows in self._pieces(stream, offset):
             low = rows.at(offset)
             end_row = rows.at(end_offset, low)
-            rows.check_found(low, Of.LAST_OFFSETS, Of.ENDS)
-            rows.check_found(end_row, Of.LAST_OFFSETS)
+            rows.check_found(low, Column.LAST_OFFSETS, Column.ENDS)
+            rows.check_found(end_row, Column.LAST_OFFSETS)
             before = rows.end_before(low)
             row = bisect_right(rows.ends, before + left, low, end_row)
-            rows.check_found(row, Of.LAST_OFFSETS, Of.ENDS)
+            rows.check_found(row, Column.LAST_OFFSETS, Column.ENDS)
             if row > low:
                 left -= rows.ends[row - 1] - before
                 reached = rows.last_offsets[row - 1] + 1

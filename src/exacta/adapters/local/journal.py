@@ -188,7 +188,7 @@ class LocalJournal:
 
     def _damaged(self, damage: DamagedIndex) -> None:
         if self._failure is None:
-            self._failure = Failed(f"{self._files.directory / damage.name}: {damage}")
+            self._failure = Failed(f"in {self._files.directory}, {damage}")
             self._on_damage(self._failure)
 
     # --- appending ---------------------------------------------------------------------------------------------------

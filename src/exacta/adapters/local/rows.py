@@ -33,13 +33,13 @@ from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
 from exacta.ports.journal import IndexEntry, JournalDamaged, TimeEntry
 
-Column: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
+Numbers: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
 NUMBER_BYTES: Final = 8
 BLOCK_NUMBERS: Final = 128
 """So many numbers of a sidecar have a checksum together."""
 
 
-class Of(IntEnum):
+class Column(IntEnum):
     """The columns, in their order on disk."""
 
     FIRST_OFFSETS = 0
@@ -51,7 +51,7 @@ class Of(IntEnum):
     RECORD_COUNTS = 6
 
 
-COLUMN_COUNT = len(Of)
+COLUMN_COUNT = len(Column)
 
 
 class DamagedIndex(JournalDamaged):
@@ -83,7 +83,7 @@ class Rows:
     )
 
     def __init__(
-        self, segment: "Segment", columns: Sequence[Column], low: int, high: int, sidecar: "Sidecar | None" = None
+        self, segment: "Segment", columns: Sequence[Numbers], low: int, high: int, sidecar: "Sidecar | None" = None
     ) -> None:
         self.segment = segment
         self.sidecar = sidecar
@@ -99,7 +99,7 @@ class Rows:
         self.low = low
         self.high = high
 
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[Numbers]:
         """Return the columns in their order on disk."""
         return (
             self.first_offsets,
@@ -111,12 +111,12 @@ class Rows:
             self.record_counts,
         )
 
-    def check(self, low: int, high: int, *columns: Of) -> None:
+    def check(self, low: int, high: int, *columns: Column) -> None:
         """Raise DamagedIndex where what these columns have of the rows `low` to `high` (exclusive) is altered."""
         if self.sidecar is not None:
             self.sidecar.check_rows(max(low, self.low), min(high, self.high), columns)
 
-    def check_found(self, row: int, *columns: Of) -> None:
+    def check_found(self, row: int, *columns: Column) -> None:
         """Check a row that a bisection has found, and the one before it."""
         self.check(row - 1, row + 1, *columns)
 
@@ -127,7 +127,7 @@ class Rows:
     @property
     def last_offset(self) -> int:
         """The last offset that the stream has here. Raises DamagedIndex."""
-        self.check(self.high - 1, self.high, Of.LAST_OFFSETS)
+        self.check(self.high - 1, self.high, Column.LAST_OFFSETS)
         return self.last_offsets[self.high - 1]
 
     def end_before(self, row: int) -> int:
@@ -144,8 +144,8 @@ class Rows:
         Raises DamagedIndex.
         """
         row = self.at(offset)
-        self.check_found(row, Of.LAST_OFFSETS, Of.ENDS)
-        self.check(self.high - 1, self.high, Of.ENDS)
+        self.check_found(row, Column.LAST_OFFSETS, Column.ENDS)
+        self.check(self.high - 1, self.high, Column.ENDS)
         return self.end_before(self.high) - self.end_before(row)
 
     def time_entry(self, row: int) -> TimeEntry:
@@ -163,9 +163,9 @@ class Sidecar(NamedTuple):
     name: str
     end: int
     last_checksum: int
-    streams: Column
-    row_ends: Column
-    columns: Sequence[Column]
+    streams: Numbers
+    row_ends: Numbers
+    columns: Sequence[Numbers]
     content: memoryview
     checksums: memoryview
 
@@ -184,7 +184,7 @@ class Sidecar(NamedTuple):
         """Raise DamagedIndex where it does not say any more which streams it has."""
         self._check(0, len(self.streams))
 
-    def check_rows(self, low: int, high: int, columns: Iterable[Of]) -> None:
+    def check_rows(self, low: int, high: int, columns: Iterable[Column]) -> None:
         """Raise DamagedIndex where these rows (`high` is exclusive) are not what was written in these columns."""
         begin, row_count = 2 * len(self.streams), len(self.columns[0])
         for column in columns:
