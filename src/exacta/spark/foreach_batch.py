@@ -3,13 +3,14 @@
 Owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and `whole_batch.py` own
 what happens, `batch_sink.py` what tasks do, `sink_memory.py` what is remembered from batch to batch.
 
-Theory of operation. The driver prepares the batch itself, so that it knows whether the batch is committed already
-before anything is computed. If it is, the rows are computed and thrown away, as the tasks of the streaming sink do with
-theirs: a state store commits, and a watermark advances, only where the plan runs. Whether it has either cannot be told
-for sure from in here, so that is done always.
+Theory of operation. The driver prepares the batch itself, and finds out by that whether it is committed already. If it
+is, the rows are computed and thrown away, as the tasks of the streaming sink do with theirs: a state store commits, and
+a watermark advances, only where the plan runs. Whether it has either cannot be told for sure from in here, so that is
+done always.
 
-If it is not, the driver asks for the rows, but for at most so many from each partition. If these are all, it writes
-them in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
+Where the batch is most likely small, the driver asks for the rows, but for at most so many from each partition, and
+prepares beside that: for either it would wait, of the cluster or of Spark. If these are all of the rows, it writes them
+in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
 computed twice, so after a large batch the first attempt is left out until a small one comes.
 
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,36 +140,56 @@ class _Call:
         """Write the batch, unless it is committed already."""
         from exacta.spark.whole_batch import is_committed, write_alone
 
-        prepared = self._driver.prepare()
         batch_id = self._batch_id
+        most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
+        collected = None
+        if most_rows:
+            prepared, collected = self._prepare_and_collect(memory, most_rows)
+        else:
+            prepared = self._driver.prepare()
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
             _log.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
-            _drain(self._batch_df)
-            return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
-        most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
-        if most_rows and not prepared.is_committed_in_part(batch_id):
-            memory.expect(lambda: partitions_of(self._batch_df))
-            most_of_each = memory.most_of_each(most_rows, self._wanted.driver_bytes)
-            collected = _rows_up_to(self._batch_df, most_of_each, few=memory.expects_less_than(most_of_each))
             if collected is None:
-                memory.was_too_much()
-                return self._by_tasks(prepared, memory, asked=most_rows)
-            table = collected.table
-            memory.saw(table.num_rows, table.nbytes, collected.partitions)
-            if not collected.cut and table.num_rows <= most_rows:
-                rows = write_alone(
-                    self._client,
-                    self._sink,
-                    self._driver,
-                    prepared,
-                    table.to_batches(),
-                    batch_id=batch_id,
-                    reads=self._reads,
-                )
-                memory.wrote_alone(rows)
-                return WrittenBatch(rows, tasks=0)
+                _drain(self._batch_df)
+            return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
+        if prepared.is_committed_in_part(batch_id):
+            return self._by_tasks(prepared, memory)
+        if collected is None or collected.cut or collected.table.num_rows > most_rows:
             return self._by_tasks(prepared, memory, asked=most_rows)
-        return self._by_tasks(prepared, memory)
+        rows = write_alone(
+            self._client,
+            self._sink,
+            self._driver,
+            prepared,
+            collected.table.to_batches(),
+            batch_id=batch_id,
+            reads=self._reads,
+        )
+        memory.wrote_alone(rows)
+        return WrittenBatch(rows, tasks=0)
+
+    def _prepare_and_collect(self, memory: SinkMemory, most_rows: int) -> tuple[Prepared, Collected | None]:
+        """Prepare the batch while Spark computes its rows."""
+        # Spark is called from this thread, which it knows; and nothing else here talks to the cluster meanwhile.
+        with ThreadPoolExecutor(1, "exacta-prepare") as beside:
+            preparing = beside.submit(self._driver.prepare)
+            try:
+                collected = self._collect(memory, most_rows)
+            except Exception:
+                preparing.result()  # where both failed, this is the error to read
+                raise
+            return preparing.result(), collected
+
+    def _collect(self, memory: SinkMemory, most_rows: int) -> Collected | None:
+        """Ask Spark for the rows, all of which it computes; None: it refused to send them, and stopped."""
+        memory.expect(lambda: partitions_of(self._batch_df))
+        most_of_each = memory.most_of_each(most_rows, self._wanted.driver_bytes)
+        collected = _rows_up_to(self._batch_df, most_of_each, few=memory.expects_less_than(most_of_each))
+        if collected is None:
+            memory.was_too_much()
+        else:
+            memory.saw(collected.table.num_rows, collected.table.nbytes, collected.partitions)
+        return collected
 
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory, asked: int = 0) -> WrittenBatch:
         from exacta.spark.batch_sink import JOB_OPTION, Job
