@@ -10,6 +10,7 @@ from exacta.spark import foreach_batch, write
 from exacta.spark.batch_sink import ExactaBatchWriter, job_of
 from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError, sink_options
+from exacta.spark.protocol import SinkDriver
 from exacta.spark.running_query import RunningQuery
 from exacta.spark.sink_errors import SinkError
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
@@ -112,10 +113,10 @@ def test_a_committed_batch_is_computed_again_but_not_written(spark, query, monke
     with pytest.raises(SinkError, match=r"option 'sink\.name'"):
         write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
     restarted(monkeypatch)
-    for other in (0, 100):
+    for other, computed in ((0, ["nobody"]), (100, ["driver"])):  # the driver has them before it knows
         frame = Frame(range(10))
         written = write(frame, 0, query.options, **{"driver.rows": other})
-        assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, ["nobody"])
+        assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, computed)
         restarted(monkeypatch)
     plan(query, 0, 12)
     with pytest.raises(SinkError, match="it covered other offsets"):
@@ -180,10 +181,34 @@ def test_a_copied_checkpoint_is_refused(spark, query, tmp_path_factory, monkeypa
     query.checkpoint = other
     plan(query, 1, 20)
     restarted(monkeypatch)
-    frame = Frame(range(10, 20))
-    with pytest.raises(SinkError, match="is a copy"):
-        write(frame, 1, {**query.options, "checkpointLocation": str(other)})
-    assert frame.computed == []
+    for most in (0, 100):
+        frame = Frame(range(10, 20))
+        with pytest.raises(SinkError, match="is a copy"):
+            write(frame, 1, {**query.options, "checkpointLocation": str(other)}, **{"driver.rows": most})
+        assert frame.computed == (["driver"] if most else [])
+        restarted(monkeypatch)
+    check_exactly(query.bootstrap, query.topic, range(10))
+
+
+def test_what_preparing_complains_of_is_what_the_caller_hears(spark, query, monkeypatch):
+    """Also where Spark fails beside it; and what Spark complains of, where preparing went well."""
+    plan(query, 0, 10)
+
+    def refuse(self):
+        raise SinkError("not prepared")
+
+    def die(where):
+        if where == "collecting":
+            raise ZeroDivisionError
+
+    spark.dies = die
+    with pytest.raises(ZeroDivisionError):
+        write(Frame(range(10)), 0, query.options, **{"driver.rows": 100})
+    monkeypatch.setattr(SinkDriver, "prepare", refuse)
+    for dies in (die, lambda where: None):
+        spark.dies = dies
+        with pytest.raises(SinkError, match="not prepared"):
+            write(Frame(range(10)), 0, query.options, **{"driver.rows": 100})
 
 
 def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):
