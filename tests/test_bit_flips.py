@@ -16,6 +16,7 @@ import exacta
 from exacta.engine.fetch import Fetcher, FetchRequest
 
 RECORDS = 10
+VALUES = [b"number %03d" % number for number in range(12)]
 
 
 def flip(data: Path, content: bytes) -> None:
@@ -61,6 +62,19 @@ def test_a_reader_gets_nothing_altered_and_goes_on_when_it_is_put_right(caplog: 
     assert got == {partition: [b"number %d in %d" % (n, partition) for n in range(RECORDS)] for partition in (0, 1)}
 
 
+def first_index(servers: str, data: Path) -> Path:
+    """Write more than a segment of a megabyte holds; wait until its index is there."""
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    for value in VALUES:
+        producer.produce("t", value + bytes(200_000))
+        assert producer.flush(30) == 0
+    deadline = time.monotonic() + 30
+    while not (indexes := sorted(data.rglob("*.index"))):
+        assert time.monotonic() < deadline, "no index is written"
+        time.sleep(0.01)
+    return indexes[0]
+
+
 @contextlib.contextmanager
 def serving(data: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run `exacta serve`, whose segments are small; yield it, and where it listens."""
@@ -92,24 +106,16 @@ def consumed(servers: str, process: subprocess.Popen[str], count: int) -> list[b
 
 
 def test_by_an_altered_index_the_server_stops_and_the_next_start_makes_it_anew(tmp_path: Path):
-    values = [b"number %03d" % number for number in range(12)]
     with serving(tmp_path) as (process, servers):
-        producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
-        for value in values:
-            producer.produce("t", value + bytes(200_000))
-            assert producer.flush(30) == 0
-        deadline = time.monotonic() + 30
-        while not (indexes := sorted(tmp_path.rglob("*.index"))):
-            assert time.monotonic() < deadline, "no index is written"
-            time.sleep(0.01)
-        assert consumed(servers, process, len(values)) == values
-        flip_at(indexes[0], 60)
-        assert consumed(servers, process, len(values)) == []
+        index = first_index(servers, tmp_path)
+        assert consumed(servers, process, len(VALUES)) == VALUES
+        flip_at(index, 60)
+        assert consumed(servers, process, len(VALUES)) == []
         errors = process.communicate(timeout=30)[1].splitlines()
         assert process.returncode == 1
-        assert f"{indexes[0].name} is damaged: start again, and it is made anew" in errors[-1]
+        assert f"{index.name} is damaged: start again, and it is made anew" in errors[-1]
     with serving(tmp_path) as (process, servers):
-        assert consumed(servers, process, len(values)) == values
+        assert consumed(servers, process, len(VALUES)) == VALUES
 
 
 def test_an_embedded_broker_that_stops_over_an_altered_index_can_be_started_again(
@@ -125,14 +131,7 @@ def test_an_embedded_broker_that_stops_over_an_altered_index_can_be_started_agai
 
     monkeypatch.setattr(Fetcher, "fetch", noted)
     with exacta.Broker(tmp_path, config={"log.segment.bytes": 1 << 20}) as broker:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0})
-        for number in range(12):
-            producer.produce("t", b"number %03d" % number + bytes(200_000))
-            assert producer.flush(30) == 0
-        deadline = time.monotonic() + 30
-        while not (indexes := sorted(tmp_path.rglob("*.index"))):
-            assert time.monotonic() < deadline, "no index is written"
-            time.sleep(0.01)
+        index = first_index(broker.bootstrap_servers, tmp_path)
         # A long poll that waits for more than there is makes the stop look into the index.
         consumer = Consumer(
             {
@@ -149,7 +148,7 @@ def test_an_embedded_broker_that_stops_over_an_altered_index_can_be_started_agai
         consumer.assign([TopicPartition("t", 0, 0)])
         consumer.poll(0.01)
         assert waits.wait(30), "no fetch waits"
-        flip_at(indexes[0], 60)
+        flip_at(index, 60)
     broker.start()
     consumer.close()
     broker.stop()

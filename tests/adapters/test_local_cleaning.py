@@ -8,6 +8,7 @@ import pytest
 
 from exacta.adapters.local import LocalJournal, cleaning
 from exacta.adapters.local.inspection import Finding, Verdict, inspect
+from exacta.adapters.local.sidecar import HEADER_BYTES
 from exacta.ports.journal import Buffer, Cleaned, Entry, Failed, JournalDamaged
 from simulation.disk.simulated import Operation, SimulatedDisk
 
@@ -15,10 +16,8 @@ from .turns import Turns, append, batch, read
 
 SEGMENT_BYTES = 1500
 EVERYTHING = 1 << 40
-HEADER_BYTES = 48
-"""Of an index."""
 END = range(24, 32)
-"""What it says of where its segment ends."""
+"""What an index says of where its segment ends."""
 COUNT = 30
 FLOORS = ({1: 4, 2: 0}, {1: 9, 2: 2}, {1: 15, 2: 6}, {1: 16, 3: 0})
 """Of four cleanings, one after the other, from the middle and the front; at last stream 2 is gone, 3 has not come."""

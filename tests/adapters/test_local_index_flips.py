@@ -10,11 +10,10 @@ import pytest
 
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.rows import NUMBER_BYTES, DamagedIndex, Segment
-from exacta.adapters.local.sidecar import pack_sidecar, unpack_sidecar
+from exacta.adapters.local.sidecar import HEADER_BYTES, pack_sidecar, unpack_sidecar
 from exacta.ports.journal import IndexEntry
 
 MARK = b"12345678"
-HEADER_BYTES = 48
 BIG = 300
 """The stream whose rows fill many blocks."""
 STREAMS = range(0, 600, 3)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.sidecar import HEADER_BYTES
 from exacta.adapters.memory import MemoryJournal
 from exacta.core.rejections import Rejection
 from exacta.engine import reading
@@ -24,8 +25,6 @@ from tests.engine.rig import ManualLoop, PlainRecords
 
 SEGMENT_BYTES = 1_200
 BATCHES = 14
-HEADER_BYTES = 48
-"""Of an index."""
 PARTITIONS = (0, 1)
 
 

@@ -44,11 +44,15 @@ class BatchReader:
 
     def read(self, extents: Sequence[Extent], done: Callable[[list[Read]], None]) -> None:
         """Read these, found in this turn of the loop; `done` gets as many in their order, at once or later."""
+
+        def check(buffers: Sequence[Buffer | Failed]) -> None:
+            self._check(list(zip(extents, buffers, strict=True)), [], 0, 0, done)
+
         buffers = self._journal.read_cached(extents)
         if buffers is not None:
-            self._check(list(zip(extents, buffers, strict=True)), [], 0, 0, done)
+            check(buffers)
         else:
-            self._journal.read(extents, lambda read: self._check(list(zip(extents, read, strict=True)), [], 0, 0, done))
+            self._journal.read(extents, check)
 
     def _check(
         self,

@@ -105,11 +105,10 @@ class RequestContext:
 
         Where the engine has failed it is no bug, and nobody is answered any more.
         """
-        if self.connection.engine_has_failed:
-            self.connection.abort()
-            return
-        logger.exception("%s v%d from %s failed", self.handler.name, self.version, self.connection.peer)
-        if self.response is None and self.handler.plain_error is not None:
+        has_ended = self.connection.engine_has_failed
+        if not has_ended:
+            logger.exception("%s v%d from %s failed", self.handler.name, self.version, self.connection.peer)
+        if not has_ended and self.response is None and self.handler.plain_error is not None:
             message = self.handler.plain_error(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
             self.send(encode_response(message, self.version, self.correlation_id))
         else:

@@ -183,7 +183,9 @@ class Cleaner:
         old = segments[begin : begin + len(made.segments)]
         assert [segment.id for segment in old] == [*made.segments], "what is replaced lies side by side"
         if made.new is None:
-            start.write(self._files, made.end)
+            last = old[-1].sidecar
+            assert last is not None
+            start.write(self._files, last.end)
             with self._uncertain_till_done():
                 start.put_in_place(self._files)
             return _Outcome(Cleaned(made.freed_bytes), old)

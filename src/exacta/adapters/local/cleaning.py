@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What has been done: `new` is written for these segments; None: they can be dropped, up to position `end`.
+    """What has been done: `new` is written for these segments; None: they can be dropped.
 
     Where there are none, `waits_for_snapshot` says whether there will be, behind a later snapshot.
     """
@@ -54,7 +54,6 @@ class Made(NamedTuple):
     freed_bytes: int = 0
     new: NewSegment | None = None
     waits_for_snapshot: bool = False
-    end: int = 0
 
 
 def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int, int], segment_bytes: int) -> Made:
@@ -74,9 +73,7 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     ids = [segment.id for segment in choice.segments]
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:
-        last = choice.segments[-1].sidecar
-        assert last is not None
-        return Made(ids, freed_bytes, end=last.end)
+        return Made(ids, freed_bytes)
     require_space(files, freed_bytes + segment_bytes)
     new = write(files, choice.segments, floors)
     return Made(ids, freed_bytes - new.size, new)

@@ -388,7 +388,7 @@ class LocalJournal:
             self._keeping_thread.submit(lambda missing=missing: self._write_sidecar(*missing))  # type: ignore[misc]
         sealed = self._sealed()
         waits_for_sidecar = len(sealed) + 1 < len(self._segments)
-        kept = {stream: max(floor, self.compacted_to(stream)) for stream, floor in floors.items()}
+        kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
 
         def clean() -> None:
             self._cleaner.clean(sealed, kept, waits_for_sidecar, done)

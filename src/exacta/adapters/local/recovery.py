@@ -35,7 +35,7 @@ from exacta.adapters.local.index import Index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.rows import Segment, Sidecar
 from exacta.adapters.local.scan import WINDOW_BYTES, Fault, SegmentScan
-from exacta.adapters.local.sidecar import is_sound, pack_sidecar, unpack_sidecar
+from exacta.adapters.local.sidecar import is_sound, map_sidecar, pack_sidecar
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
 from exacta.ports.journal import JournalDamaged, JournalError
 
@@ -165,7 +165,7 @@ def _open_sealed(files: Files, segment: Segment, following: int | None, previous
 def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
     name = segment.sidecar_name
     try:
-        sidecar = unpack_sidecar(name, files.map(name), mark)
+        sidecar = map_sidecar(files, name, mark)
     except FileNotFoundError:
         return None  # case 8: the crash came between the roll and the sidecar
     if sidecar is not None and sidecar.end == end and is_sound(files, name):
@@ -196,7 +196,7 @@ def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_ch
     """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
     name = segment.sidecar_name
     write_file(files, name, pack_sidecar(segment.growing, mark, end, last_checksum))
-    sidecar = unpack_sidecar(name, files.map(name), mark)
+    sidecar = map_sidecar(files, name, mark)
     if sidecar is None:
         raise damaged(files, name, 0, "what was just written reads differently")
     return sidecar

@@ -23,7 +23,7 @@ from exacta.adapters.local.format import (
 )
 from exacta.adapters.local.recovery import damaged
 from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
-from exacta.adapters.local.sidecar import is_sound, pack_sidecar, unpack_sidecar
+from exacta.adapters.local.sidecar import is_sound, map_sidecar, pack_sidecar
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
 GROUP_BYTES = 1 << 20
@@ -58,7 +58,7 @@ def check_indexes(files: Files, segments: Iterable[Segment]) -> None:
 
 
 def _map_sidecar(files: Files, segment: Segment, mark: bytes) -> Sidecar:
-    sidecar = unpack_sidecar(segment.sidecar_name, files.map(segment.sidecar_name), mark)
+    sidecar = map_sidecar(files, segment.sidecar_name, mark)
     if sidecar is None:
         raise DamagedIndex(segment.sidecar_name)
     return sidecar

@@ -18,6 +18,7 @@ from exacta.ports.journal import Buffer
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, how many
 # streams and rows
 _HEADER = Struct("=8sII8sQIIQ")
+HEADER_BYTES = _HEADER.size
 # In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
 _MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
 _CHECKED_FROM = 16
@@ -84,6 +85,11 @@ def unpack_sidecar(name: str, data: memoryview, mark: bytes) -> Sidecar | None:
     rows = numbers[2 * stream_count :]
     columns = [rows[at * row_count : (at + 1) * row_count] for at in range(COLUMN_COUNT)]
     return Sidecar(name, end, last_checksum, streams, row_ends, columns, content, data[checksums_at:].cast("I"))
+
+
+def map_sidecar(files: Files, name: str, mark: bytes) -> Sidecar | None:
+    """Map a sidecar, and return what it says; None if it is not of the segment of this mark. Raises OSError."""
+    return unpack_sidecar(name, files.map(name), mark)
 
 
 def is_sound(files: Files, name: str) -> bool:
