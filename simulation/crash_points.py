@@ -4,7 +4,7 @@ Most crash bugs of file systems and stores need no more than three operations (C
 of up to three commands of a small alphabet are played, each on a disk of its own; then the machine stops after every
 write, sync, rename and whatever else changes the disk, and keeps of what no sync covered: nothing, a prefix, all but
 a torn sector, or sectors in another order; or only the process dies. What recovery makes of each is held against what
-was decided and what was acknowledged (invariant 8, decision 0016).
+was decided and what was acknowledged (invariant 8, decisions 0016 and 0022).
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from exacta.core.commands import (
 )
 from exacta.core.events import BatchAppended
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.loss import UNSEEN_MS
 from exacta.core.replies import Appended, ProducerBound, TransactionEnded
 from exacta.core.state import Limits
 from exacta.kafka.record_format import KafkaRecordFormat
@@ -184,6 +185,11 @@ class _Play:
             CommitTransactionalOffsets(**self._who(), group_id="g", offsets=(offset,), generation=-1, member_id="")
         )
 
+    def idle(self) -> None:
+        """Let so much time pass, and be noted, that a transaction which begins then must be found after a crash."""
+        self.scene.loop.run_until_complete(asyncio.sleep(UNSEEN_MS / 1000 + 0.1))
+        self.scene.ask(InitProducerId(transactional_id="z", transaction_timeout_ms=60_000))
+
 
 ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "w": _Play.write,
@@ -192,6 +198,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "i": _Play.bind,
     "o": _Play.offsets,
     "p": lambda play: play.append(None, (-1, -1), 0, NARROW),
+    "s": _Play.idle,
     "r": lambda play: play.append(None, (-1, -1), 1, WIDE),  # so that the next append begins a segment
     "v": lambda play: play.append("y", play.second, 0, NARROW, second=True),
 }

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core import snapshot
-from exacta.core.state import State
+from exacta.core.commands import FenceAfterLoss
+from exacta.core.loss import open_to_loss
+from exacta.core.state import Phase, State
 from exacta.engine import engine
 from exacta.engine.engine import Engine
 from exacta.engine.visible import visible_changes
@@ -29,7 +31,7 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    def will_have_begun(self: Engine, transactional_id: str) -> bool:
+    def will_have_begun(self: Engine, transactional_id: str, now_ms: int) -> bool:
         return transactional_id in self._begun
 
     # What is synced as soon as it is written is hardly ever missed.
@@ -42,6 +44,27 @@ def begin_not_awaited() -> Replacements:
 )
 def loss_not_aborted() -> Replacements:
     return [(engine, "open_to_loss", lambda state: [])]
+
+
+@canary(
+    "only transactions that are found open are taken to have lost writes (decision 0022)",
+    shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
+)
+def unseen_not_fenced() -> Replacements:
+    def found_open(state: State) -> list[FenceAfterLoss]:
+        return [
+            each for each in open_to_loss(state) if state.transactionals[each.transactional_id].phase is Phase.ONGOING
+        ]
+
+    return [(engine, "open_to_loss", found_open)]
+
+
+@canary(
+    "however long a producer was idle, its next transaction needs no durable begin (decision 0022)",
+    shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
+)
+def always_unseen() -> Replacements:
+    return [(engine, "may_begin_unseen", lambda held, now_ms: True)]
 
 
 @canary(

@@ -88,10 +88,11 @@ def test_a_transaction_gets_no_more_time_when_the_clock_is_set_back_between_two_
     rig = Rig()
     rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=2))
     producer = Producer(rig)
+    begun_ms = rig.loop.now_ms
     producer.begin(b"a")
     rig.loop.now_ms -= HOUR_MS
     rig.crash()
-    assert rig.engine.now_ms() >= HOUR_MS + rig.loop.now_ms
+    assert rig.engine.now_ms() >= begun_ms
     (held,) = rig.engine._state.transactionals.values()
     assert held.phase is Phase.ONGOING
     rig.loop.pass_time(60_000 + 1)

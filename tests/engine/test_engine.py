@@ -14,6 +14,7 @@ from exacta.core.commands import (
     JoinGroup,
     SyncGroup,
 )
+from exacta.core.loss import UNSEEN_MS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Joined, ProducerBound, Synced, TopicDeleted, TransactionEnded
 from exacta.core.snapshot import snapshot
@@ -38,8 +39,11 @@ def init(transactional_id: str = "x", timeout_ms: int = 1000) -> InitProducerId:
 
 
 def bound(rig: Rig, transactional_id: str = "x") -> tuple[int, int]:
+    """Bind a producer, so long ago that its begin must be durable before a write is answered (decision 0022)."""
     reply = rig.ask(init(transactional_id))
     assert isinstance(reply, ProducerBound)
+    rig.loop.pass_time(UNSEEN_MS + 1)
+    rig.ask(init("another"))
     return reply.producer_id, reply.producer_epoch
 
 

@@ -17,6 +17,7 @@ from exacta.core.commands import (
     OffsetToCommit,
 )
 from exacta.core.ids import Cause, TransactionVersion
+from exacta.core.loss import UNSEEN_MS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.state import Phase
@@ -83,11 +84,22 @@ class Producer:
         added = self.add(0, 1)
         answers = self.write(payload)
         self.rig.loop.settle()
+        self.rig.loop.pass_time(SYNC_WITHIN_MS)
         assert added == [DONE]
         assert isinstance(answers[0], Appended)
+        assert self.rig.storage.unsynced == 0
 
-    def end(self, *, commit: bool = True) -> object:
-        return self.rig.ask(EndTransaction(**self.who(), commit=commit))
+    def idle(self) -> None:
+        """Let so much time pass that a begin which nobody finds would not be made up for."""
+        self.rig.loop.pass_time(UNSEEN_MS + 1)
+
+    def end(self, *, commit: bool = True, version: TransactionVersion = TransactionVersion.V1) -> object:
+        reply = self.rig.ask(EndTransaction(**self.who(), commit=commit, version=version))
+        if isinstance(reply, TransactionEnded):
+            if self.pair != (reply.producer_id, reply.producer_epoch):
+                self.sequences.clear()
+            self.pair = reply.producer_id, reply.producer_epoch
+        return reply
 
 
 @pytest.fixture
@@ -99,6 +111,7 @@ def rig() -> Rig:
 
 def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig: Rig) -> None:
     producer = Producer(rig)
+    producer.idle()
     producer.add(0, 1)
     first = producer.write(b"a")
     rig.loop.turn()
@@ -114,6 +127,7 @@ def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig:
 
 def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> None:
     producer = Producer(rig)
+    producer.idle()
     begun = producer.add(0, 1)
     rig.loop.turn()
     assert (begun, rig.storage.unsynced) == ([DONE], 1)
@@ -130,6 +144,7 @@ def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> N
 
 def test_a_write_that_waits_for_its_begins_sync_is_not_answered_where_that_fails(rig: Rig) -> None:
     producer = Producer(rig)
+    producer.idle()
     producer.add(0, 1)
     rig.loop.turn()
     rig.storage.append_fault = "the disk is gone"
@@ -143,6 +158,7 @@ def test_a_write_that_waits_for_its_begins_sync_is_not_answered_where_that_fails
 
 def test_a_first_write_after_that_waits_for_no_sync(rig: Rig) -> None:
     producer = Producer(rig)
+    producer.idle()
     producer.add(0, 1)
     rig.loop.settle()
     assert rig.storage.unsynced == 0
@@ -283,7 +299,7 @@ def test_an_answer_to_several_writes_waits_for_what_any_of_them_waits_for(
 
 
 @pytest.mark.parametrize("ends", ["itself", "by a time-out"])
-def test_the_next_transactions_first_write_waits_again(rig: Rig, ends: str) -> None:
+def test_the_next_transactions_first_write_waits_again_if_it_comes_later(rig: Rig, ends: str) -> None:
     producer = Producer(rig)
     producer.begin()
     producer.write(b"b")
@@ -292,6 +308,7 @@ def test_the_next_transactions_first_write_waits_again(rig: Rig, ends: str) -> N
     else:
         rig.loop.pass_time(60_000)
         producer.init()
+    producer.idle()
     producer.add(0, 1)
     answers = producer.write(b"c")
     rig.loop.turn()
@@ -300,8 +317,35 @@ def test_the_next_transactions_first_write_waits_again(rig: Rig, ends: str) -> N
     assert isinstance(answers[0], Appended)
 
 
+@pytest.mark.parametrize("version", TransactionVersion)
+@pytest.mark.parametrize("after", ["it was bound", "its last transaction ended"])
+def test_who_begins_soon_enough_waits_for_no_sync_and_is_fenced_if_all_of_it_is_lost(
+    rig: Rig, after: str, version: TransactionVersion
+) -> None:
+    producer = Producer(rig)
+    if after != "it was bound":
+        producer.begin()
+        producer.end(version=version)
+    rig.loop.pass_time(UNSEEN_MS)
+    if version is TransactionVersion.V1:
+        producer.add(0, 1)
+    first = producer.write(b"lost", version=version)
+    rig.loop.turn()
+    second = producer.write(b"lost", 1, version=version)
+    rig.loop.turn()
+    assert [type(each) for each in first + second] == [Appended] * 2
+    assert (rig.storage.unsynced, rig.storage.in_flight) == (2, None)
+    rig.stop_machine()
+    lost = producer.write(b"c", version=version)
+    rig.loop.settle()
+    assert lost == [Rejection.INVALID_PRODUCER_EPOCH], "or a part of the transaction would be committed"
+    assert producer.end() is Rejection.PRODUCER_FENCED
+    assert b"lost" not in rig.records(read_committed=False)
+
+
 def test_in_version_2_the_first_write_begins_and_waits(rig: Rig) -> None:
     producer = Producer(rig)
+    producer.idle()
     first = producer.write(b"a", version=TransactionVersion.V2)
     rig.loop.turn()
     assert first == []
@@ -363,7 +407,8 @@ def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig)
 
 
 def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
-    producer, idle = Producer(rig), Producer(rig, "idle")
+    idle, producer = Producer(rig, "idle"), Producer(rig)
+    producer.idle()
     producer.begin(b"a")
     producer.write(b"b", 1)
     rig.loop.turn()

@@ -15,8 +15,9 @@ from simulation.world import Verdict
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "60"))
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 BEGIN_AT = {
+    "always-unseen": 51,
     "answer-before-durable": 2,
-    "begin-not-awaited": 23,
+    "begin-not-awaited": 52,
     "directory-not-synced": 4,
     "offsets-apart-from-data": 4,
     "offsets-not-fenced": 7,
@@ -28,7 +29,14 @@ BEGIN_AT = {
     "tombstone-before-its-time": 10,
 }
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
-BY_CRASH_POINTS = ("begin-not-awaited", "loss-not-aborted", "loss-not-noticed", "torn-tail-accepted")
+BY_CRASH_POINTS = (
+    "always-unseen",
+    "begin-not-awaited",
+    "loss-not-aborted",
+    "loss-not-noticed",
+    "torn-tail-accepted",
+    "unseen-not-fenced",
+)
 """What a crash within one or two calls to the disk shows."""
 
 

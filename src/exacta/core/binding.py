@@ -126,12 +126,20 @@ def _reply(bound: ProducerBound, kept: Pair | None) -> ProducerBoundReply:
 def taken_away(
     state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str]
 ) -> tuple[Event, ...]:
-    """Abort the open transaction, and fence its producer by a bumped epoch, for another's sake (`client`: who asks).
+    """Abort the open transaction, and fence its producer, for another's sake (`client`: who asks)."""
+    bound = fenced(state, held, cause=cause, now_ms=now_ms, client=client)
+    return ending(state, held, commit=False, now_ms=now_ms, cause=cause), bound
+
+
+def fenced(
+    state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str] = ("", "")
+) -> ProducerBound:
+    """Fence a producer by a bumped epoch.
 
     The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588).
     """
     producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
-    bound = ProducerBound(
+    return ProducerBound(
         transactional_id=held.transactional_id,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -143,4 +151,3 @@ def taken_away(
         client_id=client[0],
         client_host=client[1],
     )
-    return ending(state, held, commit=False, now_ms=now_ms, cause=cause), bound

@@ -187,8 +187,8 @@ class ExpireTransaction(Command, frozen=True, kw_only=True):
     transactional_id: str
 
 
-class AbortAfterLoss(Command, frozen=True, kw_only=True):
-    """Recovery: abort the transaction of this id, of which acknowledged writes may be missing."""
+class FenceAfterLoss(Command, frozen=True, kw_only=True):
+    """Recovery: fence the producer of this id, of whose transaction acknowledged writes may be missing; abort that."""
 
     transactional_id: str
 

@@ -18,7 +18,6 @@ from exacta.core import (
 )
 from exacta.core.classic_group import belonging, joining, leaving
 from exacta.core.commands import (
-    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -42,6 +41,7 @@ from exacta.core.commands import (
     ExpireRevocation,
     ExpireTransaction,
     ExpireTransactionalIds,
+    FenceAfterLoss,
     ForgetAborted,
     Heartbeat,
     InitProducerId,
@@ -75,7 +75,7 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     EndTransaction: transaction.end,
     EndTransactions: transaction_set.end_all,
     AbortByMarker: marker.abort_by_marker,
-    AbortAfterLoss: loss.abort_after_loss,
+    FenceAfterLoss: loss.fence_after_loss,
     ExpireTransaction: expiry.expire_transaction,
     ExpireTransactionalIds: expiry.expire_transactional_ids,
     ExpireProducers: expiry.expire_producers,

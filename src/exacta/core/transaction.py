@@ -24,7 +24,8 @@ fenced if it was not EndTxn of version 2 that made the present pair, or rotated 
 * An acknowledged AddPartitions or AddGroup is written, but not synced by itself (D4), so that a machine that stops may
 forget it. What follows it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a
 commit of nothing succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom:
-those that were there at recovery, until they end a transaction, abort or initialise again. After a commit an abort is
+those that were there at recovery and are not fenced (`loss.py`), until they end a transaction, abort or initialise
+again. After a commit an abort is
 refused even then: it may be that commit's own client which has not heard of it.
 
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.

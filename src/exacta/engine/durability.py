@@ -4,12 +4,11 @@ Events of commands that do not wait are written all the same, with the next grou
 
 Two kinds wait only until they are written, and not for the sync, so that a process that dies forgets nothing, though a
 machine that stops may: the begin of a transaction (`WRITTEN`, decision 0002), since only the write that follows can
-rest on it; and, which the command alone cannot tell, a write into an open transaction whose begin is durable by then
-(`Outcome.within`, decision 0016).
+rest on it; and, which the command alone cannot tell, a write into an open transaction whose begin is durable by then,
+or need not be (`Outcome.within`, decisions 0016 and 0022).
 """
 
 from exacta.core.commands import (
-    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -33,6 +32,7 @@ from exacta.core.commands import (
     ExpireRevocation,
     ExpireTransaction,
     ExpireTransactionalIds,
+    FenceAfterLoss,
     ForgetAborted,
     Heartbeat,
     InitProducerId,
@@ -53,7 +53,7 @@ WAITS: dict[type[Command], bool] = {
     EndTransaction: True,
     EndTransactions: True,
     AbortByMarker: True,
-    AbortAfterLoss: True,
+    FenceAfterLoss: True,
     ExpireTransaction: True,
     ExpireTransactionalIds: True,
     ExpireProducers: True,

@@ -15,7 +15,7 @@ for all before it; nor does its begin. So where nothing else has gathered, the g
 which comes with the next group that is waited for, or after `SYNC_WITHIN_MS`. A process that dies loses nothing by
 that. A machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them.
 It must find them for that: hence a transaction's first writes wait for the sync that makes its begin durable
-(`_begun`).
+(`_begun`), unless recovery would fence its producer even if it found nothing (`core.loss`).
 
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
@@ -32,7 +32,7 @@ from exacta.core.events import Event, TopicDeleted, TransactionEnded, Transactio
 from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
-from exacta.core.loss import open_to_loss
+from exacta.core.loss import may_begin_unseen, open_to_loss
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
@@ -93,7 +93,7 @@ class Engine:
         self._in_flight: CommitGroup | None = None
         self._durable_number = 0
         self._begun: dict[str, int] = {}
-        """Open transactions, and the number of the group that holds their begin."""
+        """Open transactions, and the number of the group that holds their begin; 0 where it may be lost."""
         self._unsynced: set[PartitionId] | None = None
         """What is touched by groups that are written, and neither durable nor in flight; None: there are none."""
         self._sync_timer: TimerHandle | None = None
@@ -122,11 +122,13 @@ class Engine:
         self._fetcher = Fetcher(self._state, journal, self._reader, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
-        if journal.may_have_lost and (aborts := open_to_loss(self._state)):
+        if journal.may_have_lost and (fences := open_to_loss(self._state)):
             logger.warning(
-                "the machine stopped, and may have lost writes: %d open transactions are aborted", len(aborts)
+                "the machine stopped, and may have lost writes: %d transactional producers are fenced, their open "
+                "transactions aborted",
+                len(fences),
             )
-            self.submit(aborts, _nobody)
+            self.submit(fences, _nobody)
 
     def _make_upkeep(self, schedule: Schedule) -> Upkeep:
         upkeep = Upkeep(
@@ -161,7 +163,7 @@ class Engine:
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                is_ahead = self._is_answered_ahead(command, outcome)
+                is_ahead = self._is_answered_ahead(command, outcome, now_ms)
                 if is_ahead:
                     waits_for_write = self._gathering.awaited = True
                 # What repeats a begin may still be on its way, and waits as for any state.
@@ -359,8 +361,7 @@ class Engine:
             topic = self._state.topics[event.topic]
             self._gathering.touched.update(topic.partition_ids)
         elif isinstance(event, TransactionExtended):
-            number = self._gathering.number
-            self._gathering.begins |= self._begun.setdefault(event.transactional_id, number) == number
+            self._note_begin(event)
         elif isinstance(event, TransactionEnded):
             self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
@@ -370,17 +371,24 @@ class Engine:
                 self._gathering.urgent = True
                 self._schedule_flush()
 
-    def _is_answered_ahead(self, command: Command, outcome: Outcome) -> bool:
+    def _note_begin(self, event: TransactionExtended) -> None:
+        if event.transactional_id in self._begun:
+            return
+        unseen = may_begin_unseen(self._state.transactionals[event.transactional_id], event.at_ms)
+        self._begun[event.transactional_id] = 0 if unseen else self._gathering.number
+        self._gathering.begins |= not unseen
+
+    def _is_answered_ahead(self, command: Command, outcome: Outcome, now_ms: int) -> bool:
         """Say whether the answer waits only until its events are written (see `durability`)."""
         if isinstance(command, WRITTEN):
             return bool(outcome.events)
-        return outcome.within is not None and self._will_have_begun(outcome.within)
+        return outcome.within is not None and self._will_have_begun(outcome.within, now_ms)
 
-    def _will_have_begun(self, transactional_id: str) -> bool:
-        """Say whether the transaction's begin will be durable when what gathers now is written, if that is ever."""
+    def _will_have_begun(self, transactional_id: str, now_ms: int) -> bool:
+        """Say whether the transaction's begin will be durable when what gathers now is written, or need not be."""
         number = self._begun.get(transactional_id)
-        if number is None:
-            return False
+        if number is None:  # it begins with this command
+            return may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
         # What is in flight is durable before anything that gathers now is written.
         return number <= (self._durable_number if self._in_flight is None else self._in_flight.number)
 
