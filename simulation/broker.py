@@ -84,6 +84,7 @@ class Broker:
         key_bytes: int,
         now_ms: Callable[[], int],
         job_seconds: Callable[[], float],
+        elapsed_seconds: Callable[[], float],
         complain: Callable[[str], None],
     ) -> None:
         self.disk = SimulatedDisk()
@@ -112,6 +113,7 @@ class Broker:
         )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
+        self._elapsed_seconds = elapsed_seconds
         self._complain = complain
         self._process: Process | None = None
         self._machine_stopped = False
@@ -128,7 +130,11 @@ class Broker:
         files = ProcessFiles(self.disk, process, self._plan, self._trace, self._key_bytes)
         try:
             journal = WatchedJournal.open(
-                cast("Any", files), process.call_soon, new_worker=process.worker(self._job_seconds), **self._sizes
+                cast("Any", files),
+                process.call_soon,
+                new_worker=process.worker(self._job_seconds),
+                elapsed_seconds=self._elapsed_seconds,
+                **self._sizes,
             )
             assert isinstance(journal, WatchedJournal)
             self._recover(process, journal)

@@ -1,4 +1,7 @@
-"""The wall clock of the broker's machine: it follows virtual time, and can be set."""
+"""The wall clock of the broker's machine, which follows virtual time and can be set; and what syncs seem to take."""
+
+import random
+from collections.abc import Callable
 
 from simulation.loop import SimulatedLoop
 
@@ -23,3 +26,19 @@ class WallClock:
         A broker refuses records from the far future, and no client is to be refused for that.
         """
         return BEGIN_MS - CLIENTS_BEHIND_MS + int(self._loop.time() * 1000)
+
+
+def elapsed_by_chance(chance: random.Random) -> Callable[[], float]:
+    """Return a time that passes from one question to the next only by chance: in some worlds never, in some always.
+
+    The journal measures its syncs by it, which take none of the worlds' own time.
+    """
+    share = chance.choice([0.0, 0.03, 1.0])
+    elapsed_seconds = 0.0
+
+    def ask() -> float:
+        nonlocal elapsed_seconds
+        elapsed_seconds += chance.random() < share
+        return elapsed_seconds
+
+    return ask

@@ -69,11 +69,11 @@ class WatchedJournal(LocalJournal):
 
         return super().append(expected_position, entries, told)
 
-    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
-        result = super().write(expected_position, entries)
+        result = super().write(expected_position, entries, durably=durably)
         if isinstance(result, Appended):
-            self.ledger.written(result.position)
+            (self.ledger.durable if durably else self.ledger.written)(result.position)
         return result
 
     def _frame(self, entries: Sequence[Entry]) -> _Framed:

@@ -23,7 +23,7 @@ from simulation.clients.connection import Disconnected
 from simulation.clients.pipeline import INPUTS, offset_request, offsets_in
 from simulation.clients.reading import read_everything
 from simulation.clients.surroundings import Surroundings
-from simulation.clock import WallClock
+from simulation.clock import WallClock, elapsed_by_chance
 from simulation.disk.faults import DiskFaults
 from simulation.history import History
 from simulation.late import Late
@@ -88,6 +88,7 @@ class World:
             key_bytes=chance.choice([FEW_KEYS * BYTES_PER_KEY, KEY_BYTES]),
             now_ms=self._clock.now_ms,
             job_seconds=self._disk.job_seconds,
+            elapsed_seconds=elapsed_by_chance(dice(seed, "pace")),
             complain=self.complain,
         )
         self._policies = draw(dice(seed, "policies"))

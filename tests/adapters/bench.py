@@ -23,6 +23,8 @@ class Bench:
         self._make: Callable[[], Journal]
         self.files: SimulatedDisk | Path | None = None
         self.unsynced_writes = True
+        self._elapsed_seconds = 0.0
+        self._second = 1.0
         call_soon = self.turns.call_soon
         if name == "memory":
             self.storage = MemoryStorage()
@@ -32,8 +34,22 @@ class Bench:
         else:
             self.files = SimulatedDisk() if name == "simulated disk" else directory
             self._make = lambda: LocalJournal.open(
-                self.files, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+                self.files,
+                call_soon,
+                segment_bytes=SEGMENT_BYTES,
+                unsynced_writes=self.unsynced_writes,
+                elapsed_seconds=self._elapsed,
             )
+
+    def _elapsed(self) -> float:
+        self._elapsed_seconds += self._second
+        return self._elapsed_seconds
+
+    def be_quick(self, *, quick: bool = True) -> None:
+        """Let syncs take no time from now on, or a second."""
+        self._second = 0.0 if quick else 1.0
+        if self.files is None:
+            self.storage.is_quick = quick
 
     def open(self) -> Journal:
         self.close()

@@ -1,10 +1,11 @@
-"""The journal port's contract, where it lets one write ahead of the sync: `Journal.write`, on every adapter."""
+"""The journal port's contract, where the event loop itself writes: `Journal.write`, on every adapter."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from exacta.adapters.local.pace import QUICK_SYNCS
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
 
@@ -148,3 +149,59 @@ def test_a_write_while_an_append_is_in_flight_is_a_bug(turns: Turns, journal: Jo
     with pytest.raises(AssertionError):
         journal.write(journal.position, [Entry(b"c")])
     turns.run_until(lambda: bool(results))
+
+
+def quick(bench: Bench) -> Journal:
+    """Open the journal on a disk that is known to be quick."""
+    bench.be_quick()
+    journal = bench.open()
+    for number in range(QUICK_SYNCS):
+        append(bench.turns, journal, Entry(b"%d" % number))
+    return journal
+
+
+def test_what_is_written_durably_is_durable_with_all_before_it(stopping: Stopping):
+    bench = stopping.bench
+    journal = quick(bench)
+    write(journal, batch(1, 0, b"ahead"))
+    end = journal.position
+    result = journal.write(end, [batch(1, 1, b"durable")], durably=True)
+    assert result == Appended(journal.position)
+    assert journal.position > end
+    assert read(bench.turns, journal, journal.find(1, 0, 2, EVERYTHING)) == b"aheaddurable"
+    with pytest.raises(ValueError, match="all is durable"):
+        journal.append(journal.position, [], lambda _: None)
+    write(journal, Entry(b"lost"))
+    stopping.stop_machine()
+    journal = bench.open()
+    assert journal.position == result.position
+    assert len(events(journal)) == QUICK_SYNCS + 2
+
+
+def test_who_opens_it_not_for_unsynced_writes_may_still_write_durably(bench: Bench):
+    bench.unsynced_writes = False
+    journal = quick(bench)
+    assert journal.write(journal.position, [Entry(b"ahead")]) is None
+    assert isinstance(journal.write(journal.position, [Entry(b"durable")], durably=True), Appended)
+
+
+def test_a_slow_disk_is_not_waited_for(bench: Bench, turns: Turns):
+    journal = quick(bench)
+    bench.be_quick(quick=False)
+    append(turns, journal, Entry(b"slow"))
+    assert journal.write(journal.position, [Entry(b"durable")], durably=True) is None
+    assert isinstance(journal.write(journal.position, [Entry(b"ahead")]), Appended)
+
+
+def test_what_is_large_or_begins_a_segment_is_not_waited_for(bench: Bench):
+    journal = quick(bench)
+    assert journal.write(journal.position, [Entry(b"large", (bytes(64 << 10),))], durably=True) is None
+    while journal.position < SEGMENT_BYTES:
+        write(journal, Entry(b"e" * 100))
+    assert journal.write(journal.position, [Entry(b"next segment")], durably=True) is None
+
+
+def test_nothing_is_written_durably_before_the_first_append(bench: Bench):
+    quick(bench)
+    journal = bench.open()
+    assert journal.write(journal.position, [Entry(b"a")], durably=True) is None

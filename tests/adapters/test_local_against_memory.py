@@ -31,7 +31,7 @@ class SideBySide(RuleBasedStateMachine):
         self.turns = Turns()
         self.next_offsets: dict[int, int] = {}
         self.floors: dict[int, int] = {}
-        self.storage = MemoryStorage()
+        self.storage = MemoryStorage(is_quick=True)
         self.files = self.make_files()
 
     def make_files(self) -> Files | Path:
@@ -40,13 +40,15 @@ class SideBySide(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.memory = MemoryJournal(self.storage, self.turns.call_soon)
-        self.local = LocalJournal.open(self.files, self.turns.call_soon, segment_bytes=SEGMENT_BYTES)
+        self.local = LocalJournal.open(
+            self.files, self.turns.call_soon, segment_bytes=SEGMENT_BYTES, elapsed_seconds=lambda: 0.0
+        )
 
     def both(self) -> tuple[Journal, Journal]:
         return self.memory, self.local
 
-    @rule(data=st.data(), entry_count=st.integers(1, 4), ahead=st.booleans())
-    def append(self, data: st.DataObject, entry_count: int, ahead: bool) -> None:
+    @rule(data=st.data(), entry_count=st.integers(1, 4), way=st.sampled_from(["append", "ahead", "durably"]))
+    def append(self, data: st.DataObject, entry_count: int, way: str) -> None:
         entries = []
         for _ in range(entry_count):
             payload, index, start = [], [], 0
@@ -64,8 +66,9 @@ class SideBySide(RuleBasedStateMachine):
                 index.append(IndexEntry(stream, first_offset, last_offset, time, start, len(batch), records))
                 start += len(batch)
             entries.append(Entry(data.draw(st.binary(max_size=20)), tuple(payload), tuple(index)))
-        if ahead and self.local.write(self.local.position, entries) is not None:
-            assert self.memory.write(self.memory.position, entries) is not None
+        durably = way == "durably"
+        if way != "append" and self.local.write(self.local.position, entries, durably=durably) is not None:
+            assert self.memory.write(self.memory.position, entries, durably=durably) is not None
             return
         for journal in self.both():
             append(self.turns, journal, *entries)

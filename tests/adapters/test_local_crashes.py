@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.pace import QUICK_SYNCS
 from exacta.ports.journal import AppendResult, Entry, Failed, JournalDamaged, JournalError
 from simulation.disk.simulated import Operation, SimulatedDisk
 
@@ -327,6 +328,25 @@ def fails(turns: Turns, journal: LocalJournal, group: list[Entry]) -> str:
     result: AppendResult = turns.wait(lambda done: journal.append(journal.position, group, done))
     assert isinstance(result, Failed)
     return result.reason
+
+
+@pytest.mark.parametrize("call", ["write", "sync_data"])
+def test_a_group_that_fails_while_the_loop_waits_is_final(call: str):
+    disk, turns = SimulatedDisk(), Turns()
+    journal = LocalJournal.open(disk, turns.call_soon, elapsed_seconds=lambda: 0.0)
+    for number in range(QUICK_SYNCS):
+        append(turns, journal, Entry(b"%d" % number))
+    end = journal.position
+    disk.failing[call] = errno.EIO
+    failed = journal.write(end, GROUPS[0], durably=True)
+    assert isinstance(failed, Failed)
+    disk.failing.clear()
+    assert journal.write(end, GROUPS[0], durably=True) == failed, "never tried again"
+    fails(turns, journal, GROUPS[0])
+    journal.close()
+    again = LocalJournal.open(disk.crashed(), turns.call_soon)
+    assert again.position == end
+    again.close()
 
 
 @pytest.mark.parametrize("call", ["write", "sync_data"])

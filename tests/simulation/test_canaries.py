@@ -17,7 +17,7 @@ FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 BEGIN_AT = {
     "always-unseen": 51,
     "answer-before-durable": 2,
-    "begin-not-awaited": 52,
+    "begin-not-awaited": 72,
     "directory-not-synced": 4,
     "offsets-apart-from-data": 4,
     "offsets-not-fenced": 7,

@@ -6,7 +6,8 @@ of the semantics (`core/`), no wire format, no file.
 Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
 are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
 the group is handed to the journal at the end of the loop's present turn, so that whatever else has arrived goes along;
-while one group is being synced, the next one gathers. The state in memory is therefore ahead of what is durable, and
+while one group is being synced, the next one gathers. A group that only one waits for is synced without that, where the
+disk is quick. The state in memory is therefore ahead of what is durable, and
 every answer is held back until the group that holds the state it was taken from is durable. What readers see
 (`Visible`) is taken down when a group is sealed, and shown when it is durable.
 
@@ -64,7 +65,10 @@ class EngineFailed(Exception):
 
 
 class Engine:
-    """One log. Every method must be called on the event-loop thread; none blocks, but to copy a small group (D4)."""
+    """One log. Every method must be called on the event-loop thread.
+
+    None blocks, but to copy a small group, or for a quick sync that only one waits for (D4, decision 0023).
+    """
 
     def __init__(
         self,
@@ -447,10 +451,20 @@ class Engine:
             self._unsynced = None
         self._changes = visible_changes(self._state, group.touched)
         try:
-            self._journal.append(self._journal.position, group.entries, self._appended)
+            result = self._append(group)
         except Exception as defect:
             self._fail(f"append: {defect!r}")
             raise
+        if result is not None:
+            self._appended(result)
+
+    def _append(self, group: CommitGroup) -> AppendResult | None:
+        """Give the group to the journal, which calls back, unless it can say at once what became of it."""
+        position = self._journal.position
+        if group.is_lonely and (result := self._journal.write(position, group.entries, durably=True)) is not None:
+            return result
+        self._journal.append(position, group.entries, self._appended)
+        return None
 
     def _fold_snapshot_if_wanted(self) -> None:
         if self._journal.wants_snapshot and self.failed is None and self._closing is None:

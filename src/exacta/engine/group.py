@@ -47,6 +47,11 @@ class CommitGroup:
         self.synced_too: set[PartitionId] = set()
         """What is touched by the groups before it that were only written, and are synced along with it."""
 
+    @property
+    def is_lonely(self) -> bool:
+        """Whether only one waits for it: nobody else gains by being heard while it is synced."""
+        return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
+
     def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
         """Turn an event into its journal entry; a batch's bytes and markers, of that time, become its payload."""
         encoded = encode_event(event)

@@ -168,13 +168,13 @@ class Journal(Protocol):
         back in a stream; nothing is written then.
         """
 
-    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
-        """Write the entries as one group at once, not yet durable; `find` sees it when this returns.
+    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+        """Write the entries as one group at once, not yet durable unless asked; `find` sees it when this returns.
 
         `Appended` with the position at its end, else as for `append`. None: it is too large to be written while the
         event loop waits, too much is not durable yet, nothing has been appended since the opening, or this journal was
-        not opened for it; `append` takes it. Not to be called while an append is in flight. Raises ValueError as
-        `append` does, and for no entries.
+        not opened for it; or it is to be durable, and the disk takes too long for that. `append` takes it. Not to be
+        called while an append is in flight. Raises ValueError as `append` does, and for no entries.
         """
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:

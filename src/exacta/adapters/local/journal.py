@@ -10,12 +10,14 @@ snapshots and frees space, one after the other: their syncs take long and must n
 touched on the event-loop thread only; the threads get what they need with the job and answer through `call_soon`.
 
 An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
-of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. The first failure of
-any of these is final (B6 of the crash-safety notes: after a failed fsync the kernel may have dropped the pages, so a
-repeated one proves nothing).
+of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. Or along with a
+sync, if that is asked for and the disk has been quick lately (`pace`, decision 0023). The first failure of any of these
+is final (B6 of the crash-safety notes: after a failed fsync the kernel may have dropped the pages, so a repeated one
+proves nothing).
 """
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +31,7 @@ from exacta.adapters.local.compactor import Compactor
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
+from exacta.adapters.local.pace import Pace
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
 from exacta.adapters.local.snapshotting import Done as SnapshotDone
@@ -104,6 +107,7 @@ class LocalJournal:
         snapshot_events: int,
         unsynced_writes: bool,
         new_worker: NewWorker,
+        elapsed_seconds: Callable[[], float],
     ) -> None:
         self.position = recovered.position
         self._files = files
@@ -111,6 +115,8 @@ class LocalJournal:
         self._segment_bytes = segment_bytes
         self._segments = recovered.segments
         self._wants_seal = False
+        self._elapsed_seconds = elapsed_seconds
+        self._pace = Pace()
         self._index = recovered.index
         self._index.on_damage = self._damaged
         self._on_damage: Callable[[Failed], None] = lambda failed: None
@@ -162,20 +168,31 @@ class LocalJournal:
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
         new_worker: NewWorker = Worker,
+        elapsed_seconds: Callable[[], float] = time.perf_counter,
     ) -> "LocalJournal":
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
-        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes nothing. `new_worker` makes what
-        runs the journal's jobs: threads, but in simulations. Raises JournalError: DirectoryInUse, JournalDamaged,
-        UnsupportedFormat, or itself where the operating system refuses.
+        sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
+        `new_worker` makes what runs the journal's jobs: threads, but in simulations. `elapsed_seconds` measures how
+        long a sync takes. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the
+        operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         try:
             files.lock()
             try:
                 recovered = recovery.recover(files)
-                return cls(files, recovered, call_soon, segment_bytes, snapshot_events, unsynced_writes, new_worker)
+                return cls(
+                    files,
+                    recovered,
+                    call_soon,
+                    segment_bytes,
+                    snapshot_events,
+                    unsynced_writes,
+                    new_worker,
+                    elapsed_seconds,
+                )
             except BaseException:
                 files.unlock()
                 raise
@@ -218,7 +235,7 @@ class LocalJournal:
     def _is_full(self) -> bool:
         return self._wants_seal or self.position - self._segments[-1].base >= self._segment_bytes
 
-    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         position = self.position
         if self._failure is not None:
@@ -228,16 +245,25 @@ class LocalJournal:
         assert self._in_flight_end is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._unsynced_writes or not self._tail.has_begun:
+        if not self._tail.has_begun or self._is_full:
             return None
-        if self._is_full or position - self._writer.durable_end >= UNSYNCED_BYTES:
+        if durably:
+            if not self._pace.is_quick:
+                return None
+        elif not self._unsynced_writes or position - self._writer.durable_end >= UNSYNCED_BYTES:
+            return None
+        size = sum(len(entry.event) + sum(map(len, entry.payload)) for entry in entries)
+        if size > UNSYNCED_GROUP_BYTES:
             return None
         group = self._frame(entries)
-        if group.end - position > UNSYNCED_GROUP_BYTES:
-            return None
         try:
-            end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=True)
-            self._tail.wrote(end)
+            end = self._writer.write_group(
+                position, group.table, group.payload, group.entry_count, unsynced=not durably
+            )
+            if durably:
+                self._sync(end)
+            else:
+                self._tail.wrote(end)
         except OSError as error:
             self._failure = Failed(str(error))
             return self._failure
@@ -289,7 +315,7 @@ class LocalJournal:
             end = position
             if group is not None:
                 end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
-            self._writer.sync(end)
+            self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._unsynced_writes)
             result = Appended(end)
@@ -298,6 +324,11 @@ class LocalJournal:
         finally:
             self._outcome = _Outcome(result, sealed)
             self._post(self._finish_append, result, done)
+
+    def _sync(self, end: int) -> None:
+        began = self._elapsed_seconds()
+        self._writer.sync(end)
+        self._pace.took(self._elapsed_seconds() - began)
 
     def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()

@@ -60,6 +60,8 @@ class MemoryStorage:
     snapshots: dict[int, bytes] = field(default_factory=dict)
     compacted: dict[int, list[tuple[IndexEntry, bytes]]] = field(default_factory=dict)
     """What is left of streams that were compacted, up to the end of the last batch there."""
+    is_quick: bool = False
+    """Whether a group may be made durable while the event loop waits."""
     append_fault: str | None = None
     clean_fault: str | None = None
     read_fault: str | None = None
@@ -150,7 +152,7 @@ class MemoryJournal:
         size = self._position - self._segment_base
         return size >= self._segment_bytes or self._wants_seal
 
-    def write(self, expected_position: int, entries: Sequence[Entry]) -> AppendResult | None:
+    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         storage = self._storage
         if self._failure is not None:
@@ -160,7 +162,7 @@ class MemoryJournal:
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._unsynced_writes or not self._has_appended or self._is_full:
+        if not self._has_appended or self._is_full or not (storage.is_quick if durably else self._unsynced_writes):
             return None
         group = self._make_group(entries)
         if group.end - group.position > self._unsynced_group_bytes:
@@ -169,7 +171,7 @@ class MemoryJournal:
             self._failure = Failed(storage.append_fault)
             return self._failure
         storage.groups.append(group)
-        storage.unsynced += 1
+        storage.unsynced = 0 if durably else storage.unsynced + 1
         self._position = group.end
         self._publish(group)
         return Appended(group.end)
