@@ -110,6 +110,7 @@ class WatchedEngine(Engine):
         self.ledger, self.steps, self.complain, self.shown, self._machine_stopped, self._now_ms, self._on_aged = watch
         self._has_recovered = False
         self._looked_at = 0
+        self._latest_ms = 0
         super().__init__(*args, **options)
         self.look(whole=len(self.ledger.events) <= WHOLE_CHECK_UP_TO)
 
@@ -129,9 +130,19 @@ class WatchedEngine(Engine):
                 self.shown.pop(partition_id, None)
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
+        self._look_at_time(event)
         super()._take(event, payload, urgent=urgent)
         if event.durable:
             self.ledger.decided(event)
+
+    def _look_at_time(self, event: Event) -> None:
+        """Complain where a time that recovery goes by is before one that was noted (decision 0022)."""
+        at_ms = getattr(event, "at_ms", -1)
+        if at_ms < 0:
+            return
+        if at_ms < self._latest_ms:
+            self.complain(f"8: {type(event).__name__} is of {at_ms}, after {self._latest_ms} was noted")
+        self._latest_ms = at_ms
 
     def _look_at_deleted(self, event: LogStartMoved) -> None:
         """Complain where what retention deletes is too young, or not decided. Of its topics no client deletes."""

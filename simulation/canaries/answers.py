@@ -5,7 +5,7 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import FenceAfterLoss
-from exacta.core.loss import open_to_loss
+from exacta.core.loss import fences_after_loss
 from exacta.core.state import Phase, State
 from exacta.engine import engine
 from exacta.engine.engine import Engine
@@ -43,7 +43,7 @@ def begin_not_awaited() -> Replacements:
     shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
 )
 def loss_not_aborted() -> Replacements:
-    return [(engine, "open_to_loss", lambda state: [])]
+    return [(engine, "fences_after_loss", lambda state: [])]
 
 
 @canary(
@@ -52,11 +52,10 @@ def loss_not_aborted() -> Replacements:
 )
 def unseen_not_fenced() -> Replacements:
     def found_open(state: State) -> list[FenceAfterLoss]:
-        return [
-            each for each in open_to_loss(state) if state.transactionals[each.transactional_id].phase is Phase.ONGOING
-        ]
+        held, fences = state.transactionals, fences_after_loss(state)
+        return [each for each in fences if held[each.transactional_id].phase is Phase.ONGOING]
 
-    return [(engine, "open_to_loss", found_open)]
+    return [(engine, "fences_after_loss", found_open)]
 
 
 @canary(

@@ -1,11 +1,13 @@
 """The journal port's contract, where the event loop itself writes: `Journal.write`, on every adapter."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.pace import QUICK_SYNCS
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
 
@@ -205,3 +207,19 @@ def test_nothing_is_written_durably_before_the_first_append(bench: Bench):
     quick(bench)
     journal = bench.open()
     assert journal.write(journal.position, [Entry(b"a")], durably=True) is None
+
+
+@pytest.mark.parametrize("make", [MemoryJournal, LocalJournal.open])
+def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal], turns: Turns):
+    storage = MemoryStorage(is_quick=True) if make is MemoryJournal else SimulatedDisk()
+    options = {} if make is MemoryJournal else {"elapsed_seconds": lambda: 0.0}
+    journal = make(storage, turns.call_soon, **options)
+    for number in range(QUICK_SYNCS):
+        append(turns, journal, Entry(b"%d" % number))
+    write(journal, Entry(b"", (bytes(40 << 10),)))
+    assert isinstance(journal.write(journal.position, [Entry(b"small")], durably=True), Appended)
+    for _ in range(2):
+        write(journal, Entry(b"", (bytes(40 << 10),)))
+    assert journal.write(journal.position, [Entry(b"small")], durably=True) is None, "it is all synced along"
+    assert isinstance(journal.write(journal.position, [Entry(b"small")]), Appended)
+    journal.close()

@@ -5,7 +5,7 @@ import pytest
 from exacta.core.commands import FenceAfterLoss
 from exacta.core.ids import NO_TIMEOUT_MS, Cause, TransactionVersion
 from exacta.core.incidents import What
-from exacta.core.loss import UNSEEN_MS, may_begin_unseen, open_to_loss
+from exacta.core.loss import UNSEEN_MS, fences_after_loss, may_begin_unseen
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.state import Phase
@@ -86,7 +86,7 @@ def test_two_phase_commits_and_what_was_kept_are_spared(world: World) -> None:
         producer.append()
     kept.init_again(keep_prepared=True)
     idle = world.producer("z", two_phase=True)
-    assert open_to_loss(world.state) == []
+    assert fences_after_loss(world.state) == []
     for transactional_id in ("x", "y", "z", "nobody"):
         assert world.send(FenceAfterLoss(transactional_id=transactional_id)) == DONE
     world.crash(machine_stops=True)

@@ -20,7 +20,7 @@ from exacta.core.events import TransactionEnded as TransactionEndedEvent
 from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants import Acknowledged, violations
-from exacta.core.loss import open_to_loss
+from exacta.core.loss import fences_after_loss
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.snapshot import after_recovery
@@ -89,7 +89,7 @@ class World:
             apply(self.state, event)
         after_recovery(self.state)
         self.timers = timers_after_recovery(self.state, self.now_ms)
-        for command in open_to_loss(self.state) if machine_stops else ():
+        for command in fences_after_loss(self.state) if machine_stops else ():
             assert self.send(command) == DONE
 
     def check(self) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.core.replies import DONE, Appended
-from tests.engine.rig import Rig
+from tests.engine.rig import Rig, batch
 from tests.engine.test_unsynced_writes import Producer
 
 
@@ -79,3 +79,27 @@ def test_an_engine_that_closes_writes_what_one_waits_for(rig: Rig) -> None:
     rig.close()
     assert answers == [Appended(base_offset=1)]
     assert rig.storage.unsynced == 0
+
+
+def test_who_has_waited_longer_is_answered_before_the_next_ones_sync(rig: Rig) -> None:
+    order: list[str] = []
+    for name in ("first", "second"):
+        rig.engine.submit((batch(name.encode()),), lambda _, name=name: order.append(name), [name.encode()])
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None
+    rig.engine.submit((batch(b"third"),), lambda _: order.append("third"), [b"third"])
+    rig.loop.turn()
+    assert order == ["first", "second"]
+    assert len(rig.storage.groups) == 3, "the third is not even written"
+    rig.loop.turn()
+    assert order == ["first", "second", "third"]
+
+
+def test_a_timers_command_is_not_waited_for(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin()
+    rig.loop.now_ms += 60_000
+    for _, _, callback in list(rig.loop.later):
+        callback()
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None, "the time-out's abort is with the journal's thread"

@@ -205,6 +205,23 @@ def test_what_is_written_is_synced_by_itself_and_only_shown_then(rig: Rig) -> No
     assert waiting[0].records == [b"b"]
 
 
+def test_a_sync_that_came_by_itself_is_not_made_once_more(rig: Rig) -> None:
+    """The timer of what is durable by now serves what was written since, and not before its time."""
+    producer = Producer(rig)
+    producer.begin()
+    for _ in range(3):
+        producer.add(0)
+        producer.write(b"a")
+        rig.loop.pass_time(SYNC_WITHIN_MS // 2)
+        producer.end()
+    producer.add(0)
+    producer.write(b"b")
+    rig.loop.pass_time(SYNC_WITHIN_MS - 1)
+    assert rig.storage.unsynced > 0
+    rig.loop.pass_time(1)
+    assert rig.storage.unsynced == 0
+
+
 def test_who_reads_what_is_uncommitted_finds_what_was_acknowledged(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")

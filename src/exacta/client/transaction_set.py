@@ -35,8 +35,9 @@ def end_transactions_at_once(
     """Commit or abort a set of transactions, all or none; return those that stood in the way, none if all ended.
 
     `written` names with each transaction partitions that it must have written to. A repeat after a lost answer is
-    answered as the first time, unless one of the set has gone on since: then it stands in the way, although all may
-    have ended. Raises `KafkaError` POLICY_VIOLATION where they are too many for one step, and `UnsupportedByBroker`.
+    answered as the first time, unless one of the set has gone on or was fenced since: then it stands in the way,
+    although all may have ended. Raises `KafkaError` POLICY_VIOLATION where they are too many for one step, and
+    `UnsupportedByBroker`.
     """
     by_id = {producer.transactional_id: producer for producer in written}
     first = next(iter(by_id))

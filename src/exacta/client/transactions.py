@@ -1,8 +1,8 @@
 """The transactional calls, one function each: what is asked, what is answered, which codes are repeated.
 
 Owns the shapes of requests. Every function may be repeated without harm, and repeats itself until its deadline:
-`InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was, adding what
-is already added changes nothing (KIP-98).
+`InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was, unless its
+producer was fenced since, adding what is already added changes nothing (KIP-98).
 """
 
 from __future__ import annotations

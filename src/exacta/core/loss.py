@@ -6,7 +6,7 @@ and its producer fenced, as when it is open for too long; its client is told the
 
     at recovery, by what is durable          what may be missing      it is
     ONGOING                                  writes                   aborted, and fenced
-    ended or bound within `UNSEEN_MS` *      the begin and writes     fenced
+    ended or bound of late *                 the begin and writes     fenced
     ended or bound before that               the begin **             left as it is
     of two-phase commits; kept (KIP-939)     nothing ***              left as it is
 
@@ -29,7 +29,10 @@ from exacta.core.replies import DONE
 from exacta.core.state import Phase, State, Transactional
 
 UNSEEN_MS = 1_000
-"""Longer: more transactions do without a sync of their begin. And more producers are fenced that did nothing."""
+"""Longer: more transactions do without a sync of their begin, and more producers are fenced that did nothing.
+
+Never to be made shorter without a new format of the journal: who recovers may be of a later version than who wrote.
+"""
 
 
 def may_begin_unseen(held: Transactional, now_ms: int) -> bool:
@@ -37,7 +40,7 @@ def may_begin_unseen(held: Transactional, now_ms: int) -> bool:
     return now_ms - held.last_update_ms <= UNSEEN_MS
 
 
-def open_to_loss(state: State) -> list[FenceAfterLoss]:
+def fences_after_loss(state: State) -> list[FenceAfterLoss]:
     """Return what must be done if the state was recovered from a journal that may lack writes."""
     since_ms = latest_noted_ms(state) - UNSEEN_MS
     return [

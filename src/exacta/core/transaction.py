@@ -25,8 +25,7 @@ fenced if it was not EndTxn of version 2 that made the present pair, or rotated 
 forget it. What follows it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a
 commit of nothing succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom:
 those that were there at recovery and are not fenced (`loss.py`), until they end a transaction, abort or initialise
-again. After a commit an abort is
-refused even then: it may be that commit's own client which has not heard of it.
+again. After a commit an abort is refused even then: it may be that commit's own client which has not heard of it.
 
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
 

@@ -25,7 +25,7 @@ outside, and what came last began another (version 1 of the protocol cannot tell
 an entry may name: the open transaction must have written to each.
 
 ** A crash may have forgotten an acknowledged begin (decision 0002), so a transactional id that looks ended may have a
-transaction that nobody knows of. Nothing was written to that, or the write would have brought the begin back. Answering
+transaction that nobody knows of. No write to that was acknowledged, or its producer is fenced (`loss.py`). Answering
 for such a one that its commit succeeded is therefore true, as it is for EndTxn. An EMPTY one is refused also after a
 crash: the answer claims that all of the set is there, and of this entry nothing ever was.
 """

@@ -6,17 +6,17 @@ of the semantics (`core/`), no wire format, no file.
 Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
 are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
 the group is handed to the journal at the end of the loop's present turn, so that whatever else has arrived goes along;
-while one group is being synced, the next one gathers. A group that only one waits for is synced without that, where the
-disk is quick. The state in memory is therefore ahead of what is durable, and
-every answer is held back until the group that holds the state it was taken from is durable. What readers see
-(`Visible`) is taken down when a group is sealed, and shown when it is durable.
+while one group is being synced, the next one gathers. A group that only one waits for is synced at once, where the disk
+is quick. The state in memory is therefore ahead of what is durable, and every answer is held back until the group that
+holds the state it was taken from is durable. What readers see (`Visible`) is taken down when a group is sealed, and
+shown when it is durable.
 
 Some answers come earlier. What is written into an open transaction promises nothing before that ends, and its end waits
 for all before it; nor does its begin. So where nothing else has gathered, the group is only written, ahead of its sync,
 which comes with the next group that is waited for, or after `SYNC_WITHIN_MS`. A process that dies loses nothing by
-that. A machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them.
-It must find them for that: hence a transaction's first writes wait for the sync that makes its begin durable
-(`_begun`), unless recovery would fence its producer even if it found nothing (`core.loss`).
+that. A machine that stops may: then recovery aborts the transactions that it finds open, before anybody can end them,
+and fences the producers that it has heard of last. So a transaction's first writes wait for the sync that makes its
+begin durable (`_begun`), unless its producer is one of those (`core.loss`).
 
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
@@ -33,7 +33,7 @@ from exacta.core.events import Event, TopicDeleted, TransactionEnded, Transactio
 from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.lag import aborted_records, visible_end
-from exacta.core.loss import may_begin_unseen, open_to_loss
+from exacta.core.loss import fences_after_loss, may_begin_unseen
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
@@ -97,9 +97,10 @@ class Engine:
         self._in_flight: CommitGroup | None = None
         self._durable_number = 0
         self._begun: dict[str, int] = {}
-        """Open transactions, and the number of the group that holds their begin; 0 where it may be lost."""
+        """Open transactions, and the number of the group that must be durable before a write into them is answered."""
         self._unsynced: set[PartitionId] | None = None
         """What is touched by groups that are written, and neither durable nor in flight; None: there are none."""
+        self._unsynced_since_ms = 0
         self._sync_timer: TimerHandle | None = None
         self._changes: Changes = []
         self._flush_scheduled = False
@@ -126,7 +127,7 @@ class Engine:
         self._fetcher = Fetcher(self._state, journal, self._reader, self._visible, self._deadlines)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
-        if journal.may_have_lost and (fences := open_to_loss(self._state)):
+        if journal.may_have_lost and (fences := fences_after_loss(self._state)):
             logger.warning(
                 "the machine stopped, and may have lost writes: %d transactional producers are fenced, their open "
                 "transactions aborted",
@@ -192,7 +193,7 @@ class Engine:
             self._schedule_flush()
         for waiting, answer in woken:
             waiting([answer])
-        if len(answers) == len(commands):
+        if len(answers) == len(commands) and done is not _nobody:
             if waits:
                 self._release(lambda: done(answers))
             elif waits_for_write:
@@ -389,7 +390,7 @@ class Engine:
         return outcome.within is not None and self._will_have_begun(outcome.within, now_ms)
 
     def _will_have_begun(self, transactional_id: str, now_ms: int) -> bool:
-        """Say whether the transaction's begin will be durable when what gathers now is written, or need not be."""
+        """Say whether the transaction's begin will be durable when what gathers now is written, as far as it must."""
         number = self._begun.get(transactional_id)
         if number is None:  # it begins with this command
             return may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
@@ -488,6 +489,7 @@ class Engine:
         self._gathering = CommitGroup(group.number + 1)
         if self._unsynced is None:
             self._unsynced = set()
+            self._unsynced_since_ms = self._clock()
         self._unsynced |= group.touched
         if self._sync_timer is None:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync)
@@ -503,9 +505,15 @@ class Engine:
             self._hurry()
 
     def _sync(self) -> None:
+        """Make durable what has waited for that long enough; one timer serves what has been written since, too."""
         self._sync_timer = None
-        if self._unsynced is not None:
+        if self._unsynced is None:
+            return
+        left_ms = self._unsynced_since_ms + SYNC_WITHIN_MS - self._clock()
+        if left_ms <= 0:
             self._hurry()
+        else:
+            self._sync_timer = self._scheduler.call_later(left_ms / 1000, self._sync)
 
     def _was_taken(self, result: AppendResult) -> bool:
         if isinstance(result, Appended):
@@ -524,10 +532,11 @@ class Engine:
         changes = self._changes
         self._show(changes)
         self._fold_snapshot_if_wanted()
-        if self._gathering.urgent or self._closing is not None:
+        is_wanted = self._gathering.urgent or self._closing is not None
+        if is_wanted and not self._gathering.is_lonely:
             self._flush()
-        elif self._gathering.awaited:
-            self._schedule_flush()  # which calls back: not before those are answered who have waited longer
+        elif is_wanted or self._gathering.awaited:
+            self._schedule_flush()  # which may call back: not before those are answered who have waited longer
         try:
             _call_all(group.written_releases + group.releases)
         finally:

@@ -49,7 +49,7 @@ class CommitGroup:
 
     @property
     def is_lonely(self) -> bool:
-        """Whether only one waits for it: nobody else gains by being heard while it is synced."""
+        """Whether there is something in it that only one waits for: nobody else gains by being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
     def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:

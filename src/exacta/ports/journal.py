@@ -3,9 +3,9 @@
 Owns the contract between the engine and whatever stores its events: the types that cross it and what each call
 promises. Owns no storage (see `exacta.adapters`) and no meaning: an adapter knows neither records nor transactions.
 
-Theory of operation. The journal is one sequence of *groups*. A group is what one `append` wrote: entries, each an
-opaque event with an opaque payload. A group becomes durable whole or not at all. *Positions* are byte positions in
-that sequence; they only grow, and only the boundaries between groups are positions that a caller can hold.
+Theory of operation. The journal is one sequence of *groups*. A group is what one `append` or `write` wrote: entries,
+each an opaque event with an opaque payload. A group becomes durable whole or not at all. *Positions* are byte positions
+in that sequence; they only grow, and only the boundaries between groups are positions that a caller can hold.
 
 A group may also be *written* before it is durable (`write`): then it outlives the process, but maybe not the machine.
 What becomes durable is always a prefix of the sequence, so that the next append makes it durable along with itself.
@@ -16,7 +16,8 @@ finds batches by stream and offset, without understanding either events or batch
 
 Threads. Every method is called on the event-loop thread, and every callback runs there, through the
 `call_soon_threadsafe`-like callable that the adapter was opened with, never from inside the call that asked for it.
-Opening, `replay` and `close` may block; nothing else may.
+Opening, `replay` and `close` may block; and `write`, as long as it takes to copy a little, or to sync it where the disk
+has been quick. Nothing else may.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -33,7 +33,8 @@ def decide_and_end(
     `written` are the tasks' transactions and the driver's, which may hold rows itself.
 
     None: the broker cannot, or not so many; nothing is decided, though the record may lie in the driver's transaction.
-    Raises `KafkaError`, fenced where there is a newer driver.
+    Raises `KafkaError`, fenced where there is a newer driver; or where the broker's machine stopped, and then the batch
+    may be committed.
     """
     if not can_end_at_once(client, driver):
         return None

@@ -289,8 +289,8 @@ class SinkDriver:
     def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
         """Decide a batch and end its transactions, the driver's among them, in one step; return whether that was done.
 
-        It was not where the broker cannot do that. Raises `NewerDriver` and `EndedBeforeItsTime`: then nothing of the
-        batch is visible.
+        It was not where the broker cannot do that. Raises `EndedBeforeItsTime`: then nothing of the batch is visible;
+        and `NewerDriver`, where that holds unless the broker's machine stopped: the next run looks (decision 0022).
         """
         try:
             refused = at_once.decide_and_end(self._client, self.records, driver, decision, written)

@@ -15,7 +15,8 @@ class NewerDriver(SinkError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"query {name} was taken over by a newer run of it (or the cluster let this one wait for longer than its "
-            "transaction time-out with its decision); this one decides nothing any more and must end"
+            "transaction time-out with its decision, or its machine stopped); this one decides nothing any more and "
+            "must end"
         )
 
 
@@ -25,8 +26,8 @@ class EndedBeforeItsTime(SinkError):
     def __init__(self, transactional_id: str, transaction_timeout_ms: int) -> None:
         super().__init__(
             f"transaction '{transactional_id}' was ended before its batch was decided: by another run of the query, or "
-            f"because the batch took longer than option 'kafka.transaction.timeout.ms' ({transaction_timeout_ms}); "
-            "nothing of the batch is visible, start the query again"
+            f"because the batch took longer than option 'kafka.transaction.timeout.ms' ({transaction_timeout_ms}), or "
+            "the broker's machine stopped; nothing of the batch is visible, start the query again"
         )
 
 

@@ -89,7 +89,7 @@ def write_task(
             raise SinkError(
                 f"the transaction of task {task} of batch {batch_id} was ended while the task was writing: another run "
                 "of the query has begun, or the task took longer than option 'kafka.transaction.timeout.ms' "
-                f"({options.transaction_timeout_ms})"
+                f"({options.transaction_timeout_ms}), or the broker's machine stopped"
             ) from error
         raise
     finally:

@@ -59,8 +59,8 @@ from exacta.ports.journal import (
 SEGMENT_BYTES = 128 << 20
 # Beyond so many events a replay would take seconds, even if they do not fill a segment.
 SNAPSHOT_EVENTS = 200_000
-# The most that is copied while the event loop waits: some ten microseconds.
-UNSYNCED_GROUP_BYTES = 64 << 10
+# The most of events and payload that is copied while the event loop waits, some ten microseconds; or synced.
+AT_ONCE_BYTES = 64 << 10
 # The most that recovery has to write once more.
 UNSYNCED_BYTES = 4 << 20
 
@@ -247,13 +247,12 @@ class LocalJournal:
             raise ValueError("a write needs entries")
         if not self._tail.has_begun or self._is_full:
             return None
-        if durably:
-            if not self._pace.is_quick:
-                return None
-        elif not self._unsynced_writes or position - self._writer.durable_end >= UNSYNCED_BYTES:
-            return None
         size = sum(len(entry.event) + sum(map(len, entry.payload)) for entry in entries)
-        if size > UNSYNCED_GROUP_BYTES:
+        unsynced = position - self._writer.durable_end
+        if durably:
+            if not self._pace.is_quick or unsynced + size > AT_ONCE_BYTES:
+                return None
+        elif not self._unsynced_writes or unsynced >= UNSYNCED_BYTES or size > AT_ONCE_BYTES:
             return None
         group = self._frame(entries)
         try:

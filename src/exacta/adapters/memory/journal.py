@@ -43,6 +43,10 @@ class _Group:
     events: tuple[bytes, ...]
     batches: tuple[tuple[IndexEntry, bytes], ...]
 
+    @property
+    def size(self) -> int:
+        return self.end - self.position
+
 
 @dataclass(slots=True)
 class MemoryStorage:
@@ -97,7 +101,7 @@ class MemoryJournal:
         call_soon: Callable[..., object],
         *,
         segment_bytes: int = 128 << 20,
-        unsynced_group_bytes: int = 64 << 10,
+        at_once_bytes: int = 64 << 10,
         unsynced_writes: bool = True,
     ) -> None:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
@@ -109,7 +113,7 @@ class MemoryJournal:
         self._storage = storage
         self._call_soon = call_soon
         self._segment_bytes = segment_bytes
-        self._unsynced_group_bytes = unsynced_group_bytes
+        self._at_once_bytes = at_once_bytes
         self._unsynced_writes = unsynced_writes
         self._segment_base = storage.position
         self._position = storage.position
@@ -165,7 +169,8 @@ class MemoryJournal:
         if not self._has_appended or self._is_full or not (storage.is_quick if durably else self._unsynced_writes):
             return None
         group = self._make_group(entries)
-        if group.end - group.position > self._unsynced_group_bytes:
+        with_it = storage.groups[len(storage.groups) - storage.unsynced :] if durably else []
+        if sum(each.size for each in (group, *with_it)) > self._at_once_bytes:
             return None
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)
