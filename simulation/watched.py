@@ -10,6 +10,7 @@ from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.journal import _Framed
 from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted
+from exacta.core.expiry import latest_noted_ms
 from exacta.core.ids import PartitionId
 from exacta.core.invariants import violations
 from exacta.core.state import Phase
@@ -136,7 +137,7 @@ class WatchedEngine(Engine):
             self.ledger.decided(event)
 
     def _look_at_time(self, event: Event) -> None:
-        """Complain where a time that recovery goes by is before one that was noted (decision 0022)."""
+        """Complain where a time is before one that was noted, in this life or before: recovery goes by them (0022)."""
         at_ms = getattr(event, "at_ms", -1)
         if at_ms < 0:
             return
@@ -169,6 +170,7 @@ class WatchedEngine(Engine):
         if not self._has_recovered:  # the first thing that is done with the recovered state
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
+            self._latest_ms = latest_noted_ms(self._state)
         super()._show(changes)
         count = self.ledger.count_at(self._journal.position)
         for event in self.ledger.events[self.steps.count : count]:

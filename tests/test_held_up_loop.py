@@ -1,6 +1,7 @@
 """A loop that was held up, as by a slow sync (decision 0023), takes what has arrived before it looks at its timers.
 
-A heartbeat that came in time counts, however late it is read.
+So a heartbeat that came in time counts, however late it is read, unless its connection has more to do than a turn
+allows.
 """
 
 import asyncio
@@ -45,10 +46,10 @@ async def _hold_up(order: list[str]) -> None:
 
     def hold_up() -> None:
         order.append("held up")
+        loop.call_later(TIMER_SECONDS, expire)
         theirs.send(b"heartbeat")
         time.sleep(TIMER_SECONDS * 2)  # the timer is due now
 
-    loop.call_later(TIMER_SECONDS, expire)
     loop.call_soon(hold_up)
     await expired
     transport.close()

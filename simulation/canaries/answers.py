@@ -66,6 +66,11 @@ def always_unseen() -> Replacements:
     return [(engine, "may_begin_unseen", lambda held, now_ms: True)]
 
 
+@canary("a restart begins with a clock that is behind what was noted (decision 0018)", shows=r"8: .* was noted")
+def clock_goes_back() -> Replacements:
+    return [(engine, "_ahead", lambda clock, by_ms: clock)]
+
+
 @canary(
     "a restart forgets what partitions know of their producers (KAFKA-9144; seen in another broker)",
     shows=r"duplicate: |1: BatchAppended|8: what was recovered .* is not the fold",

@@ -210,8 +210,8 @@ def test_nothing_is_written_durably_before_the_first_append(bench: Bench):
 
 
 @pytest.mark.parametrize("make", [MemoryJournal, LocalJournal.open])
-def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal], turns: Turns):
-    storage = MemoryStorage(is_quick=True) if make is MemoryJournal else SimulatedDisk()
+def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal]):
+    turns, storage = Turns(), MemoryStorage(is_quick=True) if make is MemoryJournal else SimulatedDisk()
     options = {} if make is MemoryJournal else {"elapsed_seconds": lambda: 0.0}
     journal = make(storage, turns.call_soon, **options)
     for number in range(QUICK_SYNCS):
@@ -222,4 +222,9 @@ def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal]
         write(journal, Entry(b"", (bytes(40 << 10),)))
     assert journal.write(journal.position, [Entry(b"small")], durably=True) is None, "it is all synced along"
     assert isinstance(journal.write(journal.position, [Entry(b"small")]), Appended)
+    append(turns, journal, Entry(b"makes all of it durable"))
+    for durably in (False, True):
+        assert journal.write(journal.position, [Entry(b"e", (bytes(64 << 10),))], durably=durably) is None
+        assert journal.write(journal.position, [Entry(b"e", (bytes((64 << 10) - 1),))], durably=not durably) is not None
+        append(turns, journal, Entry(b"makes it durable"))
     journal.close()

@@ -82,17 +82,43 @@ def test_an_engine_that_closes_writes_what_one_waits_for(rig: Rig) -> None:
 
 
 def test_who_has_waited_longer_is_answered_before_the_next_ones_sync(rig: Rig) -> None:
-    order: list[str] = []
-    for name in ("first", "second"):
-        rig.engine.submit((batch(name.encode()),), lambda _, name=name: order.append(name), [name.encode()])
+    order: list[tuple[str, int]] = []
+
+    def append(name: str) -> None:
+        def send() -> None:
+            order.append((name, len(rig.storage.groups)))
+
+        # As connections do: what is ready is sent in the loop's next turn.
+        rig.engine.submit((batch(name.encode()),), lambda _: rig.loop.call_soon(send), [name.encode()])
+
+    append("first")
+    append("second")
     rig.loop.turn()
     assert rig.storage.in_flight is not None
-    rig.engine.submit((batch(b"third"),), lambda _: order.append("third"), [b"third"])
+    append("third")
+    rig.loop.settle()
+    before = len(rig.storage.groups) - 1
+    assert order == [("first", before), ("second", before), ("third", before + 1)]
+
+
+def test_a_slow_disk_gets_the_next_group_before_the_answers_to_the_last_one(rig: Rig) -> None:
+    rig.storage.is_quick = False
+    told: list[bool] = []
+    rig.engine.submit((batch(b"first"),), lambda _: told.append(rig.storage.in_flight is not None), [b"first"])
     rig.loop.turn()
-    assert order == ["first", "second"]
-    assert len(rig.storage.groups) == 3, "the third is not even written"
+    rig.append(b"second")
     rig.loop.turn()
-    assert order == ["first", "second", "third"]
+    assert told == [True]
+
+
+def test_an_engine_that_closes_answers_who_gathers_alone_behind_a_group_in_flight(rig: Rig) -> None:
+    answers = [rig.append(b"x"), rig.append(b"y")]
+    rig.loop.turn()
+    assert rig.storage.in_flight is not None
+    answers.append(rig.append(b"z"))
+    rig.close()
+    assert answers == [[Appended(base_offset=offset)] for offset in (1, 2, 3)]
+    assert rig.storage.unsynced == 0
 
 
 def test_a_timers_command_is_not_waited_for(rig: Rig) -> None:

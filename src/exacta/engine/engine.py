@@ -145,7 +145,7 @@ class Engine:
             deadlines=self._deadlines,
             clock=self._clock,
             record_clock=schedule.record_clock or self._marker_clock,
-            submit=lambda commands, done: self.submit(commands, lambda _: done()),
+            submit=lambda commands, done: self.submit(commands, _nobody if done is None else lambda _: done()),
             fold_snapshot=self._fold_snapshot_if_wanted,
         )
         upkeep.start()
@@ -462,10 +462,16 @@ class Engine:
     def _append(self, group: CommitGroup) -> AppendResult | None:
         """Give the group to the journal, which calls back, unless it can say at once what became of it."""
         position = self._journal.position
-        if group.is_lonely and (result := self._journal.write(position, group.entries, durably=True)) is not None:
-            return result
+        if self._is_written_here(group):
+            result = self._journal.write(position, group.entries, durably=True)
+            if result is not None:
+                return result
         self._journal.append(position, group.entries, self._appended)
         return None
+
+    def _is_written_here(self, group: CommitGroup) -> bool:
+        """Say whether the event loop waits until the group is durable, as far as can be told before."""
+        return group.is_lonely and self._journal.is_quick
 
     def _fold_snapshot_if_wanted(self) -> None:
         if self._journal.wants_snapshot and self.failed is None and self._closing is None:
@@ -510,7 +516,7 @@ class Engine:
         if self._unsynced is None:
             return
         left_ms = self._unsynced_since_ms + SYNC_WITHIN_MS - self._clock()
-        if left_ms <= 0:
+        if left_ms <= 1:  # the loop's timers and this time are rounded apart
             self._hurry()
         else:
             self._sync_timer = self._scheduler.call_later(left_ms / 1000, self._sync)
@@ -532,15 +538,14 @@ class Engine:
         changes = self._changes
         self._show(changes)
         self._fold_snapshot_if_wanted()
-        is_wanted = self._gathering.urgent or self._closing is not None
-        if is_wanted and not self._gathering.is_lonely:
-            self._flush()
-        elif is_wanted or self._gathering.awaited:
-            self._schedule_flush()  # which may call back: not before those are answered who have waited longer
+        if (self._gathering.urgent or self._closing is not None) and not self._is_written_here(self._gathering):
+            self._flush()  # before the answers: the disk works meanwhile
         try:
             _call_all(group.written_releases + group.releases)
         finally:
             self._fetcher.advance([partition_id for partition_id, _ in changes])
+            if self._gathering.urgent or self._gathering.awaited or self._closing is not None:
+                self._schedule_flush()  # after them: their connections send before the loop waits for the disk
 
     def _show(self, changes: Changes) -> None:
         for partition_id, seen in changes:

@@ -67,7 +67,7 @@ class Upkeep:
         deadlines: Deadlines,
         clock: Callable[[], int],
         record_clock: Callable[[], int],
-        submit: Callable[[list[Command], Callable[[], None]], None],
+        submit: Callable[[list[Command], Callable[[], None] | None], None],
         fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule
@@ -137,7 +137,7 @@ class Upkeep:
                     DeleteRecords(topic=partition.topic, partition=partition.index, before_offset=before_offset)
                 )
         if commands:
-            self._submit(commands, _nothing)
+            self._submit(commands, None)
         self._scheduler.call_soon(self._step, partition_ids)
 
     def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
@@ -222,7 +222,3 @@ def _has_time(journal: Journal, stream: int, offset: int, end_offset: int) -> bo
     """Tell whether any of the batches has a timestamp: where none has, none is too old."""
     latest = journal.find_latest(stream, offset, end_offset)
     return latest is not None and latest.max_timestamp_ms >= 0
-
-
-def _nothing() -> None:
-    """Nobody waits."""

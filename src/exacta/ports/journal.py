@@ -146,6 +146,10 @@ class Journal(Protocol):
         """
 
     @property
+    def is_quick(self) -> bool:
+        """Whether `write` would make a small group durable: the disk takes no longer than the event loop may wait."""
+
+    @property
     def wants_snapshot(self) -> bool:
         """Whether a snapshot should be saved: a replay would be long by now, or `clean` could free more after one.
 

@@ -15,8 +15,8 @@ class NewerDriver(SinkError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"query {name} was taken over by a newer run of it (or the cluster let this one wait for longer than its "
-            "transaction time-out with its decision, or its machine stopped); this one decides nothing any more and "
-            "must end"
+            "transaction time-out with its decision, or the broker's machine stopped); this one decides nothing any "
+            "more and must end"
         )
 
 

@@ -196,8 +196,15 @@ class _Consumer:
                 self._consumer.seek(_partition(partition), offset)
 
     def poll(self, timeout_s: float) -> list[Record]:
-        with _translating():
-            return [_record(each) for each in self._consumer.poll(_duration(timeout_s))]
+        try:
+            with _translating():
+                return [_record(each) for each in self._consumer.poll(_duration(timeout_s))]
+        except ClientError as error:
+            # The client's own thread may give a partition up while this one looks at it (as in KAFKA-16227 and
+            # KAFKA-20106); the next poll goes on.
+            if "No current assignment" not in str(error):
+                raise
+            return []
 
     def assignment(self) -> set[TopicPartition]:
         return {TopicPartition(str(each.topic()), int(each.partition())) for each in self._consumer.assignment()}

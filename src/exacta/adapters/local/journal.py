@@ -59,7 +59,8 @@ from exacta.ports.journal import (
 SEGMENT_BYTES = 128 << 20
 # Beyond so many events a replay would take seconds, even if they do not fill a segment.
 SNAPSHOT_EVENTS = 200_000
-# The most of events and payload that is copied while the event loop waits, some ten microseconds; or synced.
+# The most that the event loop copies in one write, some ten microseconds; and, with what was written ahead, the most
+# that it waits to see synced.
 AT_ONCE_BYTES = 64 << 10
 # The most that recovery has to write once more.
 UNSYNCED_BYTES = 4 << 20
@@ -232,6 +233,15 @@ class LocalJournal:
         return end
 
     @property
+    def is_quick(self) -> bool:
+        """See `Journal.is_quick`."""
+        return self._pace.is_quick and self._tail.has_begun and not self._is_full
+
+    @property
+    def _takes_unsynced(self) -> bool:
+        return self._unsynced_writes and self._tail.has_begun and not self._is_full
+
+    @property
     def _is_full(self) -> bool:
         return self._wants_seal or self.position - self._segments[-1].base >= self._segment_bytes
 
@@ -245,14 +255,12 @@ class LocalJournal:
         assert self._in_flight_end is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._tail.has_begun or self._is_full:
-            return None
         size = sum(len(entry.event) + sum(map(len, entry.payload)) for entry in entries)
         unsynced = position - self._writer.durable_end
         if durably:
-            if not self._pace.is_quick or unsynced + size > AT_ONCE_BYTES:
+            if not self.is_quick or unsynced + size > AT_ONCE_BYTES:
                 return None
-        elif not self._unsynced_writes or unsynced >= UNSYNCED_BYTES or size > AT_ONCE_BYTES:
+        elif not self._takes_unsynced or unsynced >= UNSYNCED_BYTES or size > AT_ONCE_BYTES:
             return None
         group = self._frame(entries)
         try:

@@ -127,6 +127,15 @@ class MemoryJournal:
         """See `Journal.position`."""
         return self._position
 
+    @property
+    def is_quick(self) -> bool:
+        """See `Journal.is_quick`."""
+        return self._storage.is_quick and self._has_appended and not self._is_full
+
+    @property
+    def _takes_unsynced(self) -> bool:
+        return self._unsynced_writes and self._has_appended and not self._is_full
+
     def watch(self, on_damage: Callable[[Failed], None]) -> None:
         """See `Journal.watch`: memory is taken to be sound."""
 
@@ -166,11 +175,11 @@ class MemoryJournal:
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not self._has_appended or self._is_full or not (storage.is_quick if durably else self._unsynced_writes):
+        if not (self.is_quick if durably else self._takes_unsynced):
             return None
         group = self._make_group(entries)
         with_it = storage.groups[len(storage.groups) - storage.unsynced :] if durably else []
-        if sum(each.size for each in (group, *with_it)) > self._at_once_bytes:
+        if group.size - GROUP_OVERHEAD_BYTES + sum(each.size for each in with_it) > self._at_once_bytes:
             return None
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)
