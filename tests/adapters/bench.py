@@ -23,20 +23,21 @@ class Bench:
         self._make: Callable[[], Journal]
         self.files: SimulatedDisk | Path | None = None
         self.unsynced_writes = True
+        self.segment_bytes = SEGMENT_BYTES
         self._elapsed_seconds = 0.0
         self._second = 1.0
         call_soon = self.turns.call_soon
         if name == "memory":
             self.storage = MemoryStorage()
             self._make = lambda: MemoryJournal(
-                self.storage, call_soon, segment_bytes=SEGMENT_BYTES, unsynced_writes=self.unsynced_writes
+                self.storage, call_soon, segment_bytes=self.segment_bytes, unsynced_writes=self.unsynced_writes
             )
         else:
             self.files = SimulatedDisk() if name == "simulated disk" else directory
             self._make = lambda: LocalJournal.open(
                 self.files,
                 call_soon,
-                segment_bytes=SEGMENT_BYTES,
+                segment_bytes=self.segment_bytes,
                 unsynced_writes=self.unsynced_writes,
                 elapsed_seconds=self._elapsed,
             )

@@ -1,18 +1,16 @@
 """The journal port's contract, where the event loop itself writes: `Journal.write`, on every adapter."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.pace import QUICK_SYNCS
-from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
 
 from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
-from .turns import Turns, append, batch, read
+from .turns import Turns, append, batch, become_quick, read
 
 
 class Stopping:
@@ -157,8 +155,7 @@ def quick(bench: Bench) -> Journal:
     """Open the journal on a disk that is known to be quick."""
     bench.be_quick()
     journal = bench.open()
-    for number in range(QUICK_SYNCS):
-        append(bench.turns, journal, Entry(b"%d" % number))
+    become_quick(bench.turns, journal)
     return journal
 
 
@@ -209,13 +206,9 @@ def test_nothing_is_written_durably_before_the_first_append(bench: Bench):
     assert journal.write(journal.position, [Entry(b"a")], durably=True) is None
 
 
-@pytest.mark.parametrize("make", [MemoryJournal, LocalJournal.open])
-def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal]):
-    turns, storage = Turns(), MemoryStorage(is_quick=True) if make is MemoryJournal else SimulatedDisk()
-    options = {} if make is MemoryJournal else {"elapsed_seconds": lambda: 0.0}
-    journal = make(storage, turns.call_soon, **options)
-    for number in range(QUICK_SYNCS):
-        append(turns, journal, Entry(b"%d" % number))
+def test_what_was_written_ahead_counts_as_large_too(bench: Bench, turns: Turns):
+    bench.segment_bytes = 1 << 20
+    journal = quick(bench)
     write(journal, Entry(b"", (bytes(40 << 10),)))
     assert isinstance(journal.write(journal.position, [Entry(b"small")], durably=True), Appended)
     for _ in range(2):
@@ -227,4 +220,3 @@ def test_what_was_written_ahead_counts_as_large_too(make: Callable[..., Journal]
         assert journal.write(journal.position, [Entry(b"e", (bytes(64 << 10),))], durably=durably) is None
         assert journal.write(journal.position, [Entry(b"e", (bytes((64 << 10) - 1),))], durably=not durably) is not None
         append(turns, journal, Entry(b"makes it durable"))
-    journal.close()

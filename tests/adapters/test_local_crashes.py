@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import pytest
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.pace import QUICK_SYNCS
 from exacta.ports.journal import AppendResult, Entry, Failed, JournalDamaged, JournalError
 from simulation.disk.simulated import Operation, SimulatedDisk
 
-from .turns import Turns, append, batch, read
+from .turns import Turns, append, batch, become_quick, read
 
 SEGMENT_BYTES = 1500
 STREAM = 3
@@ -334,8 +333,7 @@ def fails(turns: Turns, journal: LocalJournal, group: list[Entry]) -> str:
 def test_a_group_that_fails_while_the_loop_waits_is_final(call: str):
     disk, turns = SimulatedDisk(), Turns()
     journal = LocalJournal.open(disk, turns.call_soon, elapsed_seconds=lambda: 0.0)
-    for number in range(QUICK_SYNCS):
-        append(turns, journal, Entry(b"%d" % number))
+    become_quick(turns, journal)
     end = journal.position
     disk.failing[call] = errno.EIO
     failed = journal.write(end, GROUPS[0], durably=True)

@@ -1,4 +1,4 @@
-"""What is open when the machine stops: aborted and fenced, but for what was durable with its acknowledgement."""
+"""When the machine stops: what is open is aborted, and fenced as who may have begun; but for what was durable then."""
 
 import pytest
 

@@ -110,7 +110,7 @@ def flips(rig: KafkaRig, name: str) -> Iterator[tuple[int, int]]:
 def test_of_a_segment_all_but_what_is_altered_is_served(filled: KafkaRig):
     whole = consumed(filled)
     assert [error for _, error in whole] == [None, None]
-    for name in names(filled, ".log"):
+    for place, name in enumerate(names(filled, ".log")):
         refused = 0
         for byte, bit in flips(filled, name):
             filled.disk.rot(name, byte, bit)
@@ -124,7 +124,8 @@ def test_of_a_segment_all_but_what_is_altered_is_served(filled: KafkaRig):
             served, error = found[bad[0]]
             assert error is Rejection.STORAGE_ERROR, (name, byte)
             assert whole[bad[0]][0].startswith(served), (name, byte)
-        assert refused > len(filled.disk.content(name)) // 5, name
+        # The first one holds the topic and its configurations, too, which no reader gets.
+        assert refused > len(filled.disk.content(name)) // (4 if place else 5), name
 
 
 def test_by_an_altered_index_nothing_is_served_and_the_next_start_makes_it_anew(filled: KafkaRig):

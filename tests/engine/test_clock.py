@@ -9,8 +9,8 @@ from exacta.core.state import Phase
 from exacta.engine.clock import Clock
 from exacta.engine.upkeep import Keep, Schedule
 from tests.engine.compacting import last_values
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
-from tests.engine.test_unsynced_writes import Producer
 
 HOUR_MS = 3_600_000
 CHECK_MS = 10_000

@@ -14,8 +14,8 @@ from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
 from exacta.ports.compaction import Rules
 from exacta.ports.journal import CompactionOrder, Failed
 from tests.engine.compacting import LastValues, last_values
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
-from tests.engine.test_unsynced_writes import Producer
 
 CLEAN_MS = 1_000
 SEGMENT_BYTES = 400

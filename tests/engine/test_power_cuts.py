@@ -16,7 +16,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionEnded
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
-from tests.engine.test_unsynced_writes import Producer
+from tests.engine.producer import Producer
 
 SEGMENT_BYTES = 3000
 NAMES = ("x", "y", "z")

@@ -3,8 +3,8 @@
 import pytest
 
 from exacta.core.replies import DONE, Appended
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
-from tests.engine.test_unsynced_writes import Producer
 
 
 @pytest.fixture

@@ -1,18 +1,10 @@
 """Writes into open transactions are answered before their sync, and what becomes of them (decision 0016)."""
 
-import random
-from collections.abc import Callable
-from itertools import count
-from typing import NamedTuple
-
 import pytest
-from msgspec import structs
 
 from exacta.core.commands import (
     AddGroup,
-    AddPartitions,
     CommitTransactionalOffsets,
-    EndTransaction,
     InitProducerId,
     OffsetToCommit,
 )
@@ -21,85 +13,10 @@ from exacta.core.loss import UNSEEN_MS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.state import Phase
-from exacta.engine.engine import SYNC_WITHIN_MS, Answer
+from exacta.engine.engine import SYNC_WITHIN_MS
 from exacta.engine.visible import Visible
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
-
-
-class Producer:
-    """A transactional producer on a rig; a write is of version 1 unless it says otherwise."""
-
-    def __init__(self, rig: Rig, transactional_id: str = "x", *, two_phase: bool = False) -> None:
-        self.rig = rig
-        self.transactional_id = transactional_id
-        self.sequences: dict[int, int] = {}
-        self.init(two_phase=two_phase)
-
-    def init(self, *, two_phase: bool = False) -> None:
-        command = InitProducerId(
-            transactional_id=self.transactional_id, transaction_timeout_ms=60_000, two_phase=two_phase
-        )
-        reply = self.rig.ask(command)
-        assert isinstance(reply, ProducerBound)
-        self.pair = reply.producer_id, reply.producer_epoch
-        self.sequences.clear()
-
-    def who(self) -> dict[str, object]:
-        return {
-            "transactional_id": self.transactional_id,
-            "producer_id": self.pair[0],
-            "producer_epoch": self.pair[1],
-        }
-
-    def add(self, *partitions: int) -> list[object]:
-        named = tuple(("t", partition) for partition in partitions or (0,))
-        return self.rig.submit(AddPartitions(**self.who(), partitions=named))
-
-    def write(
-        self,
-        payload: bytes,
-        partition: int = 0,
-        *,
-        sequence: int | None = None,
-        version: TransactionVersion = TransactionVersion.V1,
-        then: Callable[[], None] = lambda: None,
-    ) -> list[object]:
-        """Submit a batch; the returned list is filled, and `then` called, when the answer comes."""
-        if sequence is None:
-            sequence = self.sequences.get(partition, 0)
-            self.sequences[partition] = sequence + 1
-        command = batch(payload, partition, self.pair, sequence, transactional_id=self.transactional_id)
-        command = structs.replace(command, version=version)
-        answers: list[object] = []
-
-        def done(found: list[Answer]) -> None:
-            answers.extend(found)
-            then()
-
-        self.rig.engine.submit((command,), done, [payload])
-        return answers
-
-    def begin(self, payload: bytes = b"first") -> None:
-        """Begin a transaction, durably."""
-        added = self.add(0, 1)
-        answers = self.write(payload)
-        self.rig.loop.settle()
-        self.rig.loop.pass_time(SYNC_WITHIN_MS)
-        assert added == [DONE]
-        assert isinstance(answers[0], Appended)
-        assert self.rig.storage.unsynced == 0
-
-    def idle(self) -> None:
-        """Let so much time pass that a begin which nobody finds would not be made up for."""
-        self.rig.loop.pass_time(UNSEEN_MS + 1)
-
-    def end(self, *, commit: bool = True, version: TransactionVersion = TransactionVersion.V1) -> object:
-        reply = self.rig.ask(EndTransaction(**self.who(), commit=commit, version=version))
-        if isinstance(reply, TransactionEnded):
-            if self.pair != (reply.producer_id, reply.producer_epoch):
-                self.sequences.clear()
-            self.pair = reply.producer_id, reply.producer_epoch
-        return reply
 
 
 @pytest.fixture
@@ -512,75 +429,3 @@ def test_a_write_that_fails_is_not_answered_and_ends_the_engine(rig: Rig) -> Non
     rig.loop.settle()
     assert answers == []
     assert "the disk is gone" in str(rig.failures[0])
-
-
-class _Open(NamedTuple):
-    """What a client knows of its transaction."""
-
-    number: int
-    acknowledged: list[tuple[int, bytes]]
-
-
-def test_no_commit_is_granted_to_a_transaction_that_lost_a_write() -> None:
-    """What a client was told is written is there, whole, once its commit is acknowledged."""
-    refused = [_lives(seed) for seed in range(60)]
-    assert sum(map(bool, refused)) > 30, "or too seldom a machine stopped while a transaction was open"
-
-
-def _lives(seed: int) -> int:
-    """Play random lives of a broker; return how many commits were refused."""
-    chance = random.Random(seed)
-    rig = Rig()
-    rig.topic()
-    names, numbers = ("x", "y", "z"), count()
-    producers = {name: Producer(rig, name) for name in names}
-    opened: dict[str, _Open] = {}
-    committed: list[tuple[int, bytes]] = []
-    refused = 0
-    for _ in range(150):
-        name = chance.choice(names)
-        producer = producers[name]
-        if chance.random() < 0.06:
-            rig.stop_machine(chance.randint(0, rig.storage.unsynced))
-        elif chance.random() < 0.06:
-            rig.crash(keep_in_flight=chance.random() < 0.5)
-        elif chance.random() < 0.2:
-            rig.append(b"plain.", chance.randrange(2))
-        elif name in opened and chance.random() < 0.25:
-            reply = producer.end()
-            mine = opened.pop(name)
-            if isinstance(reply, TransactionEnded):
-                committed += mine.acknowledged
-            else:
-                refused += 1
-                producer.init()
-        else:
-            if name not in opened:
-                producer.add(0, 1)
-                opened[name] = _Open(next(numbers), [])
-            if opened[name].acknowledged and chance.random() < 0.2:  # it has not heard, and sends both once more
-                again, text = opened[name].acknowledged[-1]
-                number = producer.sequences[again] - 1
-                repeat = batch(text, again, producer.pair, number, transactional_id=name)
-                rig.submit(repeat, repeat, payloads=[text, text])
-            partition = chance.randrange(2)
-            payload = f"{name}{opened[name].number}.{len(opened[name].acknowledged)};".encode()
-            answers = producer.write(payload, partition)
-            for _ in range(chance.randint(1, 3)):
-                rig.loop.turn()
-            if answers and isinstance(answers[0], Appended):
-                opened[name].acknowledged.append((partition, payload))
-            else:  # refused, or never answered: this client gives up
-                del opened[name]
-                producer.init()
-    rig.loop.settle()
-    for name in opened:
-        producers[name].init()
-    rig.loop.settle()
-    for partition in range(2):
-        log = rig.records(partition=partition)
-        for where, payload in committed:
-            if where == partition:
-                assert log.count(payload) == 1, (seed, payload)
-    assert committed
-    return refused

@@ -10,8 +10,8 @@ from exacta.core.rejections import Rejection
 from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
 from exacta.ports.journal import Cleaned, Failed
 from tests.engine.compacting import last_values
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
-from tests.engine.test_unsynced_writes import Producer
 
 CHECK_MS = 10_000
 CLEAN_MS = 1_000

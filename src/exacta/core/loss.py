@@ -23,7 +23,7 @@ most `UNSEEN_MS` before the latest that it has noted.
 from exacta.core.binding import fenced, taken_away
 from exacta.core.commands import FenceAfterLoss
 from exacta.core.expiry import latest_noted_ms
-from exacta.core.ids import NO_TIMEOUT_MS, Cause
+from exacta.core.ids import Cause
 from exacta.core.outcome import Outcome
 from exacta.core.replies import DONE
 from exacta.core.state import Phase, State, Transactional
@@ -61,4 +61,4 @@ def fence_after_loss(state: State, command: FenceAfterLoss, now_ms: int) -> Outc
 
 
 def _is_spared(held: Transactional) -> bool:
-    return held.kept is not None or held.open_timeout_ms == NO_TIMEOUT_MS
+    return held.kept is not None or held.deadline_ms is None

@@ -97,7 +97,10 @@ class Engine:
         self._in_flight: CommitGroup | None = None
         self._durable_number = 0
         self._begun: dict[str, int] = {}
-        """Open transactions, and the number of the group that must be durable before a write into them is answered."""
+        """Open transactions, and the number of the group that must be durable before a write into them is answered.
+
+        0: none must.
+        """
         self._unsynced: set[PartitionId] | None = None
         """What is touched by groups that are written, and neither durable nor in flight; None: there are none."""
         self._unsynced_since_ms = 0
@@ -366,7 +369,9 @@ class Engine:
             topic = self._state.topics[event.topic]
             self._gathering.touched.update(topic.partition_ids)
         elif isinstance(event, TransactionExtended):
-            self._note_begin(event)
+            number = self._awaited_number(event.transactional_id, event.at_ms)
+            self._begun[event.transactional_id] = number
+            self._gathering.begins |= number == self._gathering.number
         elif isinstance(event, TransactionEnded):
             self._begun.pop(event.transactional_id, None)
         apply(self._state, event)
@@ -376,13 +381,6 @@ class Engine:
                 self._gathering.urgent = True
                 self._schedule_flush()
 
-    def _note_begin(self, event: TransactionExtended) -> None:
-        if event.transactional_id in self._begun:
-            return
-        unseen = may_begin_unseen(self._state.transactionals[event.transactional_id], event.at_ms)
-        self._begun[event.transactional_id] = 0 if unseen else self._gathering.number
-        self._gathering.begins |= not unseen
-
     def _is_answered_ahead(self, command: Command, outcome: Outcome, now_ms: int) -> bool:
         """Say whether the answer waits only until its events are written (see `durability`)."""
         if isinstance(command, WRITTEN):
@@ -391,11 +389,17 @@ class Engine:
 
     def _will_have_begun(self, transactional_id: str, now_ms: int) -> bool:
         """Say whether the transaction's begin will be durable when what gathers now is written, as far as it must."""
-        number = self._begun.get(transactional_id)
-        if number is None:  # it begins with this command
-            return may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
+        number = self._awaited_number(transactional_id, now_ms)
         # What is in flight is durable before anything that gathers now is written.
         return number <= (self._durable_number if self._in_flight is None else self._in_flight.number)
+
+    def _awaited_number(self, transactional_id: str, now_ms: int) -> int:
+        """Return what `_begun` says of the transaction, or will say of the one that begins now."""
+        number = self._begun.get(transactional_id)
+        if number is None:
+            unseen = may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
+            number = 0 if unseen else self._gathering.number
+        return number
 
     def _set(self, timer: Timer) -> None:
         """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
@@ -462,16 +466,10 @@ class Engine:
     def _append(self, group: CommitGroup) -> AppendResult | None:
         """Give the group to the journal, which calls back, unless it can say at once what became of it."""
         position = self._journal.position
-        if self._is_written_here(group):
-            result = self._journal.write(position, group.entries, durably=True)
-            if result is not None:
-                return result
+        if group.is_lonely and (result := self._journal.write(position, group.entries, durably=True)) is not None:
+            return result
         self._journal.append(position, group.entries, self._appended)
         return None
-
-    def _is_written_here(self, group: CommitGroup) -> bool:
-        """Say whether the event loop waits until the group is durable, as far as can be told before."""
-        return group.is_lonely and self._journal.is_quick
 
     def _fold_snapshot_if_wanted(self) -> None:
         if self._journal.wants_snapshot and self.failed is None and self._closing is None:
@@ -538,7 +536,8 @@ class Engine:
         changes = self._changes
         self._show(changes)
         self._fold_snapshot_if_wanted()
-        if (self._gathering.urgent or self._closing is not None) and not self._is_written_here(self._gathering):
+        will_wait = self._gathering.is_lonely and self._journal.is_quick
+        if (self._gathering.urgent or self._closing is not None) and not will_wait:
             self._flush()  # before the answers: the disk works meanwhile
         try:
             _call_all(group.written_releases + group.releases)

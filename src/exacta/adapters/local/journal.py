@@ -235,11 +235,12 @@ class LocalJournal:
     @property
     def is_quick(self) -> bool:
         """See `Journal.is_quick`."""
-        return self._pace.is_quick and self._tail.has_begun and not self._is_full
+        return self._pace.is_quick and self._goes_on
 
     @property
-    def _takes_unsynced(self) -> bool:
-        return self._unsynced_writes and self._tail.has_begun and not self._is_full
+    def _goes_on(self) -> bool:
+        """Whether a group needs nothing but to be written: this opening has a note, and its segment has room."""
+        return self._tail.has_begun and not self._is_full
 
     @property
     def _is_full(self) -> bool:
@@ -255,12 +256,11 @@ class LocalJournal:
         assert self._in_flight_end is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        size = sum(len(entry.event) + sum(map(len, entry.payload)) for entry in entries)
+        if not (self.is_quick if durably else self._unsynced_writes and self._goes_on):
+            return None
         unsynced = position - self._writer.durable_end
-        if durably:
-            if not self.is_quick or unsynced + size > AT_ONCE_BYTES:
-                return None
-        elif not self._takes_unsynced or unsynced >= UNSYNCED_BYTES or size > AT_ONCE_BYTES:
+        size = sum(len(entry.event) + sum(map(len, entry.payload)) for entry in entries)
+        if unsynced >= UNSYNCED_BYTES or size + (unsynced if durably else 0) > AT_ONCE_BYTES:
             return None
         group = self._frame(entries)
         try:

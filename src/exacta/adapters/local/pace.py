@@ -6,7 +6,7 @@ would keep everybody waiting. What a disk did last is the best guess at what it 
 
 QUICK_SECONDS = 0.001
 QUICK_SYNCS = 16
-"""So many in a row: a disk that is slow now and then is waited for seldom."""
+"""So many in a row; after a slow one it takes as many again."""
 
 
 class Pace:

@@ -130,11 +130,11 @@ class MemoryJournal:
     @property
     def is_quick(self) -> bool:
         """See `Journal.is_quick`."""
-        return self._storage.is_quick and self._has_appended and not self._is_full
+        return self._storage.is_quick and self._goes_on
 
     @property
-    def _takes_unsynced(self) -> bool:
-        return self._unsynced_writes and self._has_appended and not self._is_full
+    def _goes_on(self) -> bool:
+        return self._has_appended and not self._is_full
 
     def watch(self, on_damage: Callable[[Failed], None]) -> None:
         """See `Journal.watch`: memory is taken to be sound."""
@@ -175,7 +175,7 @@ class MemoryJournal:
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
             raise ValueError("a write needs entries")
-        if not (self.is_quick if durably else self._takes_unsynced):
+        if not (self.is_quick if durably else self._unsynced_writes and self._goes_on):
             return None
         group = self._make_group(entries)
         with_it = storage.groups[len(storage.groups) - storage.unsynced :] if durably else []
