@@ -24,7 +24,7 @@ print("listening", flush=True)
 while True:
     server.accept()[0].close()
 """
-FAIL = "import sys; print('one'); sys.exit('no such option')"
+FAIL = "import sys; print('one', flush=True); sys.exit('no such option')"
 
 
 def test_a_server_is_found_ready_and_ended_with_its_context(tmp_path):
