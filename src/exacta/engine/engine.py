@@ -37,11 +37,12 @@ from exacta.core.loss import fences_after_loss, may_begin_unseen
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
-from exacta.core.snapshot import after_recovery, fold, replayed, snapshot
+from exacta.core.snapshot import after_recovery, replayed, snapshot
 from exacta.core.state import Limits, Phase, State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
+from exacta.engine.folding import Folding
 from exacta.engine.group import CommitGroup
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.upkeep import Schedule, Upkeep
@@ -124,6 +125,7 @@ class Engine:
                 self._begun[held.transactional_id] = self._durable_number
         self._visible: dict[PartitionId, Visible] = {}
         self._deadlines = Deadlines(scheduler, clock)
+        self._folding = Folding(journal, self._deadlines, clock, self._snapshot_saved)
         self._upkeep = None if schedule is None else self._make_upkeep(schedule)
         self._show(visible_changes(self._state, self._state.partitions))
         self._reader = BatchReader(journal, records, scheduler)
@@ -149,7 +151,7 @@ class Engine:
             clock=self._clock,
             record_clock=schedule.record_clock or self._marker_clock,
             submit=lambda commands, done: self.submit(commands, _nobody if done is None else lambda _: done()),
-            fold_snapshot=self._fold_snapshot_if_wanted,
+            fold_snapshot=self._folding.look,
         )
         upkeep.start()
         return upkeep
@@ -471,12 +473,8 @@ class Engine:
         self._journal.append(position, group.entries, self._appended)
         return None
 
-    def _fold_snapshot_if_wanted(self) -> None:
-        if self._journal.wants_snapshot and self.failed is None and self._closing is None:
-            self._journal.fold_snapshot(fold, self._snapshot_saved)
-
-    def _snapshot_saved(self, failed: Failed | None) -> None:
-        if failed is None and self._upkeep is not None:
+    def _snapshot_saved(self) -> None:
+        if self._upkeep is not None:
             self._upkeep.has_snapshot()
 
     def _write_unsynced(self, group: CommitGroup) -> bool:
@@ -535,7 +533,7 @@ class Engine:
         self._durable_number = group.number
         changes = self._changes
         self._show(changes)
-        self._fold_snapshot_if_wanted()
+        self._folding.look()
         will_wait = self._gathering.is_lonely and self._journal.is_quick
         if (self._gathering.urgent or self._closing is not None) and not will_wait:
             self._flush()  # before the answers: the disk works meanwhile
@@ -564,6 +562,7 @@ class Engine:
 
     def _stop_timers(self) -> None:
         self._deadlines.close()
+        self._folding.stop()
         if self._upkeep is not None:
             self._upkeep.stop()
         if self._sync_timer is not None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LENGTH = struct.Struct("<Q")
 NICENESS = 10
-_MAIN = "import sys; sys.path[:] = {path!r}; from exacta.adapters.local.aside import main; main({directory!r})"
+_MAIN = (
+    "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; "
+    "from exacta.adapters.local.aside import main; main({directory!r})"
+)
 
 
 class Interrupted(Exception):
@@ -56,7 +59,7 @@ class ChildProcess:
     def run(self, job: Callable[..., T], *args: object) -> T:
         """See `Aside.run`."""
         request = pickle.dumps((job, args))
-        command = _MAIN.format(path=sys.path, directory=os.fspath(self._directory.absolute()))
+        command = _MAIN.format(niceness=NICENESS, path=sys.path, directory=os.fspath(self._directory.absolute()))
         with self._lock:
             if self._is_stopped:
                 raise Interrupted
@@ -64,7 +67,9 @@ class ChildProcess:
                 [sys.executable, "-c", command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # an interrupt from the keyboard is for us
+                # An interrupt from the keyboard is for us. In a session of its own Linux would give it as much as us,
+                # whatever its niceness (autogroups).
+                process_group=0,
             )
         assert child.stdin is not None
         assert child.stdout is not None
@@ -118,7 +123,6 @@ def main(directory: str) -> None:
     """Run the job that standard input tells, and write what it returns or raises to standard output."""
     from exacta.adapters.local.files import BackgroundFiles
 
-    os.nice(NICENESS)
     # Whatever the job prints must not get among the answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -1,0 +1,55 @@
+"""When the next snapshot is folded: where the journal wants one, and not too often.
+
+Owns the interval between two. Owns neither what a snapshot is (`core.snapshot`) nor where it is made: the journal
+begins a process for each, which keeps a core busy for some tenths of a second, at the expense of whoever writes so fast
+that a segment is full within a second.
+"""
+
+from collections.abc import Callable
+
+from exacta.core.snapshot import fold
+from exacta.engine.deadlines import Deadlines
+from exacta.ports.journal import Failed, Journal
+
+FOLD_EVERY_MS = 5_000
+"""So much more work, at most, a replay may find than the journal would like."""
+
+
+class Folding:
+    """The engine's; looks when it is told to, and once more when an interval is over."""
+
+    def __init__(
+        self, journal: Journal, deadlines: Deadlines, clock: Callable[[], int], saved: Callable[[], None]
+    ) -> None:
+        """`saved` is called once a snapshot is there."""
+        self._journal = journal
+        self._deadlines = deadlines
+        self._clock = clock
+        self._saved = saved
+        self._not_before_ms = 0
+        self._will_look = False
+        self._has_stopped = False
+
+    def stop(self) -> None:
+        """Ask for none any more: the engine stops."""
+        self._has_stopped = True
+
+    def look(self) -> None:
+        """Let a snapshot be made if one is wanted, now or when it is time."""
+        if not self._journal.wants_snapshot or self._has_stopped or self._will_look:
+            return
+        now_ms = self._clock()
+        if now_ms < self._not_before_ms:
+            self._will_look = True
+            self._deadlines.add(self._not_before_ms, self._look_again)
+            return
+        self._not_before_ms = now_ms + FOLD_EVERY_MS
+        self._journal.fold_snapshot(fold, self._folded)
+
+    def _look_again(self) -> None:
+        self._will_look = False
+        self.look()
+
+    def _folded(self, failed: Failed | None) -> None:
+        if failed is None:
+            self._saved()
