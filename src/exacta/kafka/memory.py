@@ -36,7 +36,7 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 ALLOWANCE_BYTES = 16 << 10
 """Of requests, for each connection, whatever others hold: heartbeats, commits and small batches always pass."""
 
-READ_BYTES = 256 << 10
+READ_BYTES = (1 << 20) + (64 << 10)
 SCARCE_READ_BYTES = 4 << 10
 
 LEAST_PROGRESS_BYTES = 64 << 10
