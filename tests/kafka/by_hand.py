@@ -37,6 +37,8 @@ class Client(asyncio.Transport):
         self.received = bytearray()
         self.unsent = bytearray()
         """On its way to the broker, which has not read it."""
+        self.pieces: list[int] = []
+        """What the broker has read of it, each time."""
         self.untaken = bytearray()
         """In the broker's memory, since the peer does not read."""
         self._loop = broker.loop
@@ -153,6 +155,7 @@ class Client(asyncio.Transport):
         size = min(len(buffer), len(self.unsent))
         buffer[:size] = self.unsent[:size]
         del self.unsent[:size]
+        self.pieces.append(size)
         self.connection.buffer_updated(size)
         self._pump_soon()
 

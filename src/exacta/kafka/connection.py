@@ -35,7 +35,7 @@ from exacta.engine.fetch import Admitted
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, Budget
+from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, READ_BYTES, Budget
 from exacta.kafka.request_size import most_elements
 from exacta.protocol.codec import (
     DecodeError,
@@ -95,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._begun: bytes | bytearray = b""
         """What has come of a request that is not whole, or of several that are not taken yet."""
         self._needed = _SIZE_BYTES
+        self._last_size = 0
         self._watched = False
         self._received_bytes = 0
         self._held_bytes = 0
@@ -170,14 +171,14 @@ class Connection(asyncio.BufferedProtocol):
         """Return where the next bytes are put: one place for all connections, since it is emptied at once."""
         requests = self._requests
         if requests.used_bytes < requests.most_bytes:
-            return self._memory.buffer
+            return self._memory.long_buffer if self._last_size > READ_BYTES else self._memory.buffer
         if requests.let_on is self and self.is_half_read():
             return self._memory.buffer[: self._needed - len(self._begun)]
         return self._memory.scarce_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes out of the buffer."""
-        self.data_received(self._memory.buffer[:nbytes])
+        self.data_received(self._memory.long_buffer[:nbytes])
 
     def data_received(self, data: Buffer) -> None:
         """Collect until the request that has begun is whole."""
@@ -227,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._is_full():
                 took_all = False
                 break
-            size = _size_of(data, position)[0]
+            size = self._last_size = _size_of(data, position)[0]
             if size > self._max_request_bytes:
                 self.refuse(f"a request of {size} bytes is above socket.request.max.bytes={self._max_request_bytes}")
                 return True

@@ -22,7 +22,7 @@ nothing but their reader. And as long as somebody waits, a peer that keeps other
 on or that does not take its answers, is given up after `connections.max.stall.ms`. Where nobody waits it may take its
 time, up to `connections.max.idle.ms`: a consumer may work for minutes between two polls.
 
-Hence the bounds. Requests: the budget, what each connection is allowed in any case, and one request
+Hence the bounds. Requests: the budget, one read, what each connection is allowed in any case, and one request
 (`socket.request.max.bytes`). Answers: the budget, one answer, and for each connection what its transport holds in any
 case (`WRITE_HIGH_WATER_BYTES`).
 """
@@ -36,7 +36,10 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 ALLOWANCE_BYTES = 16 << 10
 """Of requests, for each connection, whatever others hold: heartbeats, commits and small batches always pass."""
 
-READ_BYTES = (1 << 20) + (64 << 10)
+READ_BYTES = 256 << 10
+LONG_READ_BYTES = (1 << 20) + (64 << 10)
+"""What follows a request longer than `READ_BYTES` is likely to be another: a batch of a megabyte comes in one piece."""
+
 SCARCE_READ_BYTES = 4 << 10
 
 LEAST_PROGRESS_BYTES = 64 << 10
@@ -191,5 +194,6 @@ class Memory:
         stall_ms = configuration.connections_max_stall_ms
         self.requests = Budget("queued.max.request.bytes", configuration.queued_max_request_bytes, stall_ms, scheduler)
         self.answers = Budget("queued.max.response.bytes", configuration.queued_max_response_bytes, stall_ms, scheduler)
-        self.buffer = memoryview(bytearray(READ_BYTES))
+        self.long_buffer = memoryview(bytearray(LONG_READ_BYTES))
+        self.buffer = self.long_buffer[:READ_BYTES]
         self.scarce_buffer = self.buffer[:SCARCE_READ_BYTES]
