@@ -79,6 +79,7 @@ class Broker:
         limits: dict[str, int],
         segment_bytes: int,
         snapshot_events: int,
+        fold_every_ms: int,
         clean_interval_ms: int,
         check_interval_ms: int,
         key_bytes: int,
@@ -103,6 +104,7 @@ class Broker:
         self._plan = plan
         self._configuration = configuration
         self.limits: Limits = replace(configuration.limits(), **limits)
+        self._fold_every_ms = fold_every_ms
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         self._key_bytes = key_bytes
         self._schedule = Schedule(
@@ -172,6 +174,7 @@ class Broker:
                 limits=self.limits,
                 on_failure=lambda failure: self._failed(process, failure),
                 schedule=replace(self._schedule, record_clock=clock.least_ms),
+                fold_every_ms=self._fold_every_ms,
             )
         except (JournalError, OSError):
             raise

@@ -89,6 +89,7 @@ class Scene:
             clock=lambda: 1_000_000 + int(self.loop.time() * 1000),
             limits=Limits(),
             on_failure=lambda failure: complain(str(failure)),
+            fold_every_ms=0,
         )
 
     def ask(self, command: Command, payload: bytes | None = None, *, seconds: float = LONG_ENOUGH_SECONDS) -> Any:

@@ -83,6 +83,7 @@ class World:
             limits=limits,
             segment_bytes=chance.choice([2_000, 10_000, 1 << 20]),
             snapshot_events=chance.choice([20, 200, 100_000]),
+            fold_every_ms=dice(seed, "folds").choice([0, 100, 5_000]),
             clean_interval_ms=chance.choice([100, 1_000, 15_000]),
             check_interval_ms=chance.choice([200, 1_000]),
             key_bytes=chance.choice([FEW_KEYS * BYTES_PER_KEY, KEY_BYTES]),

@@ -111,7 +111,7 @@ def test_what_is_deleted_with_its_topic_is_freed(broker: exacta.Broker, tmp_path
     admin = AdminClient(settings(broker))
     (deleted,) = admin.delete_topics(["gone"]).values()
     deleted.result(PATIENCE_S)
-    produce(broker, "other", 250)  # two segments later, two snapshots are
+    produce(broker, "other", 250)  # two segments later, where snapshots can be
     wait_until(lambda: size_bytes(tmp_path) < 450 * RECORD_BYTES, "nothing was freed")
     assert len(keys(broker, "other")) == 250
 

@@ -79,7 +79,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _computing() -> Iterator[None]:
-    """Let another process compute for half of the time, as nicely as those that free space."""
+    """Let another process compute for half of the time, at the niceness of those that free space."""
     with subprocess.Popen([sys.executable, "-m", "benchmarks.storage.pauses", "compute"]) as computing:
         try:
             yield

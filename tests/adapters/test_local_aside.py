@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local.aside import ChildProcess, InPlace, Interrupted
+from exacta.adapters.local.aside import NICENESS, ChildProcess, InPlace, Interrupted
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.ports.journal import JournalDamaged
 
@@ -27,6 +27,11 @@ def damaged(files: Files) -> None:
 
 def process_id(files: Files) -> int:
     return os.getpid()
+
+
+def standing(files: Files) -> tuple[bool, int, int]:
+    """Return whether the process leads a group of its own, its session, and its niceness."""
+    return os.getpgrp() == os.getpid(), os.getsid(0), os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def die(files: Files) -> None:
@@ -49,6 +54,12 @@ def test_what_a_job_returns_or_raises_comes_back(tmp_path: Path, kind: str) -> N
 
 def test_it_is_another_process(tmp_path: Path) -> None:
     assert ChildProcess(tmp_path).run(process_id) != os.getpid()
+
+
+def test_it_yields_to_its_session_and_hears_nothing_from_the_keyboard(tmp_path: Path) -> None:
+    """Where Linux groups processes by session, niceness counts within one only."""
+    niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    assert ChildProcess(tmp_path).run(standing) == (True, os.getsid(0), niceness)
 
 
 def test_a_process_that_dies_is_an_error_of_the_system(tmp_path: Path) -> None:

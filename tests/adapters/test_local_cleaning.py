@@ -326,6 +326,25 @@ def test_an_idle_journal_is_cleaned_behind_one_fold(looks: list[object]) -> None
     assert opened(disk, turns).replay()[0] is not None
 
 
+def test_a_fold_that_fails_is_wanted_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an idle journal nothing else would ever ask for it."""
+    disk, turns = SimulatedDisk(), Turns()
+    journal = opened(disk, turns)
+    append_some(turns, journal, 0, COUNT)
+    assert journal.wants_snapshot
+
+    def fails(*arguments: object) -> None:
+        raise OSError("no process left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal._aside, "run", fails)
+        assert isinstance(turns.wait(lambda done: journal.fold_snapshot(joined, done)), Failed)
+    assert journal.wants_snapshot
+    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
+    assert not journal.wants_snapshot
+    journal.close()
+
+
 def test_a_fold_begins_at_the_latest_snapshot_though_two_of_one_segment_are_there() -> None:
     """What is before them may be cleaned of its events: nothing older can be made from these."""
     disk, turns = SimulatedDisk(), Turns()

@@ -31,6 +31,8 @@ class DiskLoop(ManualLoop):
 class DiskRig(Rig):
     """A rig over a simulated disk; a crash is another rig, over what `disk.crashed()` or `disk.restarted()` leaves."""
 
+    fold_every_ms = 0  # no time passes
+
     def __init__(self, disk: SimulatedDisk, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:
         self.schedule = None
         self.unsynced_writes = unsynced_writes

@@ -10,6 +10,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.state import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.folding import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, RecordFormat
@@ -81,6 +82,7 @@ class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
 
     format: RecordFormat = PlainRecords()
+    fold_every_ms = FOLD_EVERY_MS
 
     def __init__(
         self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True, schedule: Schedule | None = None
@@ -105,6 +107,7 @@ class Rig:
             limits=Limits(),
             on_failure=self.failures.append,
             schedule=self.schedule,
+            fold_every_ms=self.fold_every_ms,
         )
 
     def open_journal(self) -> Journal:

@@ -353,7 +353,7 @@ def test_a_snapshot_and_the_tail_equal_the_whole_journal(rig: Rig) -> None:
         rig.submit(batch(b"x", 0, producer, sequence, transactional_id="x"), payloads=[b"x"])
         rig.submit(end(producer, commit=sequence % 3 > 0))
         rig.loop.pass_time(FOLD_EVERY_MS // 4)
-    assert len(rig.storage.snapshots) > 1, "segments were rolled, and so snapshots saved"
+    assert len(rig.storage.snapshots) > 4, "segments were rolled, and so snapshots saved"
     rig.crash()
     with_snapshot = snapshot(rig.engine._state)
     rig.storage.snapshots.clear()

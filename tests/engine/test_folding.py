@@ -1,7 +1,12 @@
 """Snapshots are folded where the journal wants them, and not too often: each costs a process."""
 
-from exacta.engine.folding import FOLD_EVERY_MS
-from tests.engine.rig import Rig
+from collections.abc import Callable
+from typing import Any
+
+from exacta.engine.deadlines import Deadlines
+from exacta.engine.folding import FOLD_EVERY_MS, Folding
+from exacta.ports.journal import Failed, Fold
+from tests.engine.rig import ManualLoop, Rig
 
 
 def rolls(rig: Rig, count: int = 3) -> None:
@@ -49,10 +54,60 @@ def test_after_a_rest_a_fold_waits_for_nothing() -> None:
     assert latest(rig) > first
 
 
-def test_an_engine_that_stops_folds_no_more() -> None:
-    rig = wanting()
-    rolls(rig)
-    rig.close()
-    saved = dict(rig.storage.snapshots)
-    rig.loop.pass_time(2 * FOLD_EVERY_MS)
-    assert rig.storage.snapshots == saved
+class SlowJournal:
+    """Wants a snapshot when the test says so, and has made it when the test says so."""
+
+    def __init__(self) -> None:
+        self.wants_snapshot = True
+        self.under_way: list[Callable[[Failed | None], None]] = []
+
+    def fold_snapshot(self, fold: Fold, done: Callable[[Failed | None], None]) -> None:
+        self.wants_snapshot = False
+        self.under_way.append(done)
+
+
+class Slow:
+    """Folding over such a journal, the first one under way."""
+
+    def __init__(self) -> None:
+        self.journal = SlowJournal()
+        self.loop = ManualLoop()
+        self.saved = 0
+        clock = lambda: self.loop.now_ms  # noqa: E731
+        journal: Any = self.journal
+        self.folding = Folding(journal, Deadlines(self.loop, clock), clock, self.note, every_ms=1_000)
+        self.folding.look()
+        assert len(self.journal.under_way) == 1
+
+    def note(self) -> None:
+        self.saved += 1
+
+
+def test_what_comes_while_one_is_made_gets_its_own_though_nobody_looks_again() -> None:
+    slow = Slow()
+    slow.loop.pass_time(1_500)
+    slow.journal.wants_snapshot = True
+    slow.journal.under_way.pop()(None)
+    assert slow.saved == 1
+    assert len(slow.journal.under_way) == 1
+
+
+def test_after_a_failure_it_is_tried_again_when_somebody_looks_and_the_interval_is_over() -> None:
+    slow = Slow()
+    slow.journal.wants_snapshot = True
+    slow.journal.under_way.pop()(Failed("disk full"))
+    slow.loop.pass_time(3_000)
+    assert slow.journal.under_way == [], "nor does a full disk get a process each time"
+    slow.folding.look()
+    assert len(slow.journal.under_way) == 1
+    assert slow.saved == 0
+
+
+def test_once_stopped_it_asks_for_none() -> None:
+    slow = Slow()
+    slow.folding.stop()
+    slow.journal.wants_snapshot = True
+    slow.journal.under_way.pop()(None)
+    slow.loop.pass_time(3_000)
+    slow.folding.look()
+    assert slow.journal.under_way == []

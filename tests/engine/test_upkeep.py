@@ -231,7 +231,7 @@ def test_the_space_of_what_was_deleted_is_freed(rig: Rig) -> None:
     for age_ms in (60_000, 60_000, 0):
         append(rig, bytes(100), age_ms=age_ms)
     rig.loop.pass_time(CHECK_MS)
-    for _ in range(6):  # rolls, and with it snapshots
+    for _ in range(6):  # rolls, and so a snapshot is wanted
         append(rig, bytes(100), partition=1)
     cleanings = Cleanings(rig)
     rig.loop.pass_time(CLEAN_MS)

@@ -42,7 +42,7 @@ from exacta.core.state import Limits, Phase, State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
-from exacta.engine.folding import Folding
+from exacta.engine.folding import FOLD_EVERY_MS, Folding
 from exacta.engine.group import CommitGroup
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.upkeep import Schedule, Upkeep
@@ -81,8 +81,9 @@ class Engine:
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
         schedule: Schedule | None = None,
+        fold_every_ms: int = FOLD_EVERY_MS,
     ) -> None:
-        """Recover from the journal. Blocks. No `schedule`: all is kept for ever.
+        """Recover from the journal. Blocks. No `schedule`: all is kept for ever. See `Folding` for `fold_every_ms`.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
 
@@ -125,7 +126,7 @@ class Engine:
                 self._begun[held.transactional_id] = self._durable_number
         self._visible: dict[PartitionId, Visible] = {}
         self._deadlines = Deadlines(scheduler, clock)
-        self._folding = Folding(journal, self._deadlines, clock, self._snapshot_saved)
+        self._folding = Folding(journal, self._deadlines, clock, self._snapshot_saved, every_ms=fold_every_ms)
         self._upkeep = None if schedule is None else self._make_upkeep(schedule)
         self._show(visible_changes(self._state, self._state.partitions))
         self._reader = BatchReader(journal, records, scheduler)

@@ -12,20 +12,27 @@ from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Failed, Journal
 
 FOLD_EVERY_MS = 5_000
-"""So much more work, at most, a replay may find than the journal would like."""
+"""From the begin of one to that of the next: so much more work a replay may find than the journal would like."""
 
 
 class Folding:
-    """The engine's; looks when it is told to, and once more when an interval is over."""
+    """The engine's; looks when it is told to, when one has been made, and when an interval is over."""
 
     def __init__(
-        self, journal: Journal, deadlines: Deadlines, clock: Callable[[], int], saved: Callable[[], None]
+        self,
+        journal: Journal,
+        deadlines: Deadlines,
+        clock: Callable[[], int],
+        saved: Callable[[], None],
+        *,
+        every_ms: int,
     ) -> None:
         """`saved` is called once a snapshot is there."""
         self._journal = journal
         self._deadlines = deadlines
         self._clock = clock
         self._saved = saved
+        self._every_ms = every_ms
         self._not_before_ms = 0
         self._will_look = False
         self._has_stopped = False
@@ -43,7 +50,7 @@ class Folding:
             self._will_look = True
             self._deadlines.add(self._not_before_ms, self._look_again)
             return
-        self._not_before_ms = now_ms + FOLD_EVERY_MS
+        self._not_before_ms = now_ms + self._every_ms
         self._journal.fold_snapshot(fold, self._folded)
 
     def _look_again(self) -> None:
@@ -51,5 +58,7 @@ class Folding:
         self.look()
 
     def _folded(self, failed: Failed | None) -> None:
-        if failed is None:
-            self._saved()
+        if failed is not None:
+            return  # it is wanted still, and tried again when somebody looks: with the next append, or cleaning
+        self._saved()
+        self.look()  # for what has come meanwhile; perhaps nothing else does

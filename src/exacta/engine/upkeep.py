@@ -7,8 +7,9 @@ Theory of operation. At intervals all partitions are gone through, some in each 
 much is deleted like a client would do it (DeleteRecords), but never beyond the last stable offset: an open transaction
 keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
 follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
-nothing more to free; `fold_snapshot` makes one where the journal wants it for that. What is to be compacted
-(`compaction`) comes before that, looked for in some partitions in each turn, too: it is what makes space to free.
+nothing more to free; `fold_snapshot` makes one, now or soon, where the journal wants it for that. What is to be
+compacted (`compaction`) comes before that, looked for in some partitions in each turn, too: it is what makes space to
+free.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -95,7 +95,8 @@ class Connection(asyncio.BufferedProtocol):
         self._begun: bytes | bytearray = b""
         """What has come of a request that is not whole, or of several that are not taken yet."""
         self._needed = _SIZE_BYTES
-        self._last_size = 0
+        self._last_request_bytes = 0
+        """What the size field says that came last; the request may not be whole."""
         self._watched = False
         self._received_bytes = 0
         self._held_bytes = 0
@@ -171,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         """Return where the next bytes are put: one place for all connections, since it is emptied at once."""
         requests = self._requests
         if requests.used_bytes < requests.most_bytes:
-            return self._memory.long_buffer if self._last_size > READ_BYTES else self._memory.buffer
+            return self._memory.long_buffer if self._last_request_bytes > READ_BYTES else self._memory.buffer
         if requests.let_on is self and self.is_half_read():
             return self._memory.buffer[: self._needed - len(self._begun)]
         return self._memory.scarce_buffer
@@ -228,7 +229,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._is_full():
                 took_all = False
                 break
-            size = self._last_size = _size_of(data, position)[0]
+            size = self._last_request_bytes = _size_of(data, position)[0]
             if size > self._max_request_bytes:
                 self.refuse(f"a request of {size} bytes is above socket.request.max.bytes={self._max_request_bytes}")
                 return True

@@ -37,8 +37,11 @@ ALLOWANCE_BYTES = 16 << 10
 """Of requests, for each connection, whatever others hold: heartbeats, commits and small batches always pass."""
 
 READ_BYTES = 256 << 10
+"""Small requests by the thousand, and not so many that back-pressure comes late."""
+
 LONG_READ_BYTES = (1 << 20) + (64 << 10)
-"""What follows a request longer than `READ_BYTES` is likely to be another: a batch of a megabyte comes in one piece."""
+"""After a request longer than that: another is likely to follow. The largest batch (`message.max.bytes`), and around it
+what else a request has."""
 
 SCARCE_READ_BYTES = 4 << 10
 

@@ -28,8 +28,8 @@ T = TypeVar("T")
 _LENGTH = struct.Struct("<Q")
 NICENESS = 10
 _MAIN = (
-    "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; "
-    "from exacta.adapters.local.aside import main; main({directory!r})"
+    "import os, signal, sys; os.nice({niceness}); signal.signal(signal.SIGTTOU, signal.SIG_IGN); "
+    "sys.path[:] = {path!r}; from exacta.adapters.local.aside import main; main({directory!r})"
 )
 
 
@@ -68,7 +68,7 @@ class ChildProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 # An interrupt from the keyboard is for us. In a session of its own Linux would give it as much as us,
-                # whatever its niceness (autogroups).
+                # whatever its niceness (autogroups). In the background of ours it may still write to the terminal.
                 process_group=0,
             )
         assert child.stdin is not None

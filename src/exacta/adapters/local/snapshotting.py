@@ -67,6 +67,8 @@ class Snapshotter:
 
         def folded(result: Failed | None) -> None:
             self._is_folding = False
+            if result is not None:
+                self.want()
             done(result)
 
         self._keep(work, folded)
