@@ -12,8 +12,8 @@ from simulation.crash_points import crash_everywhere, sequences
 from simulation.runner import Totals, run_seeds, run_world
 from simulation.world import Verdict
 
-MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "60"))
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
+MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "120" if FROM_THE_FIRST else "60"))
 BEGIN_AT = {
     "always-unseen": 51,
     "answer-before-durable": 2,
