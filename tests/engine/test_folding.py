@@ -73,11 +73,14 @@ class Slow:
         self.journal = SlowJournal()
         self.loop = ManualLoop()
         self.saved = 0
-        clock = lambda: self.loop.now_ms  # noqa: E731
         journal: Any = self.journal
-        self.folding = Folding(journal, Deadlines(self.loop, clock), clock, self.note, every_ms=1_000)
+        deadlines = Deadlines(self.loop, self.now_ms)
+        self.folding = Folding(journal, deadlines, self.now_ms, self.note, every_ms=1_000)
         self.folding.look()
         assert len(self.journal.under_way) == 1
+
+    def now_ms(self) -> int:
+        return self.loop.now_ms
 
     def note(self) -> None:
         self.saved += 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exacta.kafka.connection import MAX_REQUESTS_PER_TURN, WRITE_HIGH_WATER_BYTES
-from exacta.kafka.memory import ALLOWANCE_BYTES, LEAST_ANSWER_BYTES, LONG_READ_BYTES, SCARCE_READ_BYTES
+from exacta.kafka.memory import ALLOWANCE_BYTES, LEAST_ANSWER_BYTES, READ_BYTES, SCARCE_READ_BYTES
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -90,7 +90,7 @@ class TestRequests:
         broker.settle()
         assert broker.requests.is_full()
         # One of them is let on, as far as its bytes go.
-        bound = MB + LONG_READ_BYTES + MB + len(many) * (ALLOWANCE_BYTES + SCARCE_READ_BYTES)
+        bound = MB + READ_BYTES + MB + len(many) * (ALLOWANCE_BYTES + SCARCE_READ_BYTES)
         assert broker.most_requests <= bound
         assert sum(len(client.unsent) for client in many) >= len(many) * MB - bound
         assert is_served(broker)
@@ -104,7 +104,7 @@ class TestRequests:
                 client.send_bytes(frame[begin : begin + 100_000])
             broker.turn()
         broker.settle()
-        assert broker.most_requests <= MB + LONG_READ_BYTES + len(frames[0]) + len(many) * (
+        assert broker.most_requests <= MB + READ_BYTES + len(frames[0]) + len(many) * (
             ALLOWANCE_BYTES + SCARCE_READ_BYTES
         )
         offsets = [client.answers()[0][1].responses[0].partition_responses[0].base_offset for client in many]
@@ -132,7 +132,7 @@ class TestRequests:
         waits.send_bytes(struct.pack(">i", 90 * MB) + bytes(MB))
         let_on.send_bytes(frame[300_000:] + let_on.frame(produce(b"x" * 900_000), 9))
         broker.settle()
-        assert broker.most_requests <= 2 * MB + LONG_READ_BYTES + 4 * (ALLOWANCE_BYTES + SCARCE_READ_BYTES) + len(frame)
+        assert broker.most_requests <= 2 * MB + READ_BYTES + 4 * (ALLOWANCE_BYTES + SCARCE_READ_BYTES) + len(frame)
 
     def test_who_stalls_is_given_up_when_others_wait_and_not_before(
         self, start: Start, caplog: pytest.LogCaptureFixture
@@ -344,7 +344,7 @@ class TestFairness:
     def test_what_follows_a_long_request_comes_in_one_piece_and_what_follows_a_short_one_in_small_ones(
         self, start: Start
     ) -> None:
-        broker = start()
+        broker = start(queued_max_request_bytes=4 * MB)
         client = broker.connect()
         pieces = []
         for size in (600_000, 600_000, 100, 600_000):
@@ -474,7 +474,5 @@ def test_any_mixture_ends_with_all_answered_in_order(start: Start, seed: int) ->
         if chance.random() < 0.1:
             broker.pass_time(STALL_MS // 10)
     everybody = len(broker.clients)
-    assert broker.most_requests <= 400_000 + LONG_READ_BYTES + longest + everybody * (
-        ALLOWANCE_BYTES + SCARCE_READ_BYTES
-    )
+    assert broker.most_requests <= 400_000 + READ_BYTES + longest + everybody * (ALLOWANCE_BYTES + SCARCE_READ_BYTES)
     assert broker.most_answers <= MB + LEAST_ANSWER_BYTES + everybody * WRITE_HIGH_WATER_BYTES

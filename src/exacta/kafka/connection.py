@@ -35,7 +35,7 @@ from exacta.engine.fetch import Admitted
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, READ_BYTES, Budget
+from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, LONG_READ_BYTES, READ_BYTES, Budget
 from exacta.kafka.request_size import most_elements
 from exacta.protocol.codec import (
     DecodeError,
@@ -171,8 +171,10 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where the next bytes are put: one place for all connections, since it is emptied at once."""
         requests = self._requests
-        if requests.used_bytes < requests.most_bytes:
-            return self._memory.long_buffer if self._last_request_bytes > READ_BYTES else self._memory.buffer
+        room = requests.most_bytes - requests.used_bytes
+        if room > 0:
+            is_long = self._last_request_bytes > READ_BYTES and room >= LONG_READ_BYTES
+            return self._memory.long_buffer if is_long else self._memory.buffer
         if requests.let_on is self and self.is_half_read():
             return self._memory.buffer[: self._needed - len(self._begun)]
         return self._memory.scarce_buffer

@@ -40,8 +40,8 @@ READ_BYTES = 256 << 10
 """Small requests by the thousand, and not so many that back-pressure comes late."""
 
 LONG_READ_BYTES = (1 << 20) + (64 << 10)
-"""After a request longer than that: another is likely to follow. The largest batch (`message.max.bytes`), and around it
-what else a request has."""
+"""After a request longer than that, where there is room: another is likely to follow. The largest batch
+(`message.max.bytes`), and around it what else a request has."""
 
 SCARCE_READ_BYTES = 4 << 10
 

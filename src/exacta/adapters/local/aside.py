@@ -13,6 +13,7 @@ names that mean something are given by the process that holds the lock.
 
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -28,8 +29,8 @@ T = TypeVar("T")
 _LENGTH = struct.Struct("<Q")
 NICENESS = 10
 _MAIN = (
-    "import os, signal, sys; os.nice({niceness}); signal.signal(signal.SIGTTOU, signal.SIG_IGN); "
-    "sys.path[:] = {path!r}; from exacta.adapters.local.aside import main; main({directory!r})"
+    "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; "
+    "from exacta.adapters.local.aside import main; main({directory!r})"
 )
 
 
@@ -68,7 +69,7 @@ class ChildProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 # An interrupt from the keyboard is for us. In a session of its own Linux would give it as much as us,
-                # whatever its niceness (autogroups). In the background of ours it may still write to the terminal.
+                # whatever its niceness (autogroups).
                 process_group=0,
             )
         assert child.stdin is not None
@@ -123,6 +124,7 @@ def main(directory: str) -> None:
     """Run the job that standard input tells, and write what it returns or raises to standard output."""
     from exacta.adapters.local.files import BackgroundFiles
 
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # in the background of the session it may write to the terminal
     # Whatever the job prints must not get among the answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
