@@ -173,12 +173,12 @@ def test_the_operator_is_told_once(filled: KafkaRig, caplog: pytest.LogCaptureFi
 def test_a_search_by_time_is_not_served_an_altered_batch(filled: KafkaRig):
     name = names(filled, ".log")[1]
     byte = filled.disk.content(name).index(b"03 of 1")
-    found = filled.engine.batch_for_time("t", 1, 3, 0, BATCHES)
+    found = filled.engine.lookups.batch_for_time("t", 1, 3, 0, BATCHES)
     assert found is not None
     read: list[object] = []
-    filled.engine.read_batch("t", 1, found, read.append)
+    filled.engine.lookups.read_batch("t", 1, found, read.append)
     filled.disk.rot(name, byte, 3)
-    filled.engine.read_batch("t", 1, found, read.append)
+    filled.engine.lookups.read_batch("t", 1, found, read.append)
     filled.disk.rot(name, byte, 3)
     while len(read) < 2:
         filled.loop.wait()

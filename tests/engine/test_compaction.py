@@ -184,13 +184,13 @@ def test_a_crash_before_they_are_forgotten_is_made_up_for(rig: Rig) -> None:
     producer.end(commit=False)
     fill(rig)
     told: list[object] = []
-    assert rig.engine.count_unaborted(PartitionId(0), 0, 2) == 0
+    assert rig.engine.lookups.count_unaborted(PartitionId(0), 0, 2) == 0
     compactions = rig.engine._upkeep._compactions
     found = [each for each in compactions.candidates(rig.loop.now_ms) if each is not None]
     rig.journal.compact(compactions.orders(found), dict.fromkeys(range(9), 0), noting, told.append)
     rig.settle()
     assert told == [None]
-    assert rig.engine.count_unaborted(PartitionId(0), 0, 2) == 0, "what is gone is not taken away once more"
+    assert rig.engine.lookups.count_unaborted(PartitionId(0), 0, 2) == 0, "what is gone is not taken away once more"
     rig.crash()
     TOLD.clear()
     put(rig, *(b"b=%d;" % number for number in range(20)))

@@ -32,7 +32,6 @@ from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended
 from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
-from exacta.core.lag import aborted_records, visible_end
 from exacta.core.loss import fences_after_loss, may_begin_unseen
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -44,10 +43,11 @@ from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.folding import FOLD_EVERY_MS, Folding
 from exacta.engine.group import CommitGroup
-from exacta.engine.reading import BatchReader, Read
+from exacta.engine.lookups import Lookups
+from exacta.engine.reading import BatchReader
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
-from exacta.ports.journal import Appended, AppendResult, Failed, Journal, TimeEntry
+from exacta.ports.journal import Appended, AppendResult, Failed, Journal
 from exacta.ports.record_format import Buffer, RecordFormat
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
@@ -129,8 +129,9 @@ class Engine:
         self._folding = Folding(journal, self._deadlines, clock, self._snapshot_saved, every_ms=fold_every_ms)
         self._upkeep = None if schedule is None else self._make_upkeep(schedule)
         self._show(visible_changes(self._state, self._state.partitions))
-        self._reader = BatchReader(journal, records, scheduler)
-        self._fetcher = Fetcher(self._state, journal, self._reader, self._visible, self._deadlines)
+        reader = BatchReader(journal, records, scheduler)
+        self._fetcher = Fetcher(self._state, journal, reader, self._visible, self._deadlines)
+        self.lookups = Lookups(self._state, journal, reader, self._visible)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
         if journal.may_have_lost and (fences := fences_after_loss(self._state)):
@@ -285,74 +286,6 @@ class Engine:
         """Return what readers may know of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
-
-    def batch_for_time(
-        self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
-    ) -> TimeEntry | None:
-        """Return the first batch with a timestamp of `timestamp_ms` or later in a range of offsets that readers see."""
-        entry = self._state.partition(topic, partition)
-        if entry is None:
-            return None
-        return self._journal.find_by_time(entry.partition_id, timestamp_ms, offset, end_offset)
-
-    def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
-        """Read a batch that one of these has found; `done` gets None where it cannot be read, or is gone."""
-        entry = self._state.partition(topic, partition)
-        extents = []
-        if entry is not None:
-            extents = self._journal.find(entry.partition_id, batch.first_offset, batch.last_offset + 1, 1)
-        if not extents:
-            done(None)
-            return
-
-        def take(reads: list[Read]) -> None:
-            [read] = reads
-            if read.fault:
-                self._reader.tell(topic, partition, batch.first_offset, read)
-            done(None if read.fault else read.batches)
-
-        self._reader.read(extents, take)
-
-    def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
-        """Return the first of the durable batches with the latest timestamp of all of them."""
-        entry = self._state.partition(topic, partition)
-        seen = self.visible(topic, partition)
-        if entry is None or seen is None:
-            return None
-        return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
-
-    def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no partition."""
-        partition = self._state.partitions.get(partition_id)
-        if partition is None:
-            return 0
-        # What is aborted is known of what is not deleted. What is compacted has no aborted records any more, also
-        # while it is not forgotten yet that there were some.
-        begin = max(offset, partition.log_start_offset)
-        aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
-        return self._journal.count_records(partition_id, begin, end_offset) - aborted
-
-    def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
-        """Return where the last record ends that read_committed readers get before `end_offset`.
-
-        That is at most the last stable offset of a durable state. -1 where there is no such partition.
-        """
-        entry = self._state.partition(topic, partition)
-        if entry is None:
-            return -1
-
-        def visible_from(offset: int) -> int:
-            return self.count_unaborted(entry.partition_id, offset, end_offset)
-
-        return visible_end(visible_from, entry.log_start_offset, end_offset)
-
-    def size_bytes(self, topic: str, partition: int) -> int:
-        """Return the bytes of a partition's durable batches, as they lie in the journal; 0 if there is no partition."""
-        entry = self._state.partition(topic, partition)
-        seen = self.visible(topic, partition)
-        if entry is None or seen is None:
-            return 0
-        return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
 
     def close(self, done: Callable[[], None]) -> None:
         """Stop cleanly: answer who waits for records, write what has gathered, save a snapshot; then call `done`.

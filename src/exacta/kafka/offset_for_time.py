@@ -42,7 +42,7 @@ def find_offset(
         if entry is None or entry.first_offset >= end_offset:
             done(None)
             return
-        broker.engine.read_batch(topic, partition, entry, context.guard(lambda batch: search(entry, batch)))
+        broker.engine.lookups.read_batch(topic, partition, entry, context.guard(lambda batch: search(entry, batch)))
 
     def search(entry: TimeEntry, batch: Buffer | None) -> None:
         if batch is None:
@@ -71,7 +71,7 @@ def find_offset(
 
     def find(offset: int) -> TimeEntry | None:
         if timestamp_ms is None:
-            return broker.engine.latest_batch(topic, partition)
-        return broker.engine.batch_for_time(topic, partition, timestamp_ms, offset, end_offset)
+            return broker.engine.lookups.latest_batch(topic, partition)
+        return broker.engine.lookups.batch_for_time(topic, partition, timestamp_ms, offset, end_offset)
 
     look(find(start_offset))

@@ -126,7 +126,7 @@ def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, re
     if not read_committed:
         return visible.high_watermark
     if broker.configuration.list_offsets_visible_end:  # decision 0013: whom it helps, and whom it would harm
-        return broker.engine.visible_end(topic, partition, visible.last_stable_offset)
+        return broker.engine.lookups.visible_end(topic, partition, visible.last_stable_offset)
     return visible.last_stable_offset
 
 

@@ -55,14 +55,14 @@ def _group(broker: BrokerContext, group_id: str, lags: list[PartitionLag] | None
 
 
 def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
-    count, stable = broker.engine.count_unaborted, lag.last_stable_offset
+    count, stable = broker.engine.lookups.count_unaborted, lag.last_stable_offset
     from_there = max(lag.next_offset, stable)
     return wire.PartitionLag(
         partition_index=lag.index,
         committed_offset=lag.committed_offset,
         commit_is_pending=lag.commit_is_pending,
         log_start_offset=lag.log_start_offset,
-        visible_end_offset=broker.engine.visible_end(lag.topic, lag.index, stable),
+        visible_end_offset=broker.engine.lookups.visible_end(lag.topic, lag.index, stable),
         last_stable_offset=stable,
         high_watermark=lag.high_watermark,
         unread_records=count(lag.partition_id, lag.next_offset, stable),

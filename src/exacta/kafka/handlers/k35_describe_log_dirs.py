@@ -57,7 +57,9 @@ def _topics(broker: BrokerContext, state: State, request: DescribeLogDirsRequest
         DescribeLogDirsTopic(
             name=name,
             partitions=[
-                DescribeLogDirsPartition(partition_index=index, partition_size=broker.engine.size_bytes(name, index))
+                DescribeLogDirsPartition(
+                    partition_index=index, partition_size=broker.engine.lookups.size_bytes(name, index)
+                )
                 for index in indexes
             ],
         )

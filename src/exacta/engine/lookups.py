@@ -1,0 +1,96 @@
+"""What is asked of the durable log beside fetching it: batches by their time, and counts of records and bytes.
+
+Owns no state: looks into the engine's, and into the journal's index.
+"""
+
+from collections.abc import Callable, Mapping
+
+from exacta.core.ids import PartitionId
+from exacta.core.lag import aborted_records, visible_end
+from exacta.core.state import Partition, State
+from exacta.engine.reading import BatchReader, Read
+from exacta.engine.visible import Visible
+from exacta.ports.journal import Journal, TimeEntry
+from exacta.ports.record_format import Buffer
+
+
+class Lookups:
+    """Every method must be called on the event-loop thread; none blocks."""
+
+    def __init__(
+        self, state: State, journal: Journal, reader: BatchReader, visible: Mapping[PartitionId, Visible]
+    ) -> None:
+        self._state = state
+        self._journal = journal
+        self._reader = reader
+        self._visible = visible
+
+    def batch_for_time(
+        self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
+    ) -> TimeEntry | None:
+        """Return the first batch with a timestamp of `timestamp_ms` or later in a range of offsets that readers see."""
+        entry = self._state.partition(topic, partition)
+        if entry is None:
+            return None
+        return self._journal.find_by_time(entry.partition_id, timestamp_ms, offset, end_offset)
+
+    def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
+        """Return the first of the durable batches with the latest timestamp of all of them."""
+        entry, seen = self._seen(topic, partition)
+        if entry is None or seen is None:
+            return None
+        return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
+
+    def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
+        """Read a batch that one of these has found; `done` gets None where it cannot be read, or is gone."""
+        entry = self._state.partition(topic, partition)
+        extents = []
+        if entry is not None:
+            extents = self._journal.find(entry.partition_id, batch.first_offset, batch.last_offset + 1, 1)
+        if not extents:
+            done(None)
+            return
+
+        def take(reads: list[Read]) -> None:
+            [read] = reads
+            if read.fault:
+                self._reader.tell(topic, partition, batch.first_offset, read)
+            done(None if read.fault else read.batches)
+
+        self._reader.read(extents, take)
+
+    def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
+        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no partition."""
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return 0
+        # What is aborted is known of what is not deleted. What is compacted has no aborted records any more, also
+        # while it is not forgotten yet that there were some.
+        begin = max(offset, partition.log_start_offset)
+        aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
+        return self._journal.count_records(partition_id, begin, end_offset) - aborted
+
+    def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
+        """Return where the last record ends that read_committed readers get before `end_offset`.
+
+        That is at most the last stable offset of a durable state. -1 where there is no such partition.
+        """
+        entry = self._state.partition(topic, partition)
+        if entry is None:
+            return -1
+
+        def visible_from(offset: int) -> int:
+            return self.count_unaborted(entry.partition_id, offset, end_offset)
+
+        return visible_end(visible_from, entry.log_start_offset, end_offset)
+
+    def size_bytes(self, topic: str, partition: int) -> int:
+        """Return the bytes of a partition's durable batches, as they lie in the journal; 0 if there is no partition."""
+        entry, seen = self._seen(topic, partition)
+        if entry is None or seen is None:
+            return 0
+        return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
+
+    def _seen(self, topic: str, partition: int) -> tuple[Partition | None, Visible | None]:
+        entry = self._state.partition(topic, partition)
+        return entry, None if entry is None else self._visible.get(entry.partition_id)
