@@ -131,7 +131,7 @@ class Engine:
         self._show(visible_changes(self._state, self._state.partitions))
         reader = BatchReader(journal, records, scheduler)
         self._fetcher = Fetcher(self._state, journal, reader, self._visible, self._deadlines)
-        self.lookups = Lookups(self._state, journal, reader, self._visible)
+        self.lookups = Lookups(self._state, journal, reader, self.visible)
         for timer in timers_after_recovery(self._state, clock()):
             self._set(timer)
         if journal.may_have_lost and (fences := fences_after_loss(self._state)):

@@ -3,11 +3,11 @@
 Owns no state: looks into the engine's, and into the journal's index.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from exacta.core.ids import PartitionId
 from exacta.core.lag import aborted_records, visible_end
-from exacta.core.state import Partition, State
+from exacta.core.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Journal, TimeEntry
@@ -18,7 +18,7 @@ class Lookups:
     """Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
-        self, state: State, journal: Journal, reader: BatchReader, visible: Mapping[PartitionId, Visible]
+        self, state: State, journal: Journal, reader: BatchReader, visible: Callable[[str, int], Visible | None]
     ) -> None:
         self._state = state
         self._journal = journal
@@ -36,7 +36,7 @@ class Lookups:
 
     def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
         """Return the first of the durable batches with the latest timestamp of all of them."""
-        entry, seen = self._seen(topic, partition)
+        entry, seen = self._state.partition(topic, partition), self._visible(topic, partition)
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
@@ -86,11 +86,7 @@ class Lookups:
 
     def size_bytes(self, topic: str, partition: int) -> int:
         """Return the bytes of a partition's durable batches, as they lie in the journal; 0 if there is no partition."""
-        entry, seen = self._seen(topic, partition)
+        entry, seen = self._state.partition(topic, partition), self._visible(topic, partition)
         if entry is None or seen is None:
             return 0
         return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
-
-    def _seen(self, topic: str, partition: int) -> tuple[Partition | None, Visible | None]:
-        entry = self._state.partition(topic, partition)
-        return entry, None if entry is None else self._visible.get(entry.partition_id)
