@@ -2,7 +2,7 @@
 
 Owns the view of a journal's files in which some of their bytes, or whole files, are others (`View`); single bits that
 flipped, which the checksums name; and headers, `start` and `format`, which follow from what lies beside them. Owns no
-file that is written (see `repair`), and no decision about what is lost (see `survey`).
+file that is written (see `repair`), and no decision about what is lost (see `survey`, `walk`).
 
 Theory of operation. A CRC is linear: what a flipped bit does to it depends only on how far the bit lies from the end.
 So the difference between the checksum that is there and the one that should be names the bit, if it was one. That a

@@ -46,6 +46,7 @@ from exacta.adapters.local.scan import WINDOW_BYTES, Group, SegmentScan
 from exacta.adapters.local.sidecar import pack_sidecar
 from exacta.adapters.local.survey import Lost, Slot, Survey
 from exacta.adapters.local.tail import NAME as NOTE_NAME
+from exacta.adapters.local.walk import pieces
 from exacta.adapters.local.writer import Writer, write_file
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
@@ -300,7 +301,7 @@ class _Staging:
 
     def _batches(self, number: int, slot: Slot, end: int) -> Iterator[tuple[IndexEntry, Buffer]]:
         view = self._found.view
-        for piece in self._found.pieces(number):
+        for piece in pieces(self._found, number):
             stand_ins: Sequence[StandIn] = ()
             if isinstance(piece, Lost):
                 entries, payload_position = piece.entries, piece.payload_position
@@ -472,7 +473,7 @@ def events_from(found: Survey, position: int, end: int) -> Iterator[Group | Lost
             return
         if slot.end is not None and slot.end <= position:
             continue
-        for piece in found.pieces(number):
+        for piece in pieces(found, number):
             begin = piece.begin if isinstance(piece, Lost) else piece.position
             piece_end = piece.end
             if begin >= end:

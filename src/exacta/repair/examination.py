@@ -1,0 +1,94 @@
+"""Examines a journal, and carries a remedy out: staged, checked as a server would find it, then put in place."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from exacta.adapters.local.files import Files
+from exacta.adapters.local.inspection import Finding, Place, inspect
+from exacta.adapters.local.layout import begin_of_replay, lay_out
+from exacta.adapters.local.repair import Staged, put_in_place, stage, unstage
+from exacta.adapters.local.snapshots import load_latest
+from exacta.adapters.local.survey import Lost, Survey
+from exacta.adapters.local.surveying import survey
+from exacta.core.apply import apply
+from exacta.core.events import decode_event
+from exacta.core.snapshot import restore
+from exacta.core.state import Limits
+from exacta.ports.journal import JournalError
+from exacta.repair.known_state import is_batch
+from exacta.repair.remedies import Remedy, remedies_of
+
+
+class NotRepaired(JournalError):
+    """The remedy did not come to a journal that is sound; nothing was changed."""
+
+
+@dataclass(slots=True)
+class Examination:
+    """All that was found. `damage` is what is lost, one line each; `is_sound`: there is nothing to do."""
+
+    found: Survey
+    findings: list[Finding]
+    damage: list[str]
+    remedies: list[Remedy]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether verifying finds nothing."""
+        return not self.findings
+
+
+def examine(files: Files) -> Examination:
+    """Look at a locked directory, and change nothing. Raises OSError and UnsupportedFormat."""
+    findings = [each for each in inspect(files) if isinstance(each, Finding)]
+    found = survey(files, is_batch)
+    damage = [_told(each) for each in found.lost if each.begin < each.end]
+    damage += [f"{each.name}, byte {each.offset}: {each.reason}" for each in found.lost_compacted]
+    return Examination(found, findings, damage, remedies_of(found))
+
+
+def apply_remedy(examined: Examination, remedy: Remedy, files: Files, keep: Files) -> list[str]:
+    """Write the journal anew and change over; return the lines of the report.
+
+    Raises OSError, or NotRepaired; nothing has changed then, unless the change over had begun: then the journal is not
+    opened before the repair is run again, which finishes it.
+    """
+    assert remedy.plan is not None
+    staged = stage(examined.found, remedy.plan)
+    try:
+        _check(staged)
+    except BaseException:
+        unstage(files)
+        raise
+    lines = [f"put right: {each.name}, byte {each.offset}: {each.what}" for each in examined.found.mended]
+    lines += [f"given up: {line}" for line in remedy.losses]
+    put_in_place(files, staged, keep, "\n".join(lines))
+    return lines
+
+
+def _told(lost: Lost) -> str:
+    return f"{lost.name}, byte {lost.offset}: {lost.reason}; positions {lost.begin} to {lost.end} are lost"
+
+
+def _check(staged: Staged) -> None:
+    """Raise NotRepaired unless a server would start on what is staged, and find nothing wrong with it."""
+    view = cast("Files", staged.view)
+    findings = [each for each in inspect(view) if not isinstance(each, Place)]
+    if findings:
+        raise NotRepaired(f"what was made is not sound: {findings[0].name}: {findings[0].reason}; nothing was changed")
+    segments = lay_out(view, view.names()).segments
+    position, blob = load_latest(view)
+    first = begin_of_replay(segments, position)
+    assert first is not None
+    replayed = {segment.name for segment in segments[first:]}
+    state = restore(blob, Limits())
+    for place in inspect(view):
+        if isinstance(place, Place) and place.name in replayed and place.group.position >= position:
+            for entry in place.group.entries:
+                try:
+                    apply(state, decode_event(entry.event))
+                except (msgspec.DecodeError, LookupError, ValueError, AttributeError) as error:
+                    reason = f"what was made cannot be replayed: {place.name}: {error!r}; nothing was changed"
+                    raise NotRepaired(reason) from error

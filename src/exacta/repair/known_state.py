@@ -1,0 +1,133 @@
+"""What state the journal had at a position, if that can be known, and which damaged tables and batches can be believed.
+
+Raises `Unknown` with the position from which on it cannot.
+"""
+
+import msgspec
+from crc32c import crc32c
+
+from exacta.adapters.local.files import read_file
+from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
+from exacta.adapters.local.repair import events_from
+from exacta.adapters.local.scan import Group
+from exacta.adapters.local.survey import Lost, Survey
+from exacta.core.apply import apply
+from exacta.core.events import BatchAppended, DurableEvent, TransactionEnded, decode_event
+from exacta.core.snapshot import restore
+from exacta.core.state import Limits, State
+from exacta.ports.journal import Buffer, IndexEntry
+from exacta.protocol.primitives import DecodeError
+from exacta.protocol.records import parse_batch_header
+
+_CRC_START = 21
+
+
+class Unknown(Exception):
+    """The state at a position cannot be known; `at` is where the first event is missing."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
+
+
+def newest_snapshot(found: Survey, end: int) -> int:
+    """Return the position of the newest sound snapshot up to `end`; 0: there is none."""
+    return max((position for position in found.snapshots if position <= end), default=0)
+
+
+def state_at(found: Survey, end: int) -> State:
+    """Return the state at `end`; raise Unknown where an event before it is lost."""
+    position = newest_snapshot(found, end)
+    blob = None
+    if position:
+        name = file_name(position, SNAPSHOT_SUFFIX)
+        blob = unpack_snapshot(read_file(found.files, name), position)
+    elif found.slots[0].base:
+        raise Unknown(0, "no snapshot is sound, and the journal's beginning was cleaned away")
+    for slot in found.slots:
+        if slot.generation and (slot.end is None or slot.end > position) and slot.base < end:
+            raise Unknown(position, "no snapshot is sound that is new enough, and events before it were cleaned away")
+    try:
+        state = restore(blob, Limits())
+    except msgspec.DecodeError as error:
+        raise Unknown(position, f"this version cannot read the snapshot of {position}: {error}") from error
+    for piece in events_from(found, position, end):
+        if isinstance(piece, Group):
+            entries, begin = piece.entries, piece.position
+        else:
+            begin = max(position, piece.begin)
+            if piece.begin == piece.end:
+                continue
+            if piece.begin < position or not is_table_sound(found, piece):
+                raise Unknown(begin, f"events are lost at position {begin}, on which all that follows rests")
+            entries = list(piece.entries)
+        for entry in entries:
+            try:
+                event = decode_event(entry.event)
+                if isinstance(event, BatchAppended):
+                    wanted = state.partitions[event.partition_id].next_offset
+                    if event.base_offset != wanted:
+                        raise ValueError(f"a batch has offset {event.base_offset}, not {wanted}")
+                apply(state, event)
+            except (msgspec.DecodeError, KeyError, ValueError, AttributeError) as error:
+                raise Unknown(
+                    begin, f"the events at position {begin} do not follow from those before: {error!r}"
+                ) from error
+    return state
+
+
+def state_at_the_end(found: Survey) -> State:
+    """Return the state that a server would have started with; raise Unknown where that cannot be told."""
+    state = state_at(found, found.end)
+    if not found.is_end_known:
+        reason = f"the journal's last bytes are damaged: what was written behind position {found.end} is lost"
+        raise Unknown(found.end, reason)
+    return state
+
+
+def is_table_sound(found: Survey, lost: Lost) -> bool:
+    """Whether a group's table may be believed although the group's checksum is wrong; see the package's docstring."""
+    damaged = 0
+    for entry in lost.entries:
+        try:
+            event = decode_event(entry.event)
+        except (msgspec.DecodeError, ValueError):
+            return False
+        if not _agree(event, entry.rows):
+            return False
+        damaged += sum(1 for row in entry.rows if not is_batch_sound(found, lost, entry.payload_start, row))
+    return damaged > 0
+
+
+def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
+    if isinstance(event, BatchAppended):
+        if len(rows) != 1:
+            return False
+        row = rows[0]
+        last_offset = event.base_offset + event.record_count - 1
+        said = (event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, event.size)
+        return said == (row.stream, row.first_offset, row.last_offset, row.max_timestamp_ms, row.size)
+    if isinstance(event, TransactionEnded):
+        return [(row.stream, row.first_offset) for row in rows] == [tuple(marker) for marker in event.markers]
+    return not rows
+
+
+def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) -> bool:
+    """Whether the batch of this row, in what is lost, is unaltered; `payload_start`: of its entry."""
+    slot = found.slot(lost.slot)
+    offset = lost.payload_position + payload_start + row.start - slot.base + SEGMENT_HEADER_BYTES
+    with found.opened(lost.name) as handle:
+        return is_batch(row, found.view.read(handle, row.size, offset))
+
+
+def is_batch(row: IndexEntry, data: Buffer) -> bool:
+    """Whether these bytes are the record batch that the row speaks of, unaltered."""
+    try:
+        header = parse_batch_header(data)
+    except DecodeError:
+        return False
+    return (
+        header.size == len(data) == row.size
+        and (header.base_offset, header.last_offset) == (row.first_offset, row.last_offset)
+        and crc32c(memoryview(data)[_CRC_START:]) == header.crc
+    )
