@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.differential.answered import Answered, Difference, History
 from tests.differential.group_differences import GROUP_DIFFERENCES
 from tests.differential.odd_differences import ODD_DIFFERENCES
+from tests.differential.reads import AddPartitionsOfSeveral
 from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce
 
 
@@ -52,6 +53,8 @@ def _is_open(client: str, history: History) -> bool:
     """Return whether the client has a transaction open, by what both brokers said."""
     is_open = False
     for each in history:
+        if isinstance(each.step, AddPartitionsOfSeveral):
+            is_open = is_open or _is_added_to(each, client)
         if each.step.client != client or each.codes != ("NONE", "NONE"):
             continue
         if isinstance(each.step, AddPartitions | AddGroup | CommitOffsets):
@@ -61,6 +64,16 @@ def _is_open(client: str, history: History) -> bool:
         elif isinstance(each.step, Init | End):
             is_open = False
     return is_open
+
+
+def _is_added_to(found: Answered, client: str) -> bool:
+    """Return whether partitions were added to the client's transaction, in a request of several clients'."""
+    assert isinstance(found.step, AddPartitionsOfSeveral)
+    adds = any(who == client and not verify_only for who, _, verify_only in found.step.others)
+    return adds and any(
+        transactional_id.endswith(f"-{client}") and all(code == "NONE" for _, code in partitions)
+        for transactional_id, *partitions in found.ours[1:]
+    )
 
 
 def _begins_where_kafka_knows_more(found: Answered, history: History) -> bool:
@@ -77,6 +90,24 @@ def _repeats_after_the_end(found: Answered, history: History) -> bool:
     refused = ("INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
     repeats = isinstance(step, Produce) and (step.repeat or step.skip < 0)
     return repeats and found.codes[0] in refused and found.codes[1] == "NONE"
+
+
+def _repeats_what_was_of_the_other_kind(found: Answered, history: History) -> bool:
+    """Whether the batch has the sequences of one in a transaction, and is outside of them, or the other way round."""
+    step = found.step
+    refused = ("OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
+    return (
+        isinstance(step, Produce)
+        and found.codes[0] == "NONE"
+        and found.codes[1] in refused
+        and any(
+            isinstance(each.step, Produce)
+            and (each.step.client, each.step.partition) == (step.client, step.partition)
+            and each.step.transactional is not step.transactional
+            and each.codes == ("NONE", "NONE")
+            for each in history
+        )
+    )
 
 
 def _repeats_an_end_that_was_none(found: Answered, history: History) -> bool:
@@ -214,6 +245,11 @@ DIFFERENCES = (
         "A batch sent again gets its offset also after its transaction has ended, in version 1: its first answer "
         "was lost, and it is there",
         _repeats_after_the_end,
+    ),
+    Difference(
+        "A batch of a transaction is no repeat of one outside, nor the other way round: who asks would take it for "
+        "what it is not. Kafka compares sequences only",
+        _repeats_what_was_of_the_other_kind,
     ),
     Difference(
         "After an end of version 1, which keeps the pair, version 2 begins nothing under it, and its EndTxn repeats "

@@ -93,12 +93,18 @@ def _names_who_has_left(found: Answered, history: History) -> bool:
 
 def _since_it_was_deleted(group: str, history: History) -> History:
     for number in reversed(range(len(history))):
-        step, answer = history[number].step, history[number].ours
-        if isinstance(step, DeleteGroups) and any(
-            name == group and each[1] == "NONE" for name, each in zip(step.groups, answer, strict=True)
-        ):
+        if _deletes(history[number], group):
             return history[number + 1 :]
     return history
+
+
+def _deletes(found: Answered, group: str) -> bool:
+    step, answer = found.step, found.ours
+    if not isinstance(step, DeleteGroups) or group not in step.groups:
+        return False
+    if all(isinstance(each, tuple) for each in answer):
+        return any(name == group and each[1] == "NONE" for name, each in zip(step.groups, answer, strict=True))
+    return "NONE" in answer  # of a spoilt frame, or of none, the codes are all that is told
 
 
 def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:

@@ -131,8 +131,12 @@ class Parking:
             deadline = time.monotonic() + _PATIENCE_S
             while not like.answered <= came.keys() and time.monotonic() < deadline:
                 self._poll(came, 0.05)
-        # The first one is read together with what was sent before, at the latest; the second one is behind it.
-        for _ in range(2):
+        # The first one is read together with what was sent before, at the latest; the second one is behind it. A timer
+        # without a delay (a group's first rebalance, here) is called in the next millisecond by the clock.
+        due_s = time.monotonic() + 0.002
+        self._ask_behind(wire)
+        self._ask_behind(wire)
+        while like is None and time.monotonic() < due_s:
             self._ask_behind(wire)
         self._poll(came, 0)
         self.answered = set(came)

@@ -146,6 +146,10 @@ def end_of_epoch(side: Side, step: EndOfEpoch) -> Call:
 def fetch(side: Side, step: Fetch) -> Answer:
     """Fetch, on and on until there is a batch of records or nothing more; tell of what came last."""
     offset = side.offset(step.partition, step.of) + step.plus
+    if step.committed:
+        # Exacta's high watermark is that of what is durable. Who reads uncommitted records brings the sync forward; who
+        # reads committed ones is told of a moment before, since nothing that it may read hangs on it (decision 0016).
+        side.end_offset(step.partition, committed=False)
     while True:
         answer = _fetched(side, step, offset)
         batches = [header for header, _ in iter_batches(bytes(answer.records or b""))]

@@ -88,12 +88,13 @@ class Side:
         self.last_batch: dict[tuple[str, Pair, int], bytes] = {}
         self.sent: dict[str, list[tuple[Step, Pair, Call]]] = {client: [] for client in CLIENTS}
         self.places: list[Place] = []
+        self.next_timestamp_ms()  # nobody's: what asks for just before the sequence must not find the one before it
         self.first_timestamp_ms = self.next_timestamp_ms()
         self.parking.begin([self.group(group) for group in GROUPS])
         self.settle()
         if self._held_back():
             self._new_topic()  # of a sequence that failed
-        self._starts = {partition: self._end_offset(partition, committed=False) for partition in PARTITIONS}
+        self._starts = {partition: self.end_offset(partition, committed=False) for partition in PARTITIONS}
         for client in CLIENTS:
             assert self.run(Init(client=client, version=4))[0] == "NONE"
 
@@ -109,7 +110,7 @@ class Side:
         return [
             partition
             for partition in PARTITIONS
-            if self._end_offset(partition, committed=True) != self._end_offset(partition, committed=False)
+            if self.end_offset(partition, committed=True) != self.end_offset(partition, committed=False)
         ]
 
     def _new_topic(self) -> None:
@@ -215,7 +216,7 @@ class Side:
 
     def _batches(self, partition: int) -> Iterator[tuple[Any, memoryview]]:
         """Read as a read_committed reader does, who sees everything here, since nothing is open."""
-        offset, end = self._starts[partition], self._end_offset(partition, committed=False)
+        offset, end = self._starts[partition], self.end_offset(partition, committed=False)
         deadline = time.monotonic() + PATIENCE_S
         while offset < end:
             answer = self._fetch(partition, offset)
@@ -232,7 +233,8 @@ class Side:
         request = k01_fetch.FetchRequest(topics=topics, isolation_level=_READ_COMMITTED, max_bytes=1 << 20)
         return self.wire.ask(request, 11).responses[0].partitions[0]
 
-    def _end_offset(self, partition: int, *, committed: bool) -> int:
+    def end_offset(self, partition: int, *, committed: bool) -> int:
+        """Return where a partition ends for a reader of committed or of all records; -1: there is none."""
         return int(self._end(partition, committed=committed).offset)
 
     def _end(self, partition: int, *, committed: bool) -> Any:
@@ -273,7 +275,7 @@ class Side:
         there = [place.offset for place in self.places if place.partition == partition]
         if isinstance(of, int) and of < len(there):
             return there[-1 - of]
-        return 0 if of == "start" else max(0, self._end_offset(partition, committed=False))
+        return 0 if of == "start" else max(0, self.end_offset(partition, committed=False))
 
     def given(self, client: str, pair: Pair) -> str:
         """Note that a client was given a pair; return which one it is to the client."""
