@@ -97,11 +97,12 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
-# How many sequences of frames Exacta and Apache Kafka must answer alike.
+# How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000
+SEED ?= 1
 
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
-	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) $(BIN)/python -m pytest tests/differential $(ARGS)
+	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) EXACTA_TEST_SEED=$(SEED) $(BIN)/python -m pytest tests/differential $(ARGS)
 	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/kafka/test_transaction_errors.py $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
