@@ -80,15 +80,20 @@ def _has_lost_its_leader(found: Answered, history: History) -> bool:
     named = _leaders(found.kafkas) | _leaders(found.ours)
     before = [_leaders(each.ours) for each in history if getattr(each.step, "group", None) == group]
     last = next((leaders for leaders in reversed(before) if leaders), set())
-    return len(named) > 1 and not named & last and _leaderless(found.kafkas) == _leaderless(found.ours)
+    kafkas, ours = _leaderless(found.kafkas), _leaderless(found.ours)
+    if isinstance(found.step, Leave):  # by which the leader has left, with others who wait
+        kafkas, ours = _nameless(kafkas), _nameless(ours)
+    return len(named) > 1 and not named & last and kafkas == ours
+
+
+def _nameless(answer: Answer) -> Answer:
+    """Return a Leave's answer without the names of those who waited and have left."""
+    left = {each for each in woken(answer) if each[1] == "UNKNOWN_MEMBER_ID"}
+    return (*_without(answer, left), *sorted(each[:3] + each[4:] for each in left))
 
 
 def _names_who_has_left(found: Answered, history: History) -> bool:
-    def nameless(answer: Answer) -> Answer:
-        left = {each for each in woken(answer) if each[1] == "UNKNOWN_MEMBER_ID"}
-        return (*_without(answer, left), *sorted(each[:3] + each[4:] for each in left))
-
-    return isinstance(found.step, Leave) and nameless(found.kafkas) == nameless(found.ours)
+    return isinstance(found.step, Leave) and _nameless(found.kafkas) == _nameless(found.ours)
 
 
 def _since_it_was_deleted(group: str, history: History) -> History:
