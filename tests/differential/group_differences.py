@@ -109,7 +109,7 @@ def _deletes(found: Answered, group: str) -> bool:
         return False
     if all(isinstance(each, tuple) for each in answer):
         return any(name == group and each[1] == "NONE" for name, each in zip(step.groups, answer, strict=True))
-    return "NONE" in answer  # of a spoilt frame, or of none, the codes are all that is told
+    return set(answer) == {"NONE"}  # of a spoilt frame the codes are all that is told
 
 
 def _refuses_the_first_of_a_group(found: Answered, history: History) -> bool:

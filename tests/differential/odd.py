@@ -105,8 +105,7 @@ def _sent(side: Side, frame: bytes, response: Any, version: int) -> Answer:
         return (HANGS_UP,)
     finally:
         wire.socket.close()
-    # Kafka answers partitions in the order of a hash of their names, and the topic's name is another one each time.
-    codes = sorted(name_of(code) for code in _codes(decode_response(response, version, answer)[1]))
+    codes = tuple(name_of(code) for code in _codes(decode_response(response, version, answer)[1]))
     side.settle()
     return (max(codes, default="NONE"), *codes)
 
@@ -116,9 +115,12 @@ def _ask_behind(side: Side, wire: Wire) -> None:
 
 
 def _codes(part: Any) -> list[int]:
-    """Return all error codes of a message."""
+    """Return all error codes of a message, in order.
+
+    Those of partitions are in the order of their numbers: Kafka's is a hash's, of a topic of another name each time.
+    """
     if isinstance(part, list):
-        return [code for each in part for code in _codes(each)]
+        return [code for each in sorted(part, key=_number_of_partition) for code in _codes(each)]
     if not isinstance(part, Struct):
         return []
     found: list[int] = []
@@ -126,6 +128,10 @@ def _codes(part: Any) -> list[int]:
         value = getattr(part, name)
         found += [value] if name.endswith("error_code") else _codes(value)
     return found
+
+
+def _number_of_partition(part: Any) -> int:
+    return int(getattr(part, "partition_index", 0))
 
 
 @sends(FaultyBatch)

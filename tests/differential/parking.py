@@ -133,8 +133,8 @@ class Parking:
                 self._poll(came, 0.05)
         # The first one is read together with what was sent before, at the latest; the second one is behind it. A timer
         # without a delay (a group's first rebalance, here) is called in the next millisecond by the clock.
-        due_s = time.monotonic() + 0.002
         self._ask_behind(wire)
+        due_s = time.monotonic() + 0.002
         self._ask_behind(wire)
         while like is None and time.monotonic() < due_s:
             self._ask_behind(wire)

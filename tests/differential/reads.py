@@ -146,25 +146,25 @@ def end_of_epoch(side: Side, step: EndOfEpoch) -> Call:
 def fetch(side: Side, step: Fetch) -> Answer:
     """Fetch, on and on until there is a batch of records or nothing more; tell of what came last."""
     offset = side.offset(step.partition, step.of) + step.plus
-    if step.committed:
-        # Exacta's high watermark is that of what is durable. Who reads uncommitted records brings the sync forward; who
-        # reads committed ones is told of a moment before, since nothing that it may read hangs on it (decision 0016).
-        side.end_offset(step.partition, committed=False)
     while True:
         answer = _fetched(side, step, offset)
         batches = [header for header, _ in iter_batches(bytes(answer.records or b""))]
         if not batches or not all(header.control for header in batches):
             break
         offset = batches[-1].last_offset + 1
+    high_watermark = answer.high_watermark
+    if step.committed:
+        # Exacta's is that of what is durable. Who reads uncommitted records brings the sync forward; who reads
+        # committed ones is told of a moment before, since nothing that it may read hangs on it (decision 0016).
+        side.end_offset(step.partition, committed=False)
+        high_watermark = _fetched(side, step, offset).high_watermark
     upto = batches[-1].last_offset + 1 if batches else offset
     aborted = [
         (who, Place(step.partition, entry.first_offset))
         for entry in answer.aborted_transactions or ()
         if (who := side.who(entry.producer_id)) != NOBODY and entry.first_offset < upto
     ]
-    ends = tuple(
-        Place(step.partition, end) if end >= 0 else end for end in (answer.high_watermark, answer.last_stable_offset)
-    )
+    ends = tuple(Place(step.partition, end) if end >= 0 else end for end in (high_watermark, answer.last_stable_offset))
     records = tuple(side.described(header) for header in batches if not header.control)
     return (name_of(answer.error_code), *ends, answer.log_start_offset, records, tuple(sorted(aborted)))
 

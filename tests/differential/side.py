@@ -85,7 +85,7 @@ class Side:
         self._nobodys: Pair = (NOBODYS + number, 0)
         self.pairs: dict[str, list[Pair]] = {client: [] for client in CLIENTS}
         self.next_sequence: dict[tuple[str, Pair, int], int] = {}
-        self.last_batch: dict[tuple[str, Pair, int], bytes] = {}
+        self.last_batch: dict[tuple[str, Pair, int, bool], bytes] = {}
         self.sent: dict[str, list[tuple[Step, Pair, Call]]] = {client: [] for client in CLIENTS}
         self.places: list[Place] = []
         self.next_timestamp_ms()  # nobody's: what asks for just before the sequence must not find the one before it

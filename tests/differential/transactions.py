@@ -88,6 +88,7 @@ def produce(side: Side, step: Produce) -> Call:
     """Make a Produce of one batch."""
     pair = side.pair(step.client, step.age)
     key = (step.client, pair, step.partition)
+    kind = (*key, step.transactional)
     sequence = max(0, side.next_sequence.get(key, 0) + step.skip)
     records = batch(
         *(b"%d" % number for number in range(step.count)),
@@ -97,8 +98,8 @@ def produce(side: Side, step: Produce) -> Call:
         transactional=step.transactional,
         timestamp_ms=side.next_timestamp_ms(),
     )
-    if step.repeat and key in side.last_batch:
-        records = side.last_batch[key]
+    if step.repeat and kind in side.last_batch:
+        records = side.last_batch[kind]
     data = k00_produce.PartitionProduceData(index=step.partition, records=records)
     request = k00_produce.ProduceRequest(
         transactional_id=side.transactional_id(step.client),
@@ -111,11 +112,11 @@ def produce(side: Side, step: Produce) -> Call:
         answer = reply.responses[0].partition_responses[0]
         if answer.error_code != ErrorCode.NONE:
             return (name_of(answer.error_code),)
-        if records is not side.last_batch.get(key):
-            side.last_batch[key] = records
-            side.next_sequence[key] = sequence + step.count
         place = Place(step.partition, answer.base_offset)
-        side.places.append(place)
+        if place not in side.places:  # else it was a repeat, which one broker may have taken, and the other refused
+            side.last_batch[kind] = records
+            side.next_sequence[key] = sequence + step.count
+            side.places.append(place)
         return ("NONE", place)
 
     return Call(request=request, version=step.version, code=_produced, describe=describe)

@@ -73,7 +73,7 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
 
 
 def stand_ins_for(state: State, gaps: Gaps) -> Mapping[tuple[int, int], list[StandIn]]:
-    """Return the batches that take the place of what is missing, for each loss in order of offsets."""
+    """Return the batches that take the place of what is missing, for each loss."""
     return {key: [each for gap in found for each in _filling(state, *gap)] for key, found in gaps.items()}
 
 

@@ -1,8 +1,8 @@
 """What can be put right in a damaged journal without giving anything up, and the journal as it would be then.
 
-Owns the view of a journal's files in which some of their bytes, or whole files, are others (`View`); single bits that
-flipped, which the checksums name; and headers, `start` and `format`, which follow from what lies beside them. Owns no
-file that is written (see `repair`), and no decision about what is lost (see `survey`, `walk`).
+Owns the view of a journal's files in which some of their bytes, or whole files, are others (`View`), and single bits
+that flipped, which the checksums name. Owns no file that is written (see `repair`), nothing of what stands in which
+file (see `mending_files`), and no decision about what is lost (see `surveying`, `walk`).
 
 Theory of operation. A CRC is linear: what a flipped bit does to it depends only on how far the bit lies from the end.
 So the difference between the checksum that is there and the one that should be names the bit, if it was one. That a

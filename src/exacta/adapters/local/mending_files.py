@@ -1,6 +1,7 @@
 """Puts single files of a damaged journal right, from a bit that flipped or from what says the same elsewhere.
 
-Segments' headers, the files of the format, of the journal's beginning and of the compacted segments, and snapshots.
+Owns segments' headers, the files of the format, of the journal's beginning and of the compacted segments, and
+snapshots. Owns no groups (see `walk`).
 """
 
 from exacta.adapters.local import compacted, start

@@ -1,7 +1,7 @@
 """Looks at a damaged journal with all put right that can be: what is sound, what was mended, what is lost.
 
-Owns which segment has which place. Owns no meaning of events and batches, no remedy that costs anything, and writes
-nothing (both in `repair`).
+Owns which segment has which place. Owns no meaning of events and batches, no remedy that costs anything (both in
+`exacta.repair`), and writes nothing (`repair` does).
 """
 
 from exacta.adapters.local import compacted, start

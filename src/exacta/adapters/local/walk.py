@@ -1,4 +1,8 @@
-"""Walks over a segment of a damaged journal: puts flipped bits right, and tells what is sound and what is lost."""
+"""Walks over a segment of a damaged journal: puts flipped bits right, and tells what is sound and what is lost.
+
+Owns what is made of a fault: mended in the view, a write that a crash cut short, or lost. Owns no meaning of events and
+batches, and writes nothing.
+"""
 
 from collections.abc import Iterator
 
