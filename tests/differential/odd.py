@@ -73,9 +73,11 @@ def spoilt(side: Side, step: Spoilt) -> Answer:
         version = -1 if step.much == 0 else 99
         frame[2:4] = struct.pack(">h", version)
     response = API[call.request.SCHEMA.key].response
-    answer = _sent(side, bytes(frame), response, version)
+    # What waits for nobody may still take a moment: a look-up by time reads the disk.
+    patience_ms = 0 if side.may_wait and call.parks else _PATIENCE_MS
+    answer = _sent(side, bytes(frame), response, version, patience_ms)
     while _NOT_YET.intersection(answer):
-        answer = _sent(side, bytes(frame), response, version)
+        answer = _sent(side, bytes(frame), response, version, patience_ms)
     side.parts = [(step.part, answer)]  # for what may differ of that, may differ of this
     if isinstance(step.part, Init | End):  # which may have made a pair that nobody has noted
         anew = Init(client=step.part.client, version=4)
@@ -89,7 +91,7 @@ def _call(side: Side, step: Step) -> Call:
     return call
 
 
-def _sent(side: Side, frame: bytes, response: Any, version: int) -> Answer:
+def _sent(side: Side, frame: bytes, response: Any, version: int, patience_ms: int) -> Answer:
     wire = Wire(side.address)
     try:
         _ask_behind(side, wire)
@@ -98,7 +100,7 @@ def _sent(side: Side, frame: bytes, response: Any, version: int) -> Answer:
             _ask_behind(side, side.wire)
         poll = select.poll()
         poll.register(wire.socket, select.POLLIN)
-        if not poll.poll(0 if side.may_wait else _PATIENCE_MS):
+        if not poll.poll(patience_ms):
             return (WAITS,)
         answer = wire.receive_frame()
     except ConnectionError:
