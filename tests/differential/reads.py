@@ -300,7 +300,7 @@ def add_partitions_of_several(side: Side, step: AddPartitionsOfSeveral) -> Call:
 
 _client = st.sampled_from(CLIENTS)
 _partition = st.sampled_from([0, 0, 0, 1, 1, 1, _NOWHERE])
-_leader_epoch = st.sampled_from([-1] * 8 + [0, 0, 1, 7])
+_leader_epoch = st.sampled_from([-1] * 8 + [-2, 0, 0, 1, 7])
 _states = st.sampled_from(
     [(), (), ("Ongoing",), ("CompleteAbort", "Empty"), ("Nonsense", "CompleteCommit"), ("ongoing",)]
 )

@@ -16,6 +16,7 @@ from tests.kafka.wire import Wire, batch
         ({"leader_epoch": 0}, ErrorCode.NONE, 0, 2),
         ({"leader_epoch": 0, "current_leader_epoch": 0}, ErrorCode.NONE, 0, 2),
         ({"leader_epoch": 0, "current_leader_epoch": 1}, ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1),
+        ({"leader_epoch": 0, "current_leader_epoch": -2}, ErrorCode.FENCED_LEADER_EPOCH, -1, -1),
         ({"leader_epoch": 3}, ErrorCode.NONE, -1, -1),
         ({"leader_epoch": -1}, ErrorCode.NONE, -1, -1),
         ({"leader_epoch": 0, "partition": 7}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1),

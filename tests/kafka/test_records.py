@@ -214,6 +214,12 @@ class TestFetch:
             fetch(wire, 12, last_fetched_epoch=1, current_leader_epoch=1).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
         )
 
+    def test_a_negative_epoch_is_none(self, wire: Wire) -> None:
+        assert fetch(wire, current_leader_epoch=-2).error_code == ErrorCode.NONE
+        assert (
+            fetch(wire, 12, last_fetched_epoch=1, current_leader_epoch=-2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        )
+
     def test_there_are_no_followers(self, wire: Wire) -> None:
         assert fetch(wire, replica_id=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert fetch(wire, replica_id=1, current_leader_epoch=0).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -423,6 +429,7 @@ class TestListOffsets:
 
     def test_unknown_things(self, wire: Wire) -> None:
         assert list_offset(wire, -1, epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+        assert list_offset(wire, -1, epoch=-2).error_code == ErrorCode.FENCED_LEADER_EPOCH
         partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="nowhere", partitions=[partition])])
         answer = wire.ask(request, 7).topics[0].partitions[0]

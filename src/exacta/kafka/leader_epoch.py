@@ -3,9 +3,13 @@
 from exacta.kafka.broker import LEADER_EPOCH
 from exacta.protocol.errors import ErrorCode
 
+UNSAID = -1
+
 
 def leader_epoch_error(current_leader_epoch: int) -> ErrorCode:
     """Return how to answer a client that believes in this leader epoch; -1: it did not say."""
     if current_leader_epoch > LEADER_EPOCH:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if current_leader_epoch != UNSAID and current_leader_epoch < LEADER_EPOCH:
+        return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.NONE

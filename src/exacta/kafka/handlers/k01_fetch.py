@@ -12,7 +12,7 @@ from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.leader_epoch import leader_epoch_error
+from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import (
     AbortedTransaction,
@@ -136,7 +136,7 @@ def _refusal(partition: FetchPartition, is_replica: bool) -> ErrorCode:
     if is_replica:  # there are none, so this one believes in another cluster than this
         unknown = partition.current_leader_epoch >= 0
         return ErrorCode.UNKNOWN_LEADER_EPOCH if unknown else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    code = leader_epoch_error(partition.current_leader_epoch)
+    code = leader_epoch_error(max(partition.current_leader_epoch, UNSAID))  # here any negative one says nothing
     if code is ErrorCode.NONE and partition.last_fetched_epoch > LEADER_EPOCH:  # of such an epoch there is nothing
         return ErrorCode.OFFSET_OUT_OF_RANGE
     return code
