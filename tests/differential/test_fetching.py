@@ -28,8 +28,6 @@ PARTITIONS = (0, 1, 2)
 NOT_THERE = 9
 NOBODYS_ID = b"\7" * 16
 NAMES_UNTIL = 12
-
-
 _DIVERGING_SINCE = 12
 """The first version of Fetch that tells where a log has parted from its reader's."""
 
