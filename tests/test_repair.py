@@ -276,7 +276,8 @@ def test_where_no_snapshot_is_left_only_the_beginning_can_be_kept(sound: Simulat
     assert any("which are given out again" in line for line in report)
 
 
-def test_one_batch_behind_the_newest_snapshot_is_lost_alone(sound: SimulatedDisk) -> None:
+@pytest.mark.parametrize(("at", "damage"), [(2000, b"\xa5" * 700), (12, b"\0\0\0\3")])  # at 12: its leader's epoch
+def test_one_batch_behind_the_newest_snapshot_is_lost_alone(sound: SimulatedDisk, at: int, damage: bytes) -> None:
     newest = int(names(sound, ".snapshot")[-1].split(".")[0])
     whole = batches(sound)
     tried = 0
@@ -286,7 +287,7 @@ def test_one_batch_behind_the_newest_snapshot_is_lost_alone(sound: SimulatedDisk
             continue
         disk = fresh(sound)
         base = int(hit.name.split(".")[0])
-        overwrite(disk, hit.name, hit.group.payload_position - base + 64 + rows[0].start + 2000, b"\xa5" * 700)
+        overwrite(disk, hit.name, hit.group.payload_position - base + 64 + rows[0].start + at, damage)
         _, report, _ = repaired(disk, Way.DROP)
         left = batches(disk)
         row = rows[0]

@@ -4,7 +4,6 @@ Raises `Unknown` with the position from which on it cannot.
 """
 
 import msgspec
-from crc32c import crc32c
 
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
@@ -16,10 +15,7 @@ from exacta.core.events import BatchAppended, DurableEvent, TransactionEnded, de
 from exacta.core.snapshot import restore
 from exacta.core.state import Limits, State
 from exacta.ports.journal import Buffer, IndexEntry
-from exacta.protocol.primitives import DecodeError
-from exacta.protocol.records import parse_batch_header
-
-_CRC_START = 21
+from exacta.protocol.records import parse_batch_header, sound_batches
 
 
 class Unknown(Exception):
@@ -122,12 +118,5 @@ def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntr
 
 def is_batch(row: IndexEntry, data: Buffer) -> bool:
     """Whether these bytes are the record batch that the row speaks of, unaltered."""
-    try:
-        header = parse_batch_header(data)
-    except DecodeError:
-        return False
-    return (
-        header.size == len(data) == row.size
-        and (header.base_offset, header.last_offset) == (row.first_offset, row.last_offset)
-        and crc32c(memoryview(data)[_CRC_START:]) == header.crc
-    )
+    size, _ = sound_batches(data, [row.first_offset])
+    return size == len(data) == row.size and parse_batch_header(data).last_offset == row.last_offset
