@@ -16,7 +16,7 @@ from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataReque
 from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest
 from exacta.server import new_event_loop
-from tests.kafka.wire import Front, Wire, batch, front
+from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 
 @pytest.fixture(params=[new_event_loop, asyncio.new_event_loop], ids=["server's loop", "asyncio's loop"])
@@ -71,6 +71,21 @@ class TestOrder:
         correlation_id, response = wire.receive(request, 2)
         assert correlation_id == 7
         assert response.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+    @pytest.mark.parametrize("piece_bytes", [50_000, 130_000, 400_000, 10_000_000])
+    def test_long_requests_come_whole_in_whatever_pieces(self, broker: Front, wire: Wire, piece_bytes: int) -> None:
+        create_topic(wire, "t")
+        values = [bytes((number,)) * size for number, size in enumerate((900_000, 300_000, 10, 900_000, 260_000))]
+        frames = b"".join(
+            b"".join(encode_request(produce("t", value), 9, number, "c")) for number, value in enumerate(values)
+        )
+        for start in range(0, len(frames), piece_bytes):
+            wire.socket.sendall(frames[start : start + piece_bytes])
+        answers = [wire.receive(produce("t"), 9) for _ in values]
+        assert [number for number, _ in answers] == list(range(len(values)))
+        for offset, value in enumerate(values):
+            found = wire.ask(fetch("t", offset, 0), 11).responses[0].partitions[0].records
+            assert values_in(found)[0] == value
 
     def test_acks_0_gets_no_answer_and_does_not_disturb_the_order(self, wire: Wire) -> None:
         create_topic(wire, "t")

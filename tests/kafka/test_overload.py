@@ -443,7 +443,7 @@ def test_any_mixture_ends_with_all_answered_in_order(start: Start, seed: int) ->
             [
                 (HEARTBEAT, 2),
                 (MetadataRequest(topics=None), 9),
-                (produce(b"v" * chance.choice([10, 10_000, 200_000])), 9),
+                (produce(b"v" * chance.choice([10, 10_000, 200_000, 300_000])), 9),
                 (fetch(), 11),
                 (fetch(offset=10**6), 11),
                 (fetch(max_wait_ms=100), 11),
