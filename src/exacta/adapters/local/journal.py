@@ -32,6 +32,7 @@ from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
 from exacta.adapters.local.index import Index
 from exacta.adapters.local.pace import Pace
+from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
 from exacta.adapters.local.snapshotting import Done as SnapshotDone
@@ -118,6 +119,7 @@ class LocalJournal:
         self._wants_seal = False
         self._elapsed_seconds = elapsed_seconds
         self._pace = Pace()
+        self._cache_growth = Growth()
         self._index = recovered.index
         self._index.on_damage = self._damaged
         self._on_damage: Callable[[Failed], None] = lambda failed: None
@@ -321,7 +323,9 @@ class LocalJournal:
                 self._writer.roll(position)
             end = position
             if group is not None:
+                began = self._elapsed_seconds()
                 end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
+                self._cache_growth.took(end - position, self._elapsed_seconds() - began)
             self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._unsynced_writes)
@@ -371,6 +375,8 @@ class LocalJournal:
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
+        if self._cache_growth.is_refused():
+            self._reader.release(old_segment.size, KEPT_BYTES)
         self._snapshotter.want()
         end = self.position
         self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
