@@ -9,7 +9,8 @@ in memory.
 
 All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over with
 the result, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active segment's handle
-is its writer's, and open as long as it is active.
+is its writer's, and open as long as it is active. What is read or was written least recently is the first to leave the
+page cache, where it is asked to (see `page_cache`).
 """
 
 import errno
