@@ -1,6 +1,7 @@
 """Where it is dear to let the page cache grow, the log gives back what was used least recently (decision 0024)."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,13 @@ from exacta.adapters.local.page_cache import (
     DEAR_S_PER_BYTE,
     LARGE_BYTES,
     MEASURED_BYTES,
-    SEGMENTS_WITHOUT_GROWTH,
+    SEGMENTS_IN_VAIN,
+    SEGMENTS_LET_BE,
+    SEGMENTS_REFUSED,
     Growth,
 )
+from exacta.adapters.local.reading import Reader
+from exacta.adapters.local.rows import Segment
 from simulation.disk.simulated import SimulatedDisk
 
 from .turns import Turns, append, batch, read
@@ -37,19 +42,32 @@ class TestGrowth:
 
     def test_it_is_refused_for_a_while_where_it_is_dear_and_then_tried_again(self) -> None:
         growth = Growth()
-        assert self.segment(growth, DEAR_S_PER_BYTE * 1.01)
-        for _ in range(SEGMENTS_WITHOUT_GROWTH - 1):
-            assert self.segment(growth, 0.0)
-        assert not self.segment(growth, 0.0)
+        for _ in range(2):
+            assert self.segment(growth, DEAR_S_PER_BYTE * 1.01)
+            for _ in range(SEGMENTS_REFUSED - 1):
+                assert self.segment(growth, 0.0)
+            assert not self.segment(growth, 0.0)
         assert not self.segment(growth, 0.0)
 
-    def test_each_dear_segment_lets_the_while_begin_anew(self) -> None:
+    def test_it_is_let_be_where_refusing_it_is_in_vain(self) -> None:
         growth = Growth()
-        for _ in range(3):
+        for _ in range(2):
             assert self.segment(growth, 1.0)
-        assert [self.segment(growth, 0.0) for _ in range(SEGMENTS_WITHOUT_GROWTH)] == [True] * (
-            SEGMENTS_WITHOUT_GROWTH - 1
-        ) + [False]
+            for _ in range(SEGMENTS_IN_VAIN - 1):
+                assert self.segment(growth, 1.0)
+            assert not any(self.segment(growth, 1.0) for _ in range(SEGMENTS_LET_BE + 1))
+
+    def test_a_dear_one_now_and_then_is_not_in_vain(self) -> None:
+        growth = Growth()
+        assert self.segment(growth, 1.0)
+        judged = [self.segment(growth, float(number % SEGMENTS_IN_VAIN != 0)) for number in range(SEGMENTS_REFUSED)]
+        assert judged == [True] * (SEGMENTS_REFUSED - 1) + [False]
+
+    def test_segments_of_small_groups_are_not_refused_and_do_not_count(self) -> None:
+        growth = Growth()
+        assert self.segment(growth, 1.0)
+        assert not any(self.segment(growth, 1.0, total=MIB) for _ in range(100))
+        assert self.segment(growth, 0.0)
 
     def test_small_groups_and_few_large_ones_say_nothing(self) -> None:
         growth = Growth()
@@ -91,6 +109,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """A disk beneath a journal that has one batch in each segment, and keeps three of them in the cache."""
     monkeypatch.setattr(page_cache, "LARGE_BYTES", 1)
     monkeypatch.setattr(page_cache, "MEASURED_BYTES", 1)
+    monkeypatch.setattr(page_cache, "SEGMENTS_IN_VAIN", EVERYTHING)
     monkeypatch.setattr(journal, "KEPT_BYTES", 3 * BATCH_BYTES)
     return Disk()
 
@@ -107,7 +126,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(disk: Disk, turns: Turns, clock: Clock) -> LocalJournal:
-    return LocalJournal.open(disk, turns.call_soon, segment_bytes=1, elapsed_seconds=clock)
+    return LocalJournal.open(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
 
 
 def fill(turns: Turns, log: LocalJournal, first: int, end: int) -> None:
@@ -173,10 +192,69 @@ def test_what_was_released_and_is_read_may_be_released_once_more(
 ) -> None:
     clock.step_s = 1.0
     fill(turns, log, 0, 6)
-    turns.run_until(lambda: len(disk.released) == 1)
+    turns.run_until(lambda: segments(disk)[0] in disk.released)
     read_one(turns, log, 0)
     fill(turns, log, 6, 16)
     assert settled(turns, log, disk).count(segments(disk)[0]) == 2
+
+
+class HeldJobs:
+    """Threads that do nothing until they are told to."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.held: list[Callable[[], None]] = []
+
+    def submit(self, job: Callable[[], None]) -> None:
+        self.held.append(job)
+
+    def close(self) -> None:
+        while self.held:
+            self.held.pop(0)()
+
+
+@pytest.fixture
+def jobs() -> HeldJobs:
+    return HeldJobs("", 1)
+
+
+@pytest.fixture
+def reader(disk: Disk, turns: Turns, jobs: HeldJobs) -> Reader:
+    return Reader(disk, turns.call_soon, lambda name, threads: jobs)
+
+
+def sealed_segment(disk: Disk, reader: Reader, base: int, size: int) -> Segment:
+    segment = Segment(base)
+    segment.size = size
+    segment.handle = disk.create(segment.name)
+    reader.seal(segment)
+    return segment
+
+
+def test_a_segment_that_is_no_more_is_closed_once_its_cache_was_let_go(
+    disk: Disk, turns: Turns, jobs: HeldJobs, reader: Reader
+) -> None:
+    segment = sealed_segment(disk, reader, 0, 100)
+    retired: list[bool] = []
+    reader.release(100, 0)
+    reader.retire([segment], lambda: retired.append(True))
+    assert (disk.open_handles, retired) == ([segment.name], [])
+    jobs.held.pop()()
+    turns.drain()
+    assert (disk.open_handles, retired, disk.released) == ([], [True], [segment.name])
+
+
+def test_segments_leave_whole_and_the_difference_counts_the_next_time(
+    disk: Disk, jobs: HeldJobs, reader: Reader
+) -> None:
+    for base, size in enumerate((100, 100, 100, 10, 10, 1_000)):
+        sealed_segment(disk, reader, base, size)
+    left = []
+    for wanted in (50, 1, 60, 100, 20, 1_000):
+        reader.release(wanted, 900)
+        left.append(len(jobs.held))
+    # 50 are no more than half of the first; 51 take it, and 49 less are wanted then. With 11 and with 31 nothing goes,
+    # with 111 the second. Of the last 1,031 the largest would leave less than is kept.
+    assert left == [0, 1, 1, 2, 2, 5]
 
 
 def test_advice_that_is_refused_does_no_harm(
@@ -190,12 +268,17 @@ def test_advice_that_is_refused_does_no_harm(
     assert "could not be given back: no such advice" in caplog.text
 
 
-def test_a_file_is_read_as_before_once_its_cache_is_let_go(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system takes no such advice")
+def test_a_file_is_read_as_before_once_its_cache_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    advise = os.posix_fadvise
+    monkeypatch.setattr(os, "posix_fadvise", lambda *advice: (asked.append(advice), advise(*advice)))
     files, content = PosixFiles(tmp_path), os.urandom(MIB)
     handle = files.create("a")
     files.write(handle, [content], 0)
     files.sync_data(handle)
     files.release_cached(handle)
-    assert files.read_nowait(handle, bytearray(MIB), 0) in (False, None)  # None: the file system cannot tell
+    files.release_cached(handle)
     assert files.read(handle, MIB, 0) == content
+    assert asked == [(handle, 0, 0, os.POSIX_FADV_DONTNEED)] * 2
     files.close(handle)

@@ -5,9 +5,10 @@ visible when it returns, when to roll, when to ask for a snapshot. The threads' 
 `snapshots` and `cleaner`; what the files contain in `format`; opening them in `recovery`.
 
 Theory of operation. Three threads beside the event loop: the *journal thread* appends groups, syncs, and begins new
-segments; the *reading threads* (`reading`) read what is not in the page cache; the *keeping thread* writes sidecars and
-snapshots and frees space, one after the other: their syncs take long and must not hold up appends. All state here is
-touched on the event-loop thread only; the threads get what they need with the job and answer through `call_soon`.
+segments; the *reading threads* (`reading`) read what is not in the page cache, and give back what leaves it; the
+*keeping thread* writes sidecars and snapshots and frees space, one after the other: their syncs take long and must not
+hold up appends. All state here is touched on the event-loop thread only; the threads get what they need with the job
+and answer through `call_soon`.
 
 An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
 of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. Or along with a
@@ -110,6 +111,7 @@ class LocalJournal:
         unsynced_writes: bool,
         new_worker: NewWorker,
         elapsed_seconds: Callable[[], float],
+        busy_seconds: Callable[[], float],
     ) -> None:
         self.position = recovered.position
         self._files = files
@@ -118,6 +120,7 @@ class LocalJournal:
         self._segments = recovered.segments
         self._wants_seal = False
         self._elapsed_seconds = elapsed_seconds
+        self._busy_seconds = busy_seconds
         self._pace = Pace()
         self._cache_growth = Growth()
         self._index = recovered.index
@@ -172,14 +175,16 @@ class LocalJournal:
         unsynced_writes: bool = True,
         new_worker: NewWorker = Worker,
         elapsed_seconds: Callable[[], float] = time.perf_counter,
+        busy_seconds: Callable[[], float] = time.thread_time,
     ) -> "LocalJournal":
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
         `new_worker` makes what runs the journal's jobs: threads, but in simulations. `elapsed_seconds` measures how
-        long a sync takes. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the
-        operating system refuses.
+        long a sync takes, `busy_seconds` the processor time of the thread that writes: how long it waits for the
+        interpreter's lock says nothing of the disk or the memory. Raises JournalError: DirectoryInUse, JournalDamaged,
+        UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         try:
@@ -195,6 +200,7 @@ class LocalJournal:
                     unsynced_writes,
                     new_worker,
                     elapsed_seconds,
+                    busy_seconds,
                 )
             except BaseException:
                 files.unlock()
@@ -323,9 +329,9 @@ class LocalJournal:
                 self._writer.roll(position)
             end = position
             if group is not None:
-                began = self._elapsed_seconds()
+                began = self._busy_seconds()
                 end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
-                self._cache_growth.took(end - position, self._elapsed_seconds() - began)
+                self._cache_growth.took(end - position, self._busy_seconds() - began)
             self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._unsynced_writes)

@@ -14,29 +14,48 @@ MEASURED_BYTES = 32 << 20
 """So much of a segment must have come in large groups for a judgement of it."""
 DEAR_S_PER_BYTE = 1.5e-9
 """A copy into pages that are at hand takes 0.2 to 0.5 ms a megabyte, one into pages to be got first 2.5 to 3.5."""
-SEGMENTS_WITHOUT_GROWTH = 16
+SEGMENTS_REFUSED = 16
 """Then it is tried again: memory may be at hand by now."""
+SEGMENTS_IN_VAIN = 4
+"""So many dear ones in a row without growth: what was given back was gone before it was used."""
+SEGMENTS_LET_BE = 16
+"""Then the cache may grow, whatever it costs."""
 
 
 class Growth:
-    """Judges by what writing takes. Used by one thread at a time."""
+    """Judges by what writing takes. Used by one thread at a time.
+
+    Growth is welcome, until a segment was dear. Then it is *refused* for some segments, and welcome again; or *let be*
+    for some, if it is refused in vain.
+    """
 
     def __init__(self) -> None:
         self._bytes = 0
         self._seconds = 0.0
-        self._segments_left = 0
+        self._refused = 0
+        self._let_be = 0
+        self._in_vain = 0
 
     def took(self, size: int, seconds: float) -> None:
-        """Take note of the writing of a group, without its sync."""
+        """Take note of the writing of a group: processor time, without the sync."""
         if size >= LARGE_BYTES:
             self._bytes += size
             self._seconds += seconds
 
     def is_refused(self) -> bool:
-        """Judge the segment that ends now; return whether the next one should take no more memory than there is."""
-        if self._bytes >= MEASURED_BYTES and self._seconds > self._bytes * DEAR_S_PER_BYTE:
-            self._segments_left = SEGMENTS_WITHOUT_GROWTH
-        else:
-            self._segments_left = max(0, self._segments_left - 1)
+        """Judge what was written since the last time; return whether the next segment may take no more memory."""
+        size, seconds = self._bytes, self._seconds
         self._bytes, self._seconds = 0, 0.0
-        return self._segments_left > 0
+        if size < MEASURED_BYTES:
+            return False
+        is_dear = seconds > size * DEAR_S_PER_BYTE
+        if self._let_be:
+            self._let_be -= 1
+        elif self._refused:
+            self._refused -= 1
+            self._in_vain = self._in_vain + 1 if is_dear else 0
+            if self._in_vain == SEGMENTS_IN_VAIN:
+                self._refused, self._let_be = 0, SEGMENTS_LET_BE
+        elif is_dear:
+            self._refused, self._in_vain = SEGMENTS_REFUSED, 0
+        return self._refused > 0

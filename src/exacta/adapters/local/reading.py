@@ -104,6 +104,7 @@ class Reader:
         self._opened: deque[tuple[Segment, int]] = deque()
         # In order of last use; and whether some of it may be in the page cache.
         self._sealed_open: dict[Segment, bool] = {}
+        self._to_release = 0
         self._retiring: list[tuple[Sequence[Segment], Callable[[], None]]] = []
 
     def seal(self, segment: Segment) -> None:
@@ -112,15 +113,21 @@ class Reader:
         self._evict()
 
     def release(self, size: int, kept: int) -> None:
-        """Let go of so many cached bytes, of the segments that were used least recently; keep at least so many."""
+        """Let go of so many cached bytes, of the segments that were used least recently; keep at least so many.
+
+        Segments leave whole: one of which more than half is wanted, and the difference counts the next time.
+        """
+        self._to_release += size
         spare = sum(segment.size for segment, is_cached in self._sealed_open.items() if is_cached) - kept
         for segment, is_cached in self._sealed_open.items():
             if not is_cached:
                 continue
             spare -= segment.size
-            if spare < 0 or size <= 0:
+            if spare < 0:
+                self._to_release = 0
+            if self._to_release * 2 <= segment.size:
                 break
-            size -= segment.size
+            self._to_release -= segment.size
             self._sealed_open[segment] = False
             segment.readers += 1  # which keeps its handle open
             self._worker.submit(partial(self._release_on_thread, segment))

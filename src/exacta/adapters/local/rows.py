@@ -202,7 +202,7 @@ class Segment:
     """A segment file as readers know it.
 
     `growing` has the rows of a segment that is written to, until there is a `sidecar`. `generation` says how often it
-    has been cleaned. `handle`, when one is open, and `readers`, the number of reads under way on a thread, belong to
+    has been cleaned. `handle`, when one is open, and `readers`, the number of jobs on threads that need it, belong to
     `reading.Reader`.
     """
 
