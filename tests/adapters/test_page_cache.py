@@ -33,11 +33,11 @@ class TestGrowth:
         """Write a segment in groups of one size, and judge it."""
         for _ in range(total // size):
             growth.took(size, size * s_per_byte)
-        return growth.is_refused()
+        return growth.is_refused(can_give_back=True)
 
     def test_it_is_welcome_where_it_costs_little(self) -> None:
         growth = Growth()
-        assert not growth.is_refused()
+        assert not growth.is_refused(can_give_back=True)
         assert not any(self.segment(growth, DEAR_S_PER_BYTE * 0.99) for _ in range(3))
 
     def test_it_is_refused_for_a_while_where_it_is_dear_and_then_tried_again(self) -> None:
@@ -62,6 +62,15 @@ class TestGrowth:
         assert self.segment(growth, 1.0)
         judged = [self.segment(growth, float(number % SEGMENTS_IN_VAIN != 0)) for number in range(SEGMENTS_REFUSED)]
         assert judged == [True] * (SEGMENTS_REFUSED - 1) + [False]
+
+    def test_nothing_is_judged_where_nothing_can_be_given_back(self) -> None:
+        growth = Growth()
+        for _ in range(SEGMENTS_IN_VAIN + 2):
+            growth.took(MEASURED_BYTES, 1.0)
+            assert not growth.is_refused(can_give_back=False)
+        assert not self.segment(growth, 0.0), "it was added up"
+        for _ in range(SEGMENTS_IN_VAIN):
+            assert self.segment(growth, 1.0), "it was held in vain before"
 
     def test_segments_of_small_groups_are_not_refused_and_do_not_count(self) -> None:
         growth = Growth()
@@ -174,6 +183,16 @@ def test_so_much_stays_in_any_case(disk: Disk, turns: Turns, log: LocalJournal, 
     clock.step_s = 1.0
     fill(turns, log, 0, 10)
     assert sorted(settled(turns, log, disk)) == segments(disk)[: 9 - 3]
+
+
+def test_a_machine_without_any_memory_at_hand_keeps_as_much(
+    disk: Disk, turns: Turns, log: LocalJournal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_cache, "SEGMENTS_IN_VAIN", SEGMENTS_IN_VAIN)
+    monkeypatch.setattr(journal, "KEPT_BYTES", 10 * BATCH_BYTES)
+    clock.step_s = 1.0
+    fill(turns, log, 0, 12)
+    assert sorted(settled(turns, log, disk)) == segments(disk)[: 11 - 9]
 
 
 def test_what_is_read_again_stays_longer(disk: Disk, turns: Turns, log: LocalJournal, clock: Clock) -> None:

@@ -381,7 +381,8 @@ class LocalJournal:
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
-        if self._cache_growth.is_refused():
+        can_give_back = self._reader.cached_bytes >= KEPT_BYTES + old_segment.size
+        if self._cache_growth.is_refused(can_give_back):
             self._reader.release(old_segment.size, KEPT_BYTES)
         self._snapshotter.want()
         end = self.position

@@ -42,11 +42,14 @@ class Growth:
             self._bytes += size
             self._seconds += seconds
 
-    def is_refused(self) -> bool:
-        """Judge what was written since the last time; return whether the next segment may take no more memory."""
+    def is_refused(self, can_give_back: bool) -> bool:
+        """Judge what was written since the last time; return whether the next segment may take no more memory.
+
+        Where nothing could be given back for it, what was written says nothing: it was neither refused nor in vain.
+        """
         size, seconds = self._bytes, self._seconds
         self._bytes, self._seconds = 0, 0.0
-        if size < MEASURED_BYTES:
+        if not can_give_back or size < MEASURED_BYTES:
             return False
         is_dear = seconds > size * DEAR_S_PER_BYTE
         if self._let_be:

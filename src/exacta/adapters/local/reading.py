@@ -112,13 +112,18 @@ class Reader:
         self._sealed_open[segment] = True
         self._evict()
 
+    @property
+    def cached_bytes(self) -> int:
+        """How much of the sealed segments may be in the page cache."""
+        return sum(segment.size for segment, is_cached in self._sealed_open.items() if is_cached)
+
     def release(self, size: int, kept: int) -> None:
         """Let go of so many cached bytes, of the segments that were used least recently; keep at least so many.
 
         Segments leave whole: one of which more than half is wanted, and the difference counts the next time.
         """
         self._to_release += size
-        spare = sum(segment.size for segment, is_cached in self._sealed_open.items() if is_cached) - kept
+        spare = self.cached_bytes - kept
         for segment, is_cached in self._sealed_open.items():
             if not is_cached:
                 continue
