@@ -1,15 +1,18 @@
 """A query of the sink's protocol, step by step, without Spark."""
 
+import json
 import uuid
 
 import pyarrow as pa
 
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, init_producer_id
+from exacta.spark.checkpoint import Checkpoint
 from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
+from exacta.spark.sink_note import SinkNotes
 from exacta.spark.task import write_task
 from tests.spark.clusters import new_topic, read_committed
 
@@ -35,6 +38,21 @@ class Query:
 
     def driver(self, **settings):
         return SinkDriver(self.client, self.names.name, **self.arguments(**settings))
+
+    def noted(self, checkpoint, batch_id, **options):
+        """Return the driver of a query that keeps a note in its checkpoint, where Spark has planned a batch."""
+        (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
+        (checkpoint / "offsets" / str(batch_id)).touch()
+        (checkpoint / "metadata").write_text(json.dumps({"id": self.names.name}))
+        notes = SinkNotes.of(Checkpoint(str(checkpoint)), self.options(**options))
+        settings = {"query_id": notes.identity.query_id, "location": notes.identity.location, "notes": notes}
+        return SinkDriver(self.client, notes.identity.name, **self.arguments(**settings))
+
+    def write(self, driver, batch_id, rows):
+        """Write a batch of one task; return what was prepared for it."""
+        prepared = driver.prepare()
+        driver.commit([self.task(prepared, batch_id, 0, rows)], batch_id, tasks=1, reads=f"batch {batch_id}")
+        return prepared
 
     def options(self, **settings):
         return SinkOptions(bootstrap=self.client.bootstrap, topic=self.topic, transaction_timeout_ms=60_000, **settings)

@@ -8,13 +8,17 @@ input and go on during a later life.
 The choices are made by one random generator, so a seed repeats a campaign (up to the timing of zombies).
 """
 
+import json
 import random
+import shutil
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -22,9 +26,11 @@ from exacta.client.errors import ErrorClass, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark import at_once
+from exacta.spark.checkpoint import Checkpoint
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink_note import SinkNotes
 from exacta.spark.task import write_task
 
 #: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
@@ -33,9 +39,11 @@ BETWEEN_THE_ENDS = "between the ends"
 
 CRASH_POINTS = (
     "before preparing",
+    "begun without a note",
     "after preparing",
     "tasks writing",
     "after all tasks",
+    "noted and not decided",
     "decision not ended",
     "after the decision",
     BETWEEN_THE_ENDS,
@@ -48,12 +56,26 @@ class Crash(BaseException):
     """The driver's process is killed here. No `Exception`: nobody may handle it."""
 
 
+class CrashingNotes(SinkNotes):
+    """A sink's note, whose driver is killed where `reached` raises."""
+
+    reached = None
+
+    def deciding(self, batch_id):
+        super().deciding(batch_id)
+        self.reached("noted and not decided")
+
+
 class CrashingDriver(SinkDriver):
     """A driver that is killed where `reached` raises."""
 
     def __init__(self, reached, *arguments, **named):
         super().__init__(*arguments, **named)
         self._reached = reached
+
+    def _begin(self, driver):
+        super()._begin(driver)
+        self._reached("begun without a note")
 
     def decide(self, driver, decision, shared=frozenset()):
         self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
@@ -115,6 +137,9 @@ class Campaign:
         self._zombies: list[_Zombie] = []
         self._crash_at: str | None = None
         self._client = Client(self.bootstrap)
+        self._checkpoint = Path(tempfile.mkdtemp(prefix="stand-in-"))
+        (self._checkpoint / "offsets").mkdir()
+        (self._checkpoint / "metadata").write_text(json.dumps({"id": self.query_id}))
 
     @property
     def expected(self) -> list[int]:
@@ -143,9 +168,11 @@ class Campaign:
             for zombie in self._zombies:
                 zombie.finish()
             self._client.close()
+            shutil.rmtree(self._checkpoint)
 
     def _batch(self, batch_id: int) -> None:
         self._crash_at = self._random.choice(self.points) if self._random.random() < self.crash_chance else None
+        (self._checkpoint / "offsets" / str(batch_id)).touch()
         self._reached("before preparing")
         prepared = self._driver().prepare()
         self._reached("after preparing")
@@ -217,14 +244,17 @@ class Campaign:
                 zombie.finish()
 
     def _driver(self) -> CrashingDriver:
+        notes = CrashingNotes.of(Checkpoint(str(self._checkpoint)), self._options)
+        notes.reached = self._reached
         return CrashingDriver(
             self._reached,
             self._client,
             self.query_id,
             query_id=self.query_id,
-            location="file:/stand-in",
+            location=notes.identity.location,
             marker=TopicPartition(self.topic, 0),
             transaction_timeout_ms=60_000,
+            notes=notes,
         )
 
     def _slices(self, batch_id: int) -> list[list[int]]:

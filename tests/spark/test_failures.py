@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from exacta.spark import checkpoint
+from exacta.spark.checkpoint import Checkpoint
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, tally
 from tests.spark.lives import wait_until
@@ -50,7 +50,7 @@ class Query:
         query = self.writer(**{"kafka.transaction.timeout.ms": SHORT_MS, **options}).start()
         wait_until(lambda: faults.struck(self.directory), "the query comes to the point")
         with Client(self.bootstrap) as client:
-            ours = f"{checkpoint.query_id(str(self.checkpoint))}-"
+            ours = f"{Checkpoint(str(self.checkpoint)).query_id()}-"
             wait_until(lambda: not list_transactions(client, ours), "the broker aborts what is open")
         faults.release(self.directory, faults.struck(self.directory)[-1])
         with pytest.raises(StreamingQueryException, match=match):
@@ -121,9 +121,9 @@ def test_timed_out_in_part(query):
 
 def test_a_checkpoint_that_is_deleted_makes_a_new_query(query):
     query.run()
-    former = checkpoint.query_id(str(query.checkpoint))
+    former = Checkpoint(str(query.checkpoint)).query_id()
     shutil.rmtree(query.checkpoint)
     query.run()
-    assert checkpoint.query_id(str(query.checkpoint)) != former
+    assert Checkpoint(str(query.checkpoint)).query_id() != former
     # Which writes everything once more: nothing is skipped by what the former one has left behind.
     assert tally(query.bootstrap, query.sink, range(ROWS)) == (0, ROWS, 0)

@@ -32,7 +32,7 @@ def test_the_options_of_write_are_a_writers_and_a_few_more():
         ({"sink.name": " "}, "option 'sink.name' is empty"),
         *(
             ({"delivery.guarantee": "at-least-once", name: "5"}, f"option '{name}' has no effect with option 'delivery")
-            for name in ("sink.name", "driver.rows", "driver.bytes")
+            for name in ("driver.rows", "driver.bytes")
         ),
         ({"sink.name": "x-manifest"}, "option 'sink.name' must not end in '-manifest'"),
         ({"sink.nam": "x"}, "does not know option 'sink.nam' for writing"),

@@ -63,8 +63,18 @@ def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)
-    assert decision.origin_of(pieces[0]) == ("a query", shown)
-    assert decision.unpack(batch_id, pieces) == made
+    assert decision.origin_of(pieces[0]) == ("a query", shown, True)
+    assert decision.unpack(made.offset, pieces) == made
+
+
+def test_a_record_that_decides_nothing_is_not_taken_for_batch_0():
+    made = Decision.none_yet("a query", "file:/a")
+    (piece,) = decision.pack(made)
+    assert decision.origin_of(piece) == ("a query", "file:/a", False)
+    assert decision.unpack(made.offset, [piece]) == made
+    assert (made.offset, made.batch_id, made.is_one) == (0, -1, False)
+    # A version that knows only the first form refuses it.
+    assert '"form":1' not in piece
 
 
 @pytest.mark.parametrize("text", ["", "x", "[]", '{"form": 2}', '{"form": 1, "entries": "!"}', '{"form":1}'])
@@ -392,27 +402,38 @@ def test_columns_that_can_be_read(include_headers):
 
 def test_the_query_id_is_read_where_spark_writes_it(tmp_path):
     (tmp_path / "metadata").write_text('{"id":"0aa1"}')
-    assert checkpoint.query_id(str(tmp_path)) == "0aa1"
-    assert checkpoint.query_id(tmp_path.as_uri()) == "0aa1"
+    assert checkpoint.Checkpoint(str(tmp_path)).query_id() == "0aa1"
+    assert checkpoint.Checkpoint(tmp_path.as_uri()).query_id() == "0aa1"
     with pytest.raises(checkpoint.CheckpointUnreadable, match="could not be read from the checkpoint at"):
-        checkpoint.query_id(str(tmp_path / "none"))
+        checkpoint.Checkpoint(str(tmp_path / "none")).query_id()
+
+
+def test_the_current_batch_is_the_last_that_spark_has_planned(tmp_path):
+    found = checkpoint.Checkpoint(str(tmp_path))
+    assert found.current_batch() == 0
+    (tmp_path / "offsets").mkdir()
+    for name in ("9", "10", ".10.crc", ".11.tmp", "x"):
+        (tmp_path / "offsets" / name).touch()
+    assert found.current_batch() == 10
 
 
 def test_what_a_batch_reads_is_told_by_its_offsets_and_its_watermark(tmp_path):
+    found = checkpoint.Checkpoint(str(tmp_path))
+
     def written(offsets, watermark_ms=5, planned_ms=7):
         (tmp_path / "offsets").mkdir(exist_ok=True)
         metadata = f'{{"batchWatermarkMs":{watermark_ms},"batchTimestampMs":{planned_ms},"conf":{{}}}}'
         (tmp_path / "offsets" / "3").write_text(f"v1\n{metadata}\n{offsets}")
-        return checkpoint.digest_of_batch(str(tmp_path), 3)
+        return found.digest_of_batch(3)
 
     one = written('{"t":{"0":4}}')
     assert one == written('{"t":{"0":4}}', planned_ms=8)
     assert len({one, written('{"t":{"0":5}}'), written('{"t":{"0":4}}', watermark_ms=6), written("a\nb")}) == 4
     with pytest.raises(checkpoint.CheckpointUnreadable, match="what batch 4 reads could not be read"):
-        checkpoint.digest_of_batch(str(tmp_path), 4)
+        found.digest_of_batch(4)
     (tmp_path / "offsets" / "4").write_text("v1\n{}\n1")
     with pytest.raises(checkpoint.CheckpointUnreadable):
-        checkpoint.digest_of_batch(str(tmp_path), 4)
+        found.digest_of_batch(4)
 
 
 def test_one_place_has_one_name(tmp_path):

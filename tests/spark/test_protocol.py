@@ -42,7 +42,7 @@ def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
 @pytest.mark.parametrize("point", CRASH_POINTS)
 def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, way, point):
     topic = new_topic(bootstrap)
-    campaign = Campaign(bootstrap, topic, seed=0, batches=6, points=(point,))
+    campaign = Campaign(bootstrap, topic, seed=1, batches=6, points=(point,))
     campaign.run()
     # Where all end at once, there is something between only for an attempt that was repeated.
     assert campaign.crashes.get(point, 0) > 0 or (way, point) == ("at once", BETWEEN_THE_ENDS)
@@ -183,26 +183,6 @@ def test_a_named_job_with_another_checkpoint_is_refused_and_the_running_one_not_
         query.driver(query_id="R", location="file:/b").prepare()
     query.driver().commit([query.task(running, 1, 0, [1])], 1, tasks=1, reads="those")
     assert query.rows() == [0, 1]
-
-
-def test_a_query_that_gets_another_name_in_mid_life_is_refused(query):
-    """Under the new one nobody knows what it has committed."""
-    arguments = query.arguments(query_id=query.names.name)
-    driver = SinkDriver(query.client, query.names.name, **arguments)
-    driver.commit([query.task(driver.prepare(), 0, 0, [0])], 0, tasks=1, reads="these")
-    renamed = SinkDriver(query.client, f"job-{query.topic}", **arguments)
-    with pytest.raises(SinkError, match=r"has committed under its own id, .* Leave option 'transactional\.id\.prefix'"):
-        renamed.prepare()
-    # A further sink of the same query has a name that begins with the query's.
-    assert SinkDriver(query.client, f"{query.names.name}.b", **arguments).prepare().decided_batch == -1
-
-
-def test_a_query_that_begins_anew_says_so(query, caplog):
-    prepared = query.driver(query_id=query.names.name).prepare()
-    assert [query.names.name in text and "transactional.id.prefix" in text for text in caplog.messages] == [True]
-    query.driver(query_id=query.names.name).prepare()
-    assert len(caplog.messages) == 1
-    assert prepared.decided_batch == -1
 
 
 def test_an_older_driver_decides_nothing(query, way):

@@ -49,12 +49,12 @@ def clean(
     if len(given) != 1:
         fail("give one of --query, --checkpoint and --prefix", EXIT_USAGE)
     from exacta.spark import cleaning
-    from exacta.spark.checkpoint import CheckpointUnreadable, query_id
+    from exacta.spark.checkpoint import Checkpoint, CheckpointUnreadable
     from exacta.spark.decision import UnreadableDecision
     from exacta.spark.sink_errors import SinkError
 
     try:
-        name = given[0] if checkpoint is None else query_id(checkpoint)
+        name = given[0] if checkpoint is None else Checkpoint(checkpoint).query_id()
         if not name.strip():
             fail("the name of a query is not empty", EXIT_USAGE)
         with client_of(bootstrap_servers, command_config, "exacta-clean") as client:

@@ -25,6 +25,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
+from exacta.client.transactions import TopicPartition
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
 from exacta.spark.messages import Prepared, TaskResult
@@ -32,7 +33,7 @@ from exacta.spark.names import QueryNames
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.parsing import refuse_without_effect
 from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink import TaskMessage, driver_of, results_of
+from exacta.spark.sink import TaskMessage, marker_of, results_of
 from exacta.spark.sink_errors import SinkError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _FORGET_TIMEOUT_MS = 10_000
 #: Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's.
 JOB_OPTION = "exacta.job"
 
-_OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "replay.deterministic")
+_OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.batch", "replay.deterministic")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,8 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         _log.info(
             "batch job %s begins; should it die, `exacta spark clean --query %s` finishes or aborts it", name, name
         )
-        prepared = driver_of(self._client(), self.options, name, query_id=name, location="").prepare()
+        marker = marker_of(self._client(), self.options)
+        prepared = self._driver(name, query_id=name, location="", marker=marker).prepare()
         return Job(prepared=prepared, batch_id=0, location="", reads="")
 
     @explaining
@@ -165,11 +167,15 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
 
     def _driver_of(self, job: Job) -> SinkDriver:
         prepared = job.prepared
-        return driver_of(
+        return self._driver(prepared.name, query_id=prepared.query_id, location=job.location, marker=prepared.marker)
+
+    def _driver(self, name: str, *, query_id: str, location: str, marker: TopicPartition) -> SinkDriver:
+        """Return the driver's half of the protocol; of a micro-batch, `exacta.spark.write` looks after the note."""
+        return SinkDriver(
             self._client(),
-            self.options,
-            prepared.name,
-            query_id=prepared.query_id,
-            location=job.location,
-            marker=prepared.marker,
+            name,
+            query_id=query_id,
+            location=location,
+            marker=marker,
+            transaction_timeout_ms=self.options.transaction_timeout_ms,
         )

@@ -129,7 +129,7 @@ def clean(client: Client, name: str) -> Cleaned:
     if heads:
         # There is one, unless somebody has committed offsets to the group by hand.
         at, head = max(heads.items(), key=lambda entry: entry[1].offset)
-        query_id, location = origin_of(head.metadata)
+        query_id, location, _ = origin_of(head.metadata)
         prepared = SinkDriver(
             client,
             name,

@@ -20,6 +20,9 @@ MOST_BYTES = 4096
 _ENTRY = struct.Struct(">IHqh")
 _ENTRY_CHARACTERS = 20  # 16 bytes in base 85
 _FORM = 1
+#: The form of a record that decides nothing. Versions that know only the first form must not take it for batch 0's.
+_FORM_NONE_YET = 2
+_NONE_DECIDED = -1
 # Locations are compared whole and shown to people; one longer than this is cut, at its more telling end.
 _MOST_LOCATION_CHARACTERS = 800
 
@@ -48,6 +51,29 @@ class Decision(NamedTuple):
     entries: tuple[DecisionEntry, ...]
     rows: int = -1  # of the batch; -1: not told
 
+    @classmethod
+    def none_yet(cls, query_id: str, location: str) -> Decision:
+        """Return the record of a sink that has begun and decided nothing."""
+        return cls(_NONE_DECIDED, 0, query_id, location, "", ())
+
+    @property
+    def is_one(self) -> bool:
+        """Whether a batch was decided."""
+        return self.batch_id != _NONE_DECIDED
+
+    @property
+    def offset(self) -> int:
+        """The offset that the record is committed as: the batch, or 0, for an offset is not negative."""
+        return max(self.batch_id, 0)
+
+
+class Origin(NamedTuple):
+    """Whose record it is, and whether it decides a batch."""
+
+    query_id: str
+    location: str
+    decides: bool
+
 
 def shown_location(location: str) -> str:
     """Return a checkpoint location as a record holds it."""
@@ -56,8 +82,8 @@ def shown_location(location: str) -> str:
 
 def pack(decision: Decision) -> list[str]:
     """Return the pieces of a record, each at most `MOST_BYTES` long in UTF-8."""
-    head = {
-        "form": _FORM,
+    head: dict[str, object] = {
+        "form": _FORM if decision.is_one else _FORM_NONE_YET,
         "tasks": decision.tasks,
         "pieces": 9999,  # as wide as it may become
         "query": decision.query_id,
@@ -81,15 +107,16 @@ def pieces_of(first_piece: str) -> int:
     return int(_read(first_piece).get("pieces", 0))
 
 
-def origin_of(first_piece: str) -> tuple[str, str]:
-    """Return the query id and the checkpoint location that a record names; raises `UnreadableDecision`."""
+def origin_of(first_piece: str) -> Origin:
+    """Return what a record says of itself; raises `UnreadableDecision`."""
     head = _read(first_piece)
-    return str(head.get("query", "")), str(head.get("location", ""))
+    return Origin(str(head.get("query", "")), str(head.get("location", "")), head["form"] == _FORM)
 
 
-def unpack(batch_id: int, pieces: Sequence[str]) -> Decision:
+def unpack(offset: int, pieces: Sequence[str]) -> Decision:
     """Return the record that `pack` made pieces of; raises `UnreadableDecision`."""
     head = _read(pieces[0])
+    batch_id = offset if head["form"] == _FORM else _NONE_DECIDED
     entries: list[DecisionEntry] = []
     try:
         for piece in pieces:
@@ -121,6 +148,6 @@ def _read(piece: str) -> dict[str, Any]:
         found = json.loads(piece)
     except ValueError as error:
         raise UnreadableDecision(f"a decision record is not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("form") != _FORM:
+    if not isinstance(found, dict) or found.get("form") not in (_FORM, _FORM_NONE_YET):
         raise UnreadableDecision("a decision record was written by another version of exacta; use that one to go on")
     return found

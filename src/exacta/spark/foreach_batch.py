@@ -25,11 +25,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.routing import Client
-from exacta.spark import checkpoint
+from exacta.spark.checkpoint import Checkpoint
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained
 from exacta.spark.messages import Prepared
@@ -39,7 +39,8 @@ from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
 from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
 from exacta.spark.sink_errors import SinkError
-from exacta.spark.sink_memory import SinkMemory, memory_of
+from exacta.spark.sink_memory import SinkMemory, memory_of, used_sinks
+from exacta.spark.sink_note import SinkNotes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,52 +90,58 @@ def write(
     """
     wanted, given = foreach_batch_options(_as_text({**(options or {}), **named}))
     check_write_columns(batch_df.schema, wanted.sink.topic)
-    if not wanted.sink.exactly_once:
-        from exacta.spark.batch_sink import without_checkpoint
-
-        _save(batch_df, without_checkpoint(given))
-        return WrittenBatch(None, tasks=1)
     query = running_query(batch_df)
-    sink = _located(wanted, query, batch_id)
-    with explained(sink.bootstrap, in_worker=False):
-        call = _Call(batch_df, batch_id, wanted, sink, given)
-        run = run_id(batch_df, call.query_id) if query is None else query.run_id
-        memory = memory_of(call.name, run)
+    checkpoint = _checkpoint(batch_df, wanted.sink, query, batch_id)
+    with explained(wanted.sink.bootstrap, in_worker=False):
+        query_id = checkpoint.query_id()
+        run = run_id(batch_df, query_id) if query is None else query.run_id
+        used = used_sinks(query_id, run)
+        notes = SinkNotes.of(checkpoint, wanted.sink, sink_name=wanted.sink_name, used=used)
+        if not wanted.sink.exactly_once:
+            from exacta.spark.batch_sink import without_checkpoint
+
+            notes.keep_without_records()
+            used.add(wanted.sink_name)
+            _save(batch_df, without_checkpoint(given))
+            return WrittenBatch(None, tasks=1)
+        call = _Call(batch_df, batch_id, wanted, checkpoint, notes, given)
+        memory = memory_of(notes.identity.name, run)
         with memory.writing(batch_id):
-            return call.run(memory)
+            written = call.run(memory)
+        used.add(wanted.sink_name)
+        return written
 
 
 class _Call:
     """One call of `write`."""
 
     def __init__(
-        self, batch_df: DataFrame, batch_id: int, wanted: ForeachBatchOptions, sink: SinkOptions, given: dict[str, str]
+        self,
+        batch_df: DataFrame,
+        batch_id: int,
+        wanted: ForeachBatchOptions,
+        checkpoint: Checkpoint,
+        notes: SinkNotes,
+        given: dict[str, str],
     ) -> None:
         from exacta.spark.sink import driver_of
 
-        assert sink.checkpoint_location is not None
-        self.query_id = checkpoint.query_id(sink.checkpoint_location)
-        self.name = sink.name or self.query_id
-        if wanted.sink_name is not None:
-            # A dot, not a hyphen: so it is no task's name.
-            self.name = f"{self.name}.{wanted.sink_name}"
-        if checkpoint.is_finished(sink.checkpoint_location, batch_id):
+        if checkpoint.is_finished(batch_id):
             # Before anything is taken over: the query may be running elsewhere.
             raise SinkError(
-                f"batch {batch_id} of the query at '{sink.checkpoint_location}' is finished: write is for a function "
+                f"batch {batch_id} of the query at '{checkpoint.location}' is finished: write is for a function "
                 "of foreachBatch, called with the number that Spark gives to it"
             )
+        self.name = notes.identity.name
         self._batch_df = batch_df
         self._batch_id = batch_id
         self._wanted = wanted
-        self._sink = sink
+        self._sink = wanted.sink
         self._given = given
-        self._client: Client = client_of(sink.cluster, call_timeout_ms=sink.delivery_timeout_ms)
-        self._reads = checkpoint.digest_of_batch(sink.checkpoint_location, batch_id)
-        self._location = checkpoint.canonical_location(sink.checkpoint_location)
-        self._driver: SinkDriver = driver_of(
-            self._client, self._sink, self.name, query_id=self.query_id, location=self._location
-        )
+        self._client: Client = client_of(self._sink.cluster, call_timeout_ms=self._sink.delivery_timeout_ms)
+        self._reads = checkpoint.digest_of_batch(batch_id)
+        self._notes = notes
+        self._driver: SinkDriver = driver_of(self._client, self._sink, notes)
 
     def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""
@@ -194,7 +201,9 @@ class _Call:
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory, asked: int = 0) -> WrittenBatch:
         from exacta.spark.batch_sink import JOB_OPTION, Job
 
-        job = Job(prepared=prepared, batch_id=self._batch_id, location=self._location, reads=self._reads)
+        self._notes.deciding(self._batch_id)  # the job decides, where Spark's own file system is not at hand
+        location = self._notes.identity.location
+        job = Job(prepared=prepared, batch_id=self._batch_id, location=location, reads=self._reads)
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
         decision = self._driver.records.decision()
         if decision is None or decision.batch_id != self._batch_id:
@@ -208,11 +217,10 @@ class _Call:
         return None if decision is None else decision.rows
 
 
-def _located(wanted: ForeachBatchOptions, query: RunningQuery | None, batch_id: int) -> SinkOptions:
-    """Return the writer's options with the checkpoint's location, by option or as Spark tells; raises `OptionError`."""
+def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | None, batch_id: int) -> Checkpoint:
+    """Return the query's checkpoint, named by an option or found as Spark tells; raises `OptionError`."""
     from exacta.spark.sink import check_marker_topic, check_running
 
-    sink = wanted.sink
     check_marker_topic(sink)
     if query is not None and query.batch_id != batch_id:
         raise OptionError(
@@ -226,9 +234,10 @@ def _located(wanted: ForeachBatchOptions, query: RunningQuery | None, batch_id: 
             "calls the function): set option 'checkpointLocation' to the query's; exactly once hangs on the query's "
             "identity, which lies there"
         )
+    checkpoint = Checkpoint(location, batch_df.sparkSession)
     if query is not None:
-        check_running(checkpoint.query_id(location), query.query_id)
-    return replace(sink, checkpoint_location=location)
+        check_running(checkpoint.query_id(), query.query_id)
+    return checkpoint
 
 
 def _rows_up_to(batch_df: DataFrame, most_of_each: int, *, few: bool) -> Collected | None:

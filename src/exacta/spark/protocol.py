@@ -54,11 +54,9 @@ from exacta.spark.sink_errors import (
     NewerDriver,
     SinkError,
 )
+from exacta.spark.sink_note import SinkNotes
 
 _log = logging.getLogger("exacta.spark")
-
-#: The queries of which this process has said that they are new.
-_said_new: set[str] = set()
 
 #: The codes that say "not by this request", whatever happened before: only the marker knows.
 _ENDED_OTHERWISE = frozenset(
@@ -86,6 +84,7 @@ class SinkDriver:
         transaction_timeout_ms: int,
         replay_deterministic: bool = False,
         moved_from: str | None = None,
+        notes: SinkNotes | None = None,
     ) -> None:
         self._client = client
         self._names = QueryNames(name)
@@ -96,6 +95,7 @@ class SinkDriver:
         self.records = QueryRecords(client, self._names, marker)
         self.sweeper = Sweeper(client, self._names, transaction_timeout_ms=transaction_timeout_ms)
         self._replay_deterministic = replay_deterministic
+        self._notes = notes  # None: a job without a checkpoint, or whose caller looks after the note
         self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
     # -- step 1 -------------------------------------------------------------------------------------------------------
@@ -103,17 +103,23 @@ class SinkDriver:
     def prepare(self) -> Prepared:
         """Fence older drivers, finish what they decided, abort what they left open; return what the tasks need.
 
-        Raises `CopiedCheckpoint`, `HalfCommitted`, `SinkError`, and what the client raises.
+        Raises `CopiedCheckpoint`, `HalfCommitted`, `SinkError`, `CheckpointUnreadable`, and what the client raises.
         """
         # A copy must be found out before it takes over: it would stop the job that it was copied from.
-        if self._check_identity().pending:
+        heads = self._check_identity()
+        if heads.pending:
             settle(self._client, self._names, self.records)
         driver = take_over(self._client, self._names.driver, transaction_timeout_ms=self._transaction_timeout_ms)
-        decision = self.records.decision()
+        found = self.records.decision()
+        decision = found if found is not None and found.is_one else None
         if decision is not None:  # it may be younger than what was looked at before
             self._check_origin(decision.query_id, decision.location, decision.batch_id)
-        elif self._location:  # a batch job has none, and is always new
-            self._say_new()
+        if self._notes is not None:
+            if found is None or found.query_id != self._query_id:
+                if heads.pending:  # what was on its way has not arrived
+                    self._notes.check(recorded=False)
+                self._begin(driver)
+            self._notes.keep()
         uncommitted = self._roll_forward(driver, decision)
         committed_tasks: frozenset[int] | None = None
         decided_batch = decision.batch_id if decision is not None else -1
@@ -141,16 +147,14 @@ class SinkDriver:
             committed_tasks=committed_tasks,
         )
 
-    def _say_new(self) -> None:
-        if self._names.name in _said_new:
-            return
-        _said_new.add(self._names.name)
-        _log.warning(
-            "%s has committed nothing on %s yet and begins anew. Was its checkpoint deleted? Then what it wrote from "
-            "the old one is written once more%s",
+    def _begin(self, driver: Producer) -> None:
+        """Put a record on the cluster that says that the sink has begun and decided nothing."""
+        self.records.put_decision(driver, Decision.none_yet(self._query_id, record.shown_location(self._location)))
+        end_transaction(self._client, driver, commit=True)
+        _log.info(
+            "the sink '%s' begins on %s: it has committed nothing there yet, as is normal for a new query",
             self._names.name,
             self._client.bootstrap,
-            "" if self._names.name != self._query_id else "; option 'transactional.id.prefix' would refuse that",
         )
 
     def _check_identity(self) -> Heads:
@@ -167,17 +171,15 @@ class SinkDriver:
                 f"'{self._marker.topic}': set option 'transaction.marker.topic' to '{elsewhere[0]}', wherever its rows "
                 "go now, or start it with a new checkpoint"
             )
-        # (The name of a further sink of a query begins with the query's.)
-        renamed = not heads and not self._names.name.startswith(self._query_id)
-        if renamed and QueryRecords(self._client, QueryNames(self._query_id), self._marker).heads().by_partition:
-            raise SinkError(
-                f"query {self._query_id} has committed under its own id, and as '{self._names.name}' nobody knows "
-                "what: it would write its last batch once more. Leave option 'transactional.id.prefix' out for this "
-                "checkpoint; a new one may have it"
-            )
         head = heads.get(self._marker)
+        recorded = found.pending
         if head is not None:
-            self._check_origin(*record.origin_of(head.metadata), head.offset)
+            origin = record.origin_of(head.metadata)
+            if origin.decides:  # else whoever's it is, nothing was written under it
+                self._check_origin(origin.query_id, origin.location, head.offset)
+            recorded = recorded or origin.query_id == self._query_id
+        if self._notes is not None:
+            self._notes.check(recorded=recorded)
         return found
 
     def _check_origin(self, query_id: str, location: str, batch_id: int) -> None:
@@ -191,11 +193,7 @@ class SinkDriver:
                 f"{self._names.name}` first or set another 'transactional.id.prefix'"
             )
         if location not in self._locations:
-            raise CopiedCheckpoint(
-                f"the checkpoint at '{self._location}' is a copy: query {self._query_id} has committed from "
-                f"'{location}', and two jobs on copies of one checkpoint would skip each other's rows; start this job "
-                f"with a new checkpoint, or, if you moved it, set option 'checkpoint.moved.from' to '{location}'"
-            )
+            raise CopiedCheckpoint.of(self._query_id, self._location, location)
 
     def _roll_forward(self, driver: Producer, decision: Decision | None) -> frozenset[int]:
         """Commit what a decision names and abort everything else; return the tasks whose rows are not there."""
@@ -232,6 +230,8 @@ class SinkDriver:
         shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if live or shared:
+            if self._notes is not None:
+                self._notes.deciding(batch_id)
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)

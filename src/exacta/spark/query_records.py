@@ -80,7 +80,7 @@ class QueryRecords:
         """Put a decision into the driver's open transaction; it counts when that commits."""
         for piece, text in enumerate(record.pack(decision)):
             group = self._names.decision_group(piece)
-            commit_offset(self._client, driver, group, self._at, CommittedOffset(decision.batch_id, text))
+            commit_offset(self._client, driver, group, self._at, CommittedOffset(decision.offset, text))
 
     def pending_markers(self, tasks: Iterable[int]) -> list[int]:
         """Return those tasks whose marker a transaction may yet change."""

@@ -23,13 +23,14 @@ from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
-from exacta.spark import checkpoint
+from exacta.spark.checkpoint import Checkpoint, canonical_location
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
 from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink_note import SinkNotes
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -48,12 +49,10 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
 
 def check_sink_options(options: SinkOptions) -> None:
     """Check what only a streaming writer needs; raises `OptionError`."""
-    if not options.exactly_once:
-        return
     if options.checkpoint_location is None:
         raise OptionError(
             "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
-            "default: exactly once hangs on the query's identity, which lies there"
+            "default: the query's identity lies there, and the sink notes there what it is called on the cluster"
         )
     check_marker_topic(options)
 
@@ -74,14 +73,19 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         check_sink_options(options)
         self.options = options
         self._prepared: Prepared | None = None
+        self._noted = False
 
     # -- the planner --------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
-        if self._prepared is None and self.options.exactly_once:
+        if not self._noted:
             with refused_while_pickling(), explained(self.options.bootstrap):
-                self._prepared = self.driver().prepare()
+                if self.options.exactly_once:
+                    self._prepared = self.driver().prepare()
+                else:
+                    self._notes().keep_without_records()
+            self._noted = True
         return dict(self.__dict__)
 
     # -- the tasks ----------------------------------------------------------------------------------------------------
@@ -125,7 +129,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         if missing:
             raise SinkError(f"Spark asked to commit batch {batchId} without tasks {missing}")
         done = [result for result in results if result is not None]
-        reads = checkpoint.digest_of_batch(self._location, batchId)
+        reads = self._checkpoint().digest_of_batch(batchId)
         self.driver().commit(done, batchId, tasks=len(messages), reads=reads)
 
     @explaining
@@ -140,47 +144,31 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         """Return the client of this process."""
         return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)
 
-    @property
-    def _location(self) -> str:
-        location = self.options.checkpoint_location
-        assert location is not None
-        return location
+    def _checkpoint(self) -> Checkpoint:
+        assert self.options.checkpoint_location is not None
+        return Checkpoint(self.options.checkpoint_location)
+
+    def _notes(self) -> SinkNotes:
+        return SinkNotes.of(self._checkpoint(), self.options)
 
     def driver(self) -> SinkDriver:
         """Return the driver's half of the protocol for this query."""
-        query_id = checkpoint.query_id(self._location)
-        return driver_of(
-            self.client(),
-            self.options,
-            self.options.name or query_id,
-            query_id=query_id,
-            location=checkpoint.canonical_location(self._location),
-        )
+        return driver_of(self.client(), self.options, self._notes())
 
 
-def driver_of(
-    client: Client,
-    options: SinkOptions,
-    name: str,
-    *,
-    query_id: str,
-    location: str,
-    marker: TopicPartition | None = None,
-) -> SinkDriver:
-    """Return the driver's half of the protocol.
-
-    `location` is a checkpoint's in its comparable form, "" for a job without one; `marker` is looked up unless given.
-    """
+def driver_of(client: Client, options: SinkOptions, notes: SinkNotes) -> SinkDriver:
+    """Return the driver's half of the protocol for a sink of a query."""
     moved_from = options.checkpoint_moved_from
     return SinkDriver(
         client,
-        name,
-        query_id=query_id,
-        location=location,
-        marker=marker or marker_of(client, options),
+        notes.identity.name,
+        query_id=notes.identity.query_id,
+        location=notes.identity.location,
+        marker=marker_of(client, options),
         transaction_timeout_ms=options.transaction_timeout_ms,
         replay_deterministic=options.replay_deterministic,
-        moved_from=None if moved_from is None else checkpoint.canonical_location(moved_from),
+        moved_from=None if moved_from is None else canonical_location(moved_from),
+        notes=notes,
     )
 
 

@@ -1,8 +1,9 @@
 """What `exacta.spark.write` remembers of a sink from batch to batch, in this process.
 
-Owns two things, neither of which a guarantee hangs on: how large the batches and their rows are, and which batch was
-written last, so that two calls under one name are told from each other. (The cluster remembers the batch only; the
-second call would be taken for a replay, and its rows left out.)
+Owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps which batch
+was written last, so that two calls under one name are told from each other: the cluster remembers the batch only, so
+the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the query has
+used, by which a further sink is told from one whose name was changed (`sink_note.py`).
 
 What is known of a row's size grows old while tasks write: one huge row must not keep all later batches from the driver.
 So it asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
@@ -125,3 +126,11 @@ def memory_of(name: str, run_id: str | None) -> SinkMemory:
     if found is None or found.run_id != run_id:
         found = _memories[name] = SinkMemory(name, run_id)
     return found
+
+
+_used: dict[tuple[str, str | None], set[str | None]] = {}
+
+
+def used_sinks(query_id: str, run_id: str | None) -> set[str | None]:
+    """Return the names (option `sink.name`) of the sinks that a run of a query has used, to be added to."""
+    return _used.setdefault((query_id, run_id), set())

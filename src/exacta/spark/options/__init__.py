@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from exacta.spark.options.offsets import EARLIEST, LATEST, AtTime, Bound
 from exacta.spark.options.parsing import OptionError
-from exacta.spark.options.sink import BATCH_SCOPE, TASK_SCOPE, SinkOptions, sink_options
+from exacta.spark.options.sink import AT_LEAST_ONCE, BATCH_SCOPE, EXACTLY_ONCE, TASK_SCOPE, SinkOptions, sink_options
 from exacta.spark.options.source import SourceOptions, includes_headers, source_options
 
 __all__ = [
+    "AT_LEAST_ONCE",
     "BATCH_SCOPE",
     "EARLIEST",
+    "EXACTLY_ONCE",
     "LATEST",
     "TASK_SCOPE",
     "AtTime",

@@ -53,5 +53,5 @@ def foreach_batch_options(options: Mapping[str, str]) -> tuple[ForeachBatchOptio
     values = parse(own, FOREACH_BATCH, "writing")
     sink = sink_options(writers)
     if not sink.exactly_once:
-        refuse_without_effect(own, [option.name for option in FOREACH_BATCH], AT_LEAST_ONCE_NEEDS_NONE)
+        refuse_without_effect(own, ("driver.rows", "driver.bytes"), AT_LEAST_ONCE_NEEDS_NONE)
     return ForeachBatchOptions(sink=sink, **values), writers

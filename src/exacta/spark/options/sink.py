@@ -18,11 +18,16 @@ from exacta.spark.options.parsing import (
     refuse_unless,
     refuse_without_effect,
     text,
+    whole,
 )
 
 #: How much one transaction covers.
 TASK_SCOPE = "task"
 BATCH_SCOPE = "batch"
+
+#: How often a row may come to be on the cluster.
+EXACTLY_ONCE = "exactly-once"
+AT_LEAST_ONCE = "at-least-once"
 
 #: What only transactions, or what is remembered of them, make use of.
 _OF_TRANSACTIONS = (
@@ -34,11 +39,9 @@ _OF_TRANSACTIONS = (
     "checkpoint.moved.from",
 )
 
-_EXACTLY_ONCE = "exactly-once"
-_AT_LEAST_ONCE = "at-least-once"
 
 #: Why options of transactions have no effect.
-AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {_AT_LEAST_ONCE}, which writes without transactions"
+AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {AT_LEAST_ONCE}, which writes without transactions"
 
 
 #: As long as the name of a topic may be; transactional ids and groups may be longer.
@@ -56,7 +59,7 @@ def name_on_cluster(name: str, value: str) -> str:
 
 
 def _exactly_once(name: str, value: str) -> bool:
-    return one_of(_EXACTLY_ONCE, _AT_LEAST_ONCE)(name, value) == _EXACTLY_ONCE
+    return one_of(EXACTLY_ONCE, AT_LEAST_ONCE)(name, value) == EXACTLY_ONCE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +75,7 @@ class SinkOptions(ConnectionOptions):
     compression: str = "none"
     replay_deterministic: bool = False
     checkpoint_moved_from: str | None = None
+    adopted_batch: int | None = None
     name: str | None = None  # on the cluster, where the user chose it
     transaction_scope: str = TASK_SCOPE
     exactly_once: bool = True
@@ -85,8 +89,8 @@ SINK = (
         field="checkpoint_location",
         parse=text,
         default="needed",
-        about="**as an `.option(...)` of the writer**, also where the session has a default: the query's identity lies "
-        "there",
+        about="**as an `.option(...)` of the writer**, also where the session has a default: the query's identity and "
+        "the sink's note lie there",
     ),
     Option(
         name="transaction.marker.topic",
@@ -100,8 +104,8 @@ SINK = (
         name="delivery.guarantee",
         field="exactly_once",
         parse=_exactly_once,
-        default=f"`{_EXACTLY_ONCE}`",
-        about=f"or `{_AT_LEAST_ONCE}`: without transactions, as Spark's own sink; rows are visible at once, and a "
+        default=f"`{EXACTLY_ONCE}`",
+        about=f"or `{AT_LEAST_ONCE}`: without transactions, as Spark's own sink; rows are visible at once, and a "
         "repeated task writes them again",
     ),
     Option(
@@ -182,6 +186,14 @@ SINK = (
         parse=text,
         default="none",
         about="where this checkpoint was before it was moved here, which is how it is told from a copy",
+    ),
+    Option(
+        name="checkpoint.adopt.batch",
+        field="adopted_batch",
+        parse=whole,
+        default="none",
+        about="the number of one batch that the sink writes although nobody knows whether its rows were written "
+        "before: they may then be there twice. Where it is needed, an error says so and names the batch",
     ),
     Option(
         name="path",
