@@ -8,5 +8,5 @@ so that client CPU is told apart from everything else and a hung client can be e
 waits until all client processes and the parent are ready, and then runs its measured part, around which the broker's
 usage is read (`session`). The runner (`runner`) lets the brokers take turns case by case, A B A B, so that a slow
 spell of the machine meets both. Each measured part yields figures (`figures`), which are summed up over the rounds,
-held against what is required (`requirements`) and printed (`report`).
+held against requirements and aims (`bounds`) and printed (`report`).
 """

@@ -1,7 +1,7 @@
 """Figures: what one measured part yields, and how the rounds of a run are summed up.
 
 A figure is a number with a case and a name ("txn-1", "txn/s"). `RESULT` figures are what a user gets and are held
-against requirements; `COST` figures say what it took. Over the rounds a figure becomes a `Summary`: median, minimum
+against bounds; `COST` figures say what it took. Over the rounds a figure becomes a `Summary`: median, minimum
 and maximum.
 """
 

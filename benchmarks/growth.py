@@ -13,12 +13,12 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.batches import batch
+from benchmarks.bounds import LEAST_RATIO_OF_EMPTY
 from benchmarks.brokers import served
 from benchmarks.cases import CASES, BrokerCase
 from benchmarks.figures import Figure, Summary, summarise
 from benchmarks.kafka.distribution import CACHE
 from benchmarks.machine import facts
-from benchmarks.requirements import LEAST_RATIO_OF_EMPTY
 from benchmarks.session import Scale, Session
 from benchmarks.storage.filling import PARTITIONS_PER_TOPIC, Filler, new_topic
 from exacta.core.commands import AppendBatch, Command, InitProducerId

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from benchmarks.bounds import BOUNDS, Verdict, judge, ratio
 from benchmarks.figures import COST, RESULT, FigureKey, Results, Summary, summarise
-from benchmarks.requirements import REQUIREMENTS, Verdict, judge, ratio
 from benchmarks.session import CLIENT_IS_THE_LIMIT, Scale
 
 NOT_MEASURED = "–"
@@ -63,7 +63,7 @@ def result_table(results: Results) -> str:
     subject, *others = results.brokers
     compared = bool(others)
     header = ["case", "figure", *(f"{broker}: median (min–max)" for broker in results.brokers)]
-    header += (["ratio"] if compared else []) + ["required", "verdict"]
+    header += (["ratio"] if compared else []) + ["bound", "verdict"]
     rows = []
     for key in results.keys(RESULT):
         summaries = [results.summary(broker, key) for broker in results.brokers]
@@ -71,22 +71,34 @@ def result_table(results: Results) -> str:
         if compared:
             of_medians = ratio(summaries[0], summaries[1])
             row.append(NOT_MEASURED if of_medians is None else f"{of_medians:.2f}")
-        requirement = REQUIREMENTS.get(key)
-        row += ["", ""] if requirement is None else [str(requirement), verdict(results, key).value]
+        bound = BOUNDS.get(key)
+        row += ["", ""] if bound is None else [str(bound), verdict(results, key).value]
         rows.append(row)
     return table(header, rows) if rows else f"Nothing could be measured of {subject}."
 
 
 def verdict(results: Results, key: FigureKey) -> Verdict:
-    """Judge one figure that has a requirement."""
+    """Judge one figure that has a bound."""
     subject, *others = results.brokers
     reference = results.summary(others[0], key) if others else None
-    return judge(REQUIREMENTS[key], results.summary(subject, key), reference)
+    return judge(BOUNDS[key], results.summary(subject, key), reference)
 
 
-def unmet(results: Results) -> list[FigureKey]:
-    """Return the figures whose requirement is not met."""
-    return [key for key in results.keys(RESULT) if key in REQUIREMENTS and verdict(results, key) is Verdict.NOT]
+def missed(results: Results, *, required: bool) -> list[FigureKey]:
+    """Return the figures that miss what is required of them; or, if not `required`, those that miss their aim."""
+    keys = [key for key in results.keys(RESULT) if key in BOUNDS and BOUNDS[key].required is required]
+    return [key for key in keys if verdict(results, key) is Verdict.NOT]
+
+
+def missed_lines(results: Results) -> list[str]:
+    """Return one line for each figure that misses its bound."""
+    aims = [f"aim not reached: {case}, {name}" for case, name in missed(results, required=False)]
+    return [*aims, *(f"not met: {case}, {name}" for case, name in missed(results, required=True))]
+
+
+def has_failed(results: Results) -> bool:
+    """Return whether the run is to end with 1: a case failed, or something required was missed; an aim never counts."""
+    return bool(results.failures or missed(results, required=True))
 
 
 def cost_table(results: Results) -> str:

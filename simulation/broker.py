@@ -94,6 +94,7 @@ class Broker:
         self.cleanings = 0
         self.compactions = 0
         self.retentions = 0
+        self.partly = 0
         self.stays_down = False
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)
@@ -166,6 +167,7 @@ class Broker:
                     self._machine_stopped,
                     clock.least_ms,
                     self._retained,
+                    self._shown_in_part,
                 ),
                 journal,
                 KafkaRecordFormat(),
@@ -211,6 +213,9 @@ class Broker:
     def _retained(self) -> None:
         self.retentions += 1
         self._trace.note("retention")
+
+    def _shown_in_part(self, count: int) -> None:
+        self.partly += count
 
     def _failed(self, process: Process, failure: EngineFailed) -> None:
         if "did not take a group" not in str(failure):

@@ -25,6 +25,7 @@ class Totals:
     cleanings: int = 0
     compactions: int = 0
     retentions: int = 0
+    partly: int = 0
     acknowledged: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
@@ -39,6 +40,7 @@ class Totals:
         self.cleanings += verdict.cleanings
         self.compactions += verdict.compactions
         self.retentions += verdict.retentions
+        self.partly += verdict.partly
         self.acknowledged += verdict.acknowledged
         self.faults += verdict.faults
         if verdict.violations:
@@ -52,7 +54,7 @@ class Totals:
             f"{self.seeds} seeds, {hours:.2f} virtual hours in {self.real_seconds:.0f} s; "
             f"{self.lives} lives of the broker, {self.cleanings} cleanings of its journal, "
             f"{self.compactions} compactions, {self.retentions} deletions by age, "
-            f"{self.acknowledged} records acknowledged"
+            f"{self.acknowledged} records acknowledged, {self.partly} committed transactions shown in part first"
         )
         yield f"{self.faults.total()} faults injected:"
         for kind, count in sorted(self.faults.items(), key=lambda each: (-each[1], each[0])):

@@ -4,7 +4,9 @@
 the end. Here only what has become durable counts, since that is what readers are shown.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from exacta.core.events import (
     BatchAppended,
@@ -25,6 +27,15 @@ from exacta.engine.visible import Visible
 Complain = Callable[[str], None]
 
 
+class _End(NamedTuple):
+    """The end of a transaction, some of whose records no reader was shown yet."""
+
+    transactional_id: str
+    committed: bool
+    partitions: int
+    """How many it has records in."""
+
+
 class _Log:
     """One partition, as its events have it."""
 
@@ -33,8 +44,12 @@ class _Log:
         self.end = 0
         self.open: dict[ProducerId, tuple[int, int]] = {}
         """By producer id: the first offset of its open transaction, and the epoch of its writes."""
+        self.written: dict[ProducerId, list[tuple[int, int]]] = {}
+        """By producer id: where the records of its open transaction lie, first and last."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
         """By producer id: epoch and next sequence."""
+        self.unread: list[tuple[int, int, int]] = []
+        """Records of transactions that have ended, which no reader was shown yet: first, last, and by which end."""
 
     @property
     def stable(self) -> int:
@@ -52,6 +67,10 @@ class Steps:
         self._logs: dict[PartitionId, _Log] = {}
         self._topics: dict[str, list[PartitionId]] = {}
         self._bound: dict[str, tuple[int, int]] = {}
+        self._ends: dict[int, _End] = {}
+        """By the number of the event."""
+        self._partly: set[int] = set()
+        """Those of which readers were shown a part."""
 
     def take(self, event: Event) -> None:
         """Go one event further."""
@@ -101,11 +120,13 @@ class Steps:
             _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
             if open_epoch != event.producer_epoch:
                 self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
+            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
 
     def _end(self, event: TransactionEnded) -> None:
         markers = dict(event.markers)
         for partition_id, log in self._logs.items():
             written = log.open.pop(event.producer_id, None)
+            log.unread += [(*place, self.count) for place in log.written.pop(event.producer_id, ())]
             if written is None:
                 if partition_id in markers:
                     self._complain(f"3: {event} has a marker where nothing was written")
@@ -119,6 +140,7 @@ class Steps:
             if offset != log.end:
                 self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
             log.end = offset + 1
+        self._ends[self.count] = _End(event.transactional_id, event.committed, len(markers))
         if event.bumps:
             self._bind(event.transactional_id, (event.next_producer_id, event.next_producer_epoch), event)
 
@@ -130,6 +152,34 @@ class Steps:
         if pair[1] > self._limits.highest_epoch:
             self._complain(f"6: {event} passes the highest epoch")
         self._bound[transactional_id] = pair
+
+    def look(self, shown: Mapping[PartitionId, Visible]) -> int:
+        """Complain where a record of a transaction that has ended is held back by none that began before (invariant 3).
+
+        `shown` is all that readers are shown, of every partition: an end takes effect in all of them at once. Returns
+        of how many committed transactions readers are shown a part now and were not before, in this life.
+        """
+        held_back: Counter[int] = Counter()
+        for partition_id, log in self._logs.items():
+            if not log.unread:
+                continue
+            stable = shown[partition_id].last_stable_offset if partition_id in shown else 0
+            log.unread = [each for each in log.unread if each[1] >= stable]
+            held_back.update({end for _, _, end in log.unread})
+            if not log.unread:
+                continue
+            first, _, end = min(log.unread)
+            first = max(first, stable)
+            if not any(offset < first for offset, _ in log.open.values()):
+                self._complain(
+                    f"3: {self._ends[end].transactional_id} has ended, and nothing older is open before its record at "
+                    f"{first} of partition {partition_id}, of which readers are shown {stable}"
+                )
+        self._ends = {number: end for number, end in self._ends.items() if number in held_back}
+        partly = {number for number, end in self._ends.items() if end.committed and held_back[number] < end.partitions}
+        new = partly - self._partly
+        self._partly = partly
+        return len(new)
 
     def compare(self, shown: Mapping[PartitionId, Visible]) -> None:
         """Complain where readers are shown anything but the durable state (invariant 4)."""

@@ -102,13 +102,17 @@ class Watch(NamedTuple):
     """By which records are old."""
     on_aged: Callable[[], None] = lambda: None
     """Told whenever retention deletes."""
+    on_partly: Callable[[int], None] = lambda count: None
+    """Told of how many committed transactions readers are shown a part first."""
 
 
 class WatchedEngine(Engine):
     """An engine whose every step is looked at."""
 
     def __init__(self, watch: Watch, *args: Any, **options: Any) -> None:
-        self.ledger, self.steps, self.complain, self.shown, self._machine_stopped, self._now_ms, self._on_aged = watch
+        self.ledger, self.steps, self.complain, self.shown = watch.ledger, watch.steps, watch.complain, watch.shown
+        self._machine_stopped = watch.machine_stopped
+        self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
         self._has_recovered = False
         self._looked_at = 0
         self._latest_ms = 0
@@ -176,6 +180,7 @@ class WatchedEngine(Engine):
         for event in self.ledger.events[self.steps.count : count]:
             self.steps.take(event)
         self.steps.compare({partition_id: seen for partition_id, seen in changes if seen is not None})
+        self._on_partly(self.steps.look(self._visible))
         for partition_id, seen in changes:
             if seen is None:
                 self.shown.pop(partition_id, None)

@@ -56,6 +56,8 @@ class Verdict(NamedTuple):
     cleanings: int
     compactions: int
     retentions: int
+    partly: int
+    """Committed transactions that readers were shown in part while an older one was open."""
     acknowledged: int
     last_lines: list[str]
 
@@ -164,6 +166,7 @@ class World:
             self.broker.cleanings,
             self.broker.compactions,
             self.broker.retentions,
+            self.broker.partly,
             acknowledged,
             list(self.trace.last_lines),
         )

@@ -1,11 +1,13 @@
 """Planted bugs of what readers get."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from exacta.core import views
-from exacta.core.state import AbortedTransaction, Partition
-from exacta.engine import fetch
+from exacta.core.ids import PartitionId
+from exacta.core.state import AbortedTransaction, Partition, State
+from exacta.engine import engine, fetch
+from exacta.engine.visible import Changes, visible_changes
 from exacta.kafka.handlers import k09_offset_fetch
 from simulation.canaries import canary
 
@@ -25,6 +27,19 @@ def stable_offset_of_the_newest() -> Replacements:
         )
 
     return [(Partition, "last_stable_offset", property(last_stable_offset))]
+
+
+@canary(
+    "the end of a transaction is shown partition by partition, as by Apache Kafka's markers, without an older open one",
+    shows=r"3: .* has ended, and nothing older is open before its record",
+)
+def last_partition_is_shown_later() -> Replacements:
+    def all_but_the_last(state: State, partition_ids: Collection[PartitionId]) -> Changes:
+        changes = visible_changes(state, partition_ids)
+        recovers = len(changes) == len(state.partitions)
+        return changes if recovers else changes[:-1] or changes
+
+    return [(engine, "visible_changes", all_but_the_last)]
 
 
 @canary(

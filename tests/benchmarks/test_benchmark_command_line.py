@@ -3,6 +3,7 @@
 import pytest
 from benchmarks import __main__ as command_line
 from benchmarks.cases import CASES
+from benchmarks.figures import Figure, Results
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,21 @@ def test_reports_do_not_tell_where_the_data_lay(work):
         "--case",
         "txn-1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "values", "said", "code"),
+    [
+        ("txn-1", "txn/s", (100.0, 200.0), "aim not reached: txn-1, txn/s", 0),
+        ("txn-1", "txn/s", (500.0, 200.0), "", 0),
+        ("idle-memory", "RSS MB", (71.0, 400.0), "not met: idle-memory, RSS MB", 1),
+    ],
+)
+def test_only_a_missed_requirement_fails_the_run(case, name, values, said, code, monkeypatch, capsys, tmp_path):
+    results = Results(brokers=["Exacta", "Kafka"])
+    for broker, value in zip(results.brokers, values, strict=True):
+        results.add(broker, Figure(case=case, name=name, value=value))
+    monkeypatch.setattr(command_line, "run", lambda *_: results)
+    assert command_line.main(["--case", case, "--work", str(tmp_path)]) == code
+    shown = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("warning: ")]
+    assert shown == ([said] if said else [])

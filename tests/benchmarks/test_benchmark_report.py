@@ -2,9 +2,9 @@
 
 import pytest
 from benchmarks import report
+from benchmarks.bounds import BOUNDS, BROKER_BOUNDS, Bound, Measure, Verdict, judge, ratio
 from benchmarks.cases import CASES
 from benchmarks.figures import COST, CaseFailure, Figure, Results, summarise
-from benchmarks.requirements import BROKER_REQUIREMENTS, Measure, Requirement, Verdict, judge, ratio
 from benchmarks.session import Scale
 
 CIRCUMSTANCES = report.Circumstances(
@@ -17,7 +17,7 @@ CIRCUMSTANCES = report.Circumstances(
 )
 
 
-REQUIRED = str(BROKER_REQUIREMENTS[("txn-1", "txn/s")])
+AIM = "aim ≥ 2.2 ×, then ≥ 2.8 ×"
 
 
 def results_of(exacta, kafka, case="txn-1", name="txn/s"):
@@ -29,7 +29,7 @@ def results_of(exacta, kafka, case="txn-1", name="txn/s"):
 
 
 @pytest.mark.parametrize(
-    ("measure", "bound", "subject", "reference", "expected"),
+    ("measure", "value", "subject", "reference", "expected"),
     [
         (Measure.RATIO_AT_LEAST, 2, 200.0, 100.0, Verdict.OK),
         (Measure.RATIO_AT_LEAST, 2, 199.0, 100.0, Verdict.NOT),
@@ -43,17 +43,17 @@ def results_of(exacta, kafka, case="txn-1", name="txn/s"):
         (Measure.VALUE_AT_MOST, 80, None, 10.0, Verdict.UNKNOWN),
     ],
 )
-def test_judge(measure, bound, subject, reference, expected):
-    given = [None if value is None else summarise([value]) for value in (subject, reference)]
-    assert judge(Requirement(measure=measure, bound=bound), *given) is expected
+def test_judge(measure, value, subject, reference, expected):
+    given = [None if each is None else summarise([each]) for each in (subject, reference)]
+    assert judge(Bound(measure=measure, value=value), *given) is expected
 
 
 def test_ratio_is_that_of_medians():
     assert ratio(summarise([1.0, 4.0, 100.0]), summarise([1.0, 2.0, 3.0])) == 2.0
 
 
-def test_every_requirement_belongs_to_a_case():
-    assert {case.split()[0] for case, _ in BROKER_REQUIREMENTS} <= set(CASES)
+def test_every_bound_belongs_to_a_case():
+    assert {case.split()[0] for case, _ in BROKER_BOUNDS} <= set(CASES)
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,40 @@ def test_number(value, text):
     assert report.number(value) == text
 
 
-def test_result_table_shows_ratio_requirement_and_verdict():
+def test_result_table_shows_ratio_bound_and_verdict():
     results = results_of([400.0, 500.0, 450.0], [200.0, 100.0, 300.0])
     *_, row = report.result_table(results).splitlines()
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells == ["txn-1", "txn/s", "450 (400–500)", "200 (100–300)", "2.25", REQUIRED, "ok"]
-    assert report.unmet(results) == []
+    assert cells == ["txn-1", "txn/s", "450 (400–500)", "200 (100–300)", "2.25", AIM, "ok"]
+    assert report.missed_lines(results) == []
 
 
-def test_a_missed_requirement_is_shown_and_listed():
+def test_an_aim_that_is_not_reached_is_shown_and_fails_no_run():
     results = results_of([100.0], [200.0])
-    assert "| not " in report.result_table(results)
-    assert report.unmet(results) == [("txn-1", "txn/s")]
+    assert f"| {AIM} | not " in report.result_table(results)
+    assert report.missed_lines(results) == ["aim not reached: txn-1, txn/s"]
+    assert not report.has_failed(results)
+
+
+def test_a_requirement_that_is_missed_is_shown_and_fails_the_run():
+    results = results_of([71.0], [400.0], "idle-memory", "RSS MB")
+    assert "| required ≤ 70 | not " in report.result_table(results)
+    assert report.missed_lines(results) == ["not met: idle-memory, RSS MB"]
+    assert report.has_failed(results)
+
+
+def test_whatever_the_machine_decides_as_well_is_an_aim():
+    required = {key for key, bound in BOUNDS.items() if bound.required}
+    assert {name for _, name in required} == {"RSS MB"}
+    with pytest.raises(AssertionError):
+        Bound(measure=Measure.RATIO_AT_LEAST, value=2, required=True)
 
 
 def test_what_kafka_could_not_do_is_unknown_not_met():
     results = results_of([400.0], [])
     *_, row = report.result_table(results).splitlines()
-    assert [cell.strip() for cell in row.strip("|").split("|")][3:] == ["–", "–", REQUIRED, "–"]
-    assert report.unmet(results) == []
+    assert [cell.strip() for cell in row.strip("|").split("|")][3:] == ["–", "–", AIM, "–"]
+    assert report.missed_lines(results) == []
 
 
 def test_table_columns_line_up():

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.bounds import SPARK_BOUNDS
 from benchmarks.figures import COST, Figure
-from benchmarks.report import Circumstances
-from benchmarks.requirements import SPARK_REQUIREMENTS
+from benchmarks.report import Circumstances, has_failed, missed
 from benchmarks.spark import report
 from benchmarks.spark.job import BULK_TITLES, BY_DRIVER, BY_TASKS, SMALL_TITLES
 from benchmarks.spark.turns import CASES, SIDES, SIZES, Scale, Turns
@@ -33,10 +33,10 @@ class PretendedTurns(Turns):
         ]
 
 
-def test_every_requirement_belongs_to_a_case():
+def test_every_bound_belongs_to_a_case():
     bulk = {f"{title}, {size}" for title in BULK_TITLES for size in SIZES}
     small = {SMALL_TITLES[BY_TASKS], SMALL_TITLES[BY_DRIVER]}
-    assert {case for case, _ in SPARK_REQUIREMENTS} == bulk | small
+    assert {case for case, _ in SPARK_BOUNDS} == bulk | small
 
 
 def test_sides_take_turns_and_one_small_turn_of_sparks_stands_for_both_ways_to_write(tmp_path):
@@ -64,9 +64,12 @@ def test_the_report_has_verdicts_settings_and_what_failed(tmp_path, broken):
     text = report.markdown(results, circumstances)
     table, _, rest = text.partition("## Costs")
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| ")}
-    assert "| 1.50  | ≥ 1.3 × (aim ≥ 1.6 ×) | ok" in rows["topic to topic, 100 B"]
+    assert "| 1.50  | aim ≥ 1.3 ×, then ≥ 1.6 × | ok" in rows["topic to topic, 100 B"]
     assert "Spark CPU µs a row" in rest
     assert "| 3.00 " in rows["small batch, by tasks"]
+    assert "| aim ≤ 2 × " in rows["small batch, by tasks"]
     assert "| not" in rows["small batch, by tasks"]
+    assert ("small batch, by tasks", "p50 ms") in missed(results, required=False)
+    assert has_failed(results) == (broken is not None), "an aim that is not reached is no failure"
     assert "`spark.sql.adaptive.streaming.stateless.enabled`" in text
     assert ("small-driver with Exacta, round 1: RuntimeError: broken" in text) == (broken is not None)

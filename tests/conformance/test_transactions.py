@@ -39,6 +39,41 @@ def test_an_open_transaction_holds_later_records_back(scenario: Scenario) -> Non
     assert scenario.last_stable_offset(partition) == scenario.high_watermark(partition)
 
 
+@pytest.mark.parametrize("outcome", ["commit", "abort"])
+def test_an_older_open_transaction_holds_back_its_partition_of_a_committed_one(
+    scenario: Scenario, outcome: str
+) -> None:
+    topic = scenario.topic(partitions=2)
+    both = held_back, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    older, producer, younger = (scenario.transactional() for _ in range(3))
+    consumer = scenario.consumer()
+    consumer.assign(dict.fromkeys(both, 0))
+    arrived: list[bytes | None] = []
+
+    def has_arrived(count: int) -> bool:
+        arrived.extend(record.value for record in consumer.poll(POLL_S))
+        return len(arrived) >= count
+
+    older.begin()
+    send_all(older, held_back, [b"older"])
+    producer.begin()
+    for partition in both:
+        send_all(producer, partition, [b"of both"])
+    younger.begin()
+    send_all(younger, free, [b"younger"])  # behind the record of both: it holds nothing of that back
+    producer.commit()
+    wait_until(lambda: has_arrived(1), "the record of the partition in which nothing older is open")
+    assert [(each.partition, each.value) for each in scenario.read_records(both)] == [(1, b"of both")]
+    assert [scenario.last_stable_offset(each) for each in both] == [0, 1]
+    assert arrived == [b"of both"]
+
+    older.commit() if outcome == "commit" else older.abort()
+    rest = [b"older", b"of both"] if outcome == "commit" else [b"of both"]
+    wait_until(lambda: has_arrived(1 + len(rest)), "what the older transaction held back")
+    assert arrived == [b"of both", *rest]
+    younger.abort()
+
+
 def test_interleaved_transactions_are_told_apart(scenario: Scenario) -> None:
     partition = scenario.partition()
     committing, aborting = scenario.transactional(), scenario.transactional()

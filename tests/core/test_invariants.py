@@ -66,6 +66,11 @@ def keep_offsets_pending(world: World) -> None:
     world.state.groups["g"].pending[ProducerId(77)] = {}
 
 
+def let_an_offset_not_take_effect(world: World) -> None:
+    offsets = world.state.groups["g"].offsets["t"]
+    offsets[0] = replace(offsets[0], offset=offsets[0].offset - 1)
+
+
 def accept_an_old_epoch(world: World) -> None:
     _change_log(world, BatchAppended, -1, producer_epoch=ProducerEpoch(-1))
 
@@ -92,6 +97,7 @@ def forget_an_offset(world: World) -> None:
         (let_the_lso_run_ahead, "4"),
         (pin_the_lso, "3"),
         (keep_offsets_pending, "3"),
+        (let_an_offset_not_take_effect, "3"),
         (accept_an_old_epoch, "6"),
         (forget_a_deadline, "7"),
         (forget_an_offset, "8"),
@@ -102,6 +108,16 @@ def test_a_planted_defect_is_found(plant: Callable[[World], None], invariant: st
     plant(world)
     found = violations(world.state, world.log, world.acknowledged)
     assert any(sentence.startswith(f"{invariant}:") for sentence in found), found
+
+
+def test_a_record_that_nothing_older_holds_back_is_found() -> None:
+    world = history()
+    partition = world.state.partitions[next(iter(world.state.partitions))]
+    partition.open_transactions = {ProducerId(77): Offset(1), **partition.open_transactions}
+    found = [each for each in violations(world.state, world.log) if "nothing older holds back" in each]
+    assert all(each.startswith("3: TransactionEnded") for each in found)
+    # Each of the three has two batches; the second record of the first batch lies at 1.
+    assert [int(each.split()[-3]) for each in found] == [1, 2, 4, 6, 8, 10]
 
 
 def test_a_missing_marker_is_found() -> None:

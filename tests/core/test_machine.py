@@ -94,6 +94,16 @@ class CoreMachine(RuleBasedStateMachine):
     def append_anything(self, producer: Producer, partition: int, count: int, sequence: int) -> None:
         producer.append(partition, count, sequence=sequence)
 
+    @rule(producer=producers, written=st.lists(partitions, min_size=1, max_size=3), commit=st.none() | st.booleans())
+    def transact(self, producer: Producer, written: list[int], commit: bool | None) -> None:
+        """Write as clients do, and maybe end: by single rules hardly any transaction with records is committed."""
+        for partition in written:
+            if producer.transactional_id is not None and producer.version is TransactionVersion.V1:
+                producer.add(partition)
+            producer.append(partition)
+        if producer.transactional_id is not None and commit is not None:
+            producer.end(commit=commit)
+
     @rule(producer=producers, offset=st.integers(0, 9), partition=partitions)
     def offsets(self, producer: Producer, offset: int, partition: int) -> None:
         if producer.transactional_id is not None:

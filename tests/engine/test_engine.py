@@ -20,6 +20,7 @@ from exacta.core.replies import DONE, Appended, Joined, ProducerBound, Synced, T
 from exacta.core.snapshot import snapshot
 from exacta.core.state import Phase
 from exacta.engine.durability import WAITS
+from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.folding import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
 from tests.engine.rig import Rig, batch
@@ -201,6 +202,24 @@ def test_all_partitions_of_a_transaction_become_visible_in_one_step(rig: Rig) ->
     rig.loop.turn()
     marker = f"<commit {producer[0]} at 1>".encode()
     assert [rig.records(partition=partition) for partition in (0, 1)] == [b"x" + marker, b"x" + marker]
+
+
+def test_one_answer_is_of_one_state_and_two_may_be_of_two(rig: Rig) -> None:
+    producer = bound(rig)
+    rig.submit(add(producer, 0, 1))
+    for partition in (0, 1):
+        rig.submit(batch(b"x", partition, producer, 0, transactional_id="x"), payloads=[b"x"])
+    rig.loop.settle()
+    before = rig.records(partition=0)
+    rig.submit(end(producer, commit=True))
+    rig.loop.settle()
+    assert (before, rig.records(partition=1)[:1]) == (b"", b"x"), "two requests: a part of it"
+
+    both: list[FetchResult] = []
+    wanted = [FetchPartition("t", partition, 0, 1 << 20) for partition in (0, 1)]
+    rig.engine.fetch(FetchRequest(wanted, 0, 1, 1, read_committed=True), both.extend)
+    assert [result.visible for result in both] == [Visible(0, 2, 2)] * 2
+    assert [bool(result.records) for result in both] == [True, False], "a full answer leaves the rest to the next one"
 
 
 def test_an_aborted_list_comes_with_the_records(rig: Rig) -> None:

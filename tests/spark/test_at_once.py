@@ -2,6 +2,7 @@
 
 import threading
 
+import confluent_kafka
 import pyarrow as pa
 import pytest
 
@@ -127,6 +128,27 @@ def test_that_reader_finds_a_batch_of_which_a_part_has_ended(everywhere):
     at_once.end_transactions_at_once(query.client, {results[0].producer: ()}, commit=True)
     with pytest.raises(AssertionError):
         reader.check()
+    reader.close()
+
+
+@pytest.mark.parametrize("outcome", ["commit", "abort"])
+def test_an_older_transaction_holds_back_its_partition_of_a_batch(everywhere, outcome):
+    query, reader = everywhere, Reader(everywhere)
+    older = confluent_kafka.Producer({"bootstrap.servers": query.client.bootstrap, "transactional.id": "older"})
+    older.init_transactions()
+    older.begin_transaction()
+    older.produce(query.topic, b"older", partition=0)
+    assert older.flush(60) == 0
+    prepared = query.driver().prepare()
+    results = [write_everywhere(query, prepared, 0, task) for task in range(TASKS)]
+    query.driver().commit(results, 0, tasks=TASKS, reads="these")
+    assert reader.look() == ([0] + [2 * TASKS] * (PARTITIONS - 1), [0] + [TASKS] * (PARTITIONS - 1))
+    older.commit_transaction(60) if outcome == "commit" else older.abort_transaction(60)
+    committed = outcome == "commit"
+    assert reader.look() == (
+        [2 * TASKS + 2] + [2 * TASKS] * (PARTITIONS - 1),
+        [TASKS + committed] + [TASKS] * (PARTITIONS - 1),
+    )
     reader.close()
 
 

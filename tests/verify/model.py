@@ -5,6 +5,7 @@ other, as on Kafka, so that partitions become visible one after the other.
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exacta.verify.history import (
@@ -141,6 +142,16 @@ class Model:
             records = [
                 (topic, self.chance.randrange(TOPICS[topic]), f"{name}/{i}") for i in range(self.chance.randint(1, 5))
             ]
+        self.begin_with(process, name, records, sources, claims)
+
+    def begin_with(
+        self,
+        process: str,
+        name: str,
+        records: list[tuple[str, int, str]],
+        sources: list[tuple[str, int, int]],
+        claims: dict[tuple[str, int], int],
+    ) -> None:
         opened = Open(name, f"{process}#{self.producers[process]}", f"id-{process}", records, claims=claims)
         self.open[process] = opened
         self.ops.append(
@@ -164,9 +175,11 @@ class Model:
         self.log[topic, partition].append((opened.name, value))
         opened.offsets.append(len(self.log[topic, partition]) - 1)
 
-    def finish(self, process: str) -> None:
+    def finish(self, process: str, fate: str | None = None) -> None:
         opened = self.open[process]
-        fate = self.chance.choice(["commit", "commit", "commit", "abort", "zombie", "answer lost", "killed", "killed"])
+        fate = fate or self.chance.choice(
+            ["commit", "commit", "commit", "abort", "zombie", "answer lost", "killed", "killed"]
+        )
         fenced = False
         if fate == "zombie":
             self.init(process)
@@ -264,17 +277,6 @@ class Model:
 def clean_history(seed: int, steps: int = 400) -> list[Op]:
     """Return a history in which nothing is wrong."""
     model = Model(seed)
-    run = Run(
-        format=FORMAT,
-        run="r",
-        version="0",
-        started="2026-11-22T00:00:00+00:00",
-        cluster="model",
-        seed=seed,
-        workloads=list(Workload),
-        topics=TOPICS,
-        etl=("etl-in", "etl-out", GROUP),
-    )
     processes = {"append-0": "append", "append-1": "append", "transfer-0": "transfer", "load-0": "load", "etl-0": "etl"}
     for process in processes:
         model.init(process)
@@ -284,6 +286,49 @@ def clean_history(seed: int, steps: int = 400) -> list[Op]:
         while len(model.open[process].offsets) < len(model.open[process].records):
             model.send(process)
         model.finish(process)
+    return [run_of(seed, list(Workload)), *finished(model, processes)]
+
+
+def held_back_history(older_commits: bool) -> list[Op]:
+    """Return a history of a broker that writes all markers at once, as Exacta: an older one holds back a part."""
+    model = Model(0)
+    processes = "append-0", "append-1"
+    for process in processes:
+        model.init(process)
+    places = ("append", 0), ("append", 1)
+    model.begin_with("append-0", "append-0.1", [(*places[0], "append-0.1/0")], [], {})
+    model.begin_with("append-1", "append-1.1", [(*place, f"append-1.1/{place[1]}") for place in places], [], {})
+    for process in ("append-0", "append-1", "append-1"):
+        model.send(process)
+    model.finish("append-1", "commit")
+    model.mark(2)
+    for place in places:
+        model.read(Isolation.COMMITTED, place)
+        model.read(Isolation.UNCOMMITTED, place)
+    model.watch()
+    model.finish("append-0", "commit" if older_commits else "abort")
+    model.mark(1)
+    model.watch()
+    return [run_of(0, [Workload.APPEND]), *finished(model, processes)]
+
+
+def run_of(seed: int, workloads: list[Workload]) -> Run:
+    """Return the first line of a history."""
+    return Run(
+        format=FORMAT,
+        run="r",
+        version="0",
+        started="2026-11-22T00:00:00+00:00",
+        cluster="model",
+        seed=seed,
+        workloads=workloads,
+        topics=TOPICS,
+        etl=("etl-in", "etl-out", GROUP),
+    )
+
+
+def finished(model: Model, processes: Iterable[str]) -> list[Op]:
+    """Take all transactional ids over, read everything to its end; return all operations."""
     for process in processes:
         model.init(process)
     for isolation in Isolation:
@@ -296,4 +341,4 @@ def clean_history(seed: int, steps: int = 400) -> list[Op]:
             model.ops.append(read)
     model.watch(final=True)
     model.ops.append(GroupOffsets(group=GROUP, partitions=[(*place, at) for place, at in model.group.items()]))
-    return [run, *model.ops]
+    return model.ops

@@ -3,6 +3,7 @@
 import random
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ from exacta.verify.history import (
     decode,
     encode,
 )
-from tests.verify.model import clean_history
+from tests.verify.model import clean_history, held_back_history
 
 
 @given(st.integers(0, 2**32), st.integers(200, 600))
@@ -65,6 +66,18 @@ def test_write_cycles_and_partly_visible_transactions_are_information() -> None:
     assert {Kind.G0, Kind.PARTLY_VISIBLE} <= found
     seed = next(seed for seed in range(30) if Kind.G0 in analyse(clean_history(seed)).counts)
     assert analyse(clean_history(seed), strict=[Kind.G0]).anomalies == [Kind.G0]
+
+
+@pytest.mark.parametrize("older_commits", [True, False])
+def test_what_an_older_open_transaction_holds_back_is_no_anomaly(older_commits: bool) -> None:
+    """Of a committed transaction over two partitions one is read, and the other only when the older one has ended."""
+    verdict = analyse(held_back_history(older_commits))
+    assert verdict.passed
+    assert verdict.information == [Kind.PARTLY_VISIBLE]
+    (example,) = verdict.examples[Kind.PARTLY_VISIBLE]
+    assert example.message == (
+        "append-1.1 had been read in part when append-0 was visible up to 0; its record there lies at 1"
+    )
 
 
 def _without(history: list[Op], *kinds: type) -> list[Op]:

@@ -5,7 +5,7 @@ it does not repeat what `decide` and `apply` believe. `violations` is all of the
 hot path: each call reads the whole log.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from msgspec import Struct
 
@@ -14,11 +14,15 @@ from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
     Event,
+    GroupDeleted,
     LogStartMoved,
+    OffsetsCommitted,
+    OffsetsDeleted,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
     TopicCreated,
+    TopicDeleted,
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
@@ -50,6 +54,8 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
         *acknowledged_once(log, acknowledged),
         *ends_are_whole(state),
         *writes_belong_to_a_transaction(log),
+        *only_older_ones_hold_back(state, log),
+        *group_offsets_have_taken_effect(state, log),
         *last_stable_offsets(state, log),
         *read_committed_is_exact(state, log),
         *aborted_records_are_counted(state, log),
@@ -135,6 +141,99 @@ def writes_belong_to_a_transaction(log: Log) -> Iterator[str]:
                     holder[event.next_producer_id] = event.transactional_id
             case _:
                 pass
+
+
+def only_older_ones_hold_back(state: State, log: Log) -> Iterator[str]:
+    """Invariant 3, for readers: an end takes effect in all of the transaction's partitions at one place in the log.
+
+    A record of it lies below its partition's last stable offset from then on, unless a transaction is open that began
+    before the record in the same partition: that one's first record there has a lower offset. Nothing else holds a
+    record back, not even what began earlier elsewhere, so where it is held back in some partitions a reader sees the
+    rest of the transaction first.
+    """
+    open_transactions = _open_at_end(log)
+    waiting: dict[ProducerId, list[BatchAppended]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.transactional:
+            waiting.setdefault(event.producer_id, []).append(event)
+        elif isinstance(event, TransactionEnded):
+            for batch in waiting.pop(event.producer_id, []):
+                partition = state.partitions.get(batch.partition_id)
+                if partition is None:
+                    continue
+                held_back = max(batch.base_offset, partition.last_stable_offset)
+                if held_back >= batch.base_offset + batch.record_count:
+                    continue
+                if not any(first < held_back for first in open_transactions.get(batch.partition_id, {}).values()):
+                    where = f"{partition.topic}-{partition.index}"
+                    yield f"3: {event} has ended, and nothing older holds back its record at {held_back} of {where}"
+
+
+def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
+    """Invariant 3, for groups: of the offsets that took effect, a group has the one that was written last.
+
+    Those of a transaction take effect where it is committed, whatever other transactions have pending.
+    """
+    found = {
+        (group.group_id, topic, index): each.offset
+        for group in state.groups.values()
+        for topic, by_partition in group.offsets.items()
+        for index, each in by_partition.items()
+    }
+    expected = {place: offset for place, (_, offset) in _effective_offsets(log).items()}
+    for place in sorted(found.keys() | expected.keys()):
+        if found.get(place) != expected.get(place):
+            yield f"3: the offset of {place} is {found.get(place)}, and {expected.get(place)} has taken effect"
+
+
+GroupPartition = tuple[str, str, int]
+"""Group, topic, partition index."""
+Written = dict[GroupPartition, tuple[int, int]]
+"""When it was written, and the offset."""
+
+
+def _effective_offsets(log: Log) -> Written:
+    topics: set[str] = set()
+    effective: Written = {}
+    pending: dict[ProducerId, Written] = {}
+    for number, event in enumerate(log):
+        match event:
+            case TopicCreated():
+                topics.add(event.topic)
+            case OffsetsCommitted():
+                effective |= _written(event, number, topics)
+            case TransactionalOffsetsCommitted():
+                pending.setdefault(event.producer_id, {}).update(_written(event, number, topics))
+            case TransactionEnded():
+                for place, last in pending.pop(event.producer_id, {}).items():
+                    if event.committed:
+                        effective[place] = max(last, effective.get(place, last))
+            case TopicDeleted():
+                topics.discard(event.topic)
+                for offsets in (effective, *pending.values()):
+                    _forget(offsets, [place for place in offsets if place[1] == event.topic])
+            case GroupDeleted():
+                for offsets in (effective, *pending.values()):
+                    _forget(offsets, [place for place in offsets if place[0] == event.group_id])
+            case OffsetsDeleted():
+                for offsets in (effective, *(pending.values() if event.pending else ())):
+                    _forget(offsets, [(event.group_id, topic, index) for topic, index in event.partitions])
+            case _:
+                pass
+    return effective
+
+
+def _written(event: OffsetsCommitted | TransactionalOffsetsCommitted, number: int, topics: Set[str]) -> Written:
+    return {
+        (event.group_id, each.topic, each.partition): (number, each.offset)
+        for each in event.offsets
+        if each.topic in topics
+    }
+
+
+def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
+    for place in places:
+        offsets.pop(place, None)
 
 
 def _open_at_end(log: Log) -> dict[PartitionId, dict[ProducerId, Offset]]:

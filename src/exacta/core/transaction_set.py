@@ -17,8 +17,10 @@ asked outcome leads to.
                                        ended ones are what is refused: resolving that is the caller's affair
 
 One outcome is one step for everybody. The engine takes all events of a command before anything else, puts them into one
-journal group, which is durable whole or not at all, and shows readers what came of it in one go. So every last stable
-offset, aborted list and group offset moves at once, for 2 transactions as for one.
+journal group, which is durable whole or not at all, and shows readers what came of it in one go. So every aborted list
+and group offset moves at once, for 2 transactions as for one, and so does every last stable offset, up to the next
+transaction that is open in its partition: one from outside of the set, if it began before, holds back what lies behind
+its first record there (invariant 3).
 
 * A transaction may be of the same epoch and yet not be the one that its owner wrote to: that one was ended from
 outside, and what came last began another (version 1 of the protocol cannot tell them apart). Hence the partitions that

@@ -4,9 +4,10 @@ Owns that way of committing; `protocol.py` owns the other one, and when a batch 
 
 Theory of operation. The decision record is put into the driver's own transaction, as ever. Then one request ends that
 and the tasks' transactions, all or none: every one of them must be open, its producer the current one, and hold the
-partitions that its task wrote to. So decision and end are one step. There is no moment in which a reader sees a part
-of the batch, none after which a part of it can time out, and nothing to look at before (the check that the transactions
-are open is part of the step).
+partitions that its task wrote to. So decision and end are one step. There is no moment after which a part of the batch
+can time out, and nothing to look at before (the check that the transactions are open is part of the step). A reader
+sees a part of the batch only where an older transaction is open in the other part's partitions: another writer's, or
+that of an attempt which lost, until it is swept.
 
 A lost answer is asked for again. Where the repeat is refused, something may have gone on since the first one succeeded;
 so the driver's transaction is looked at, which nobody but this driver commits: it is of the same step.
@@ -28,7 +29,7 @@ from exacta.spark.query_records import QueryRecords
 def decide_and_end(
     client: Client, records: QueryRecords, driver: Producer, decision: Decision, written: Written
 ) -> dict[Producer, KafkaError] | None:
-    """Commit a batch whole; return whose transactions stood in the way: nothing of it is visible if there is one.
+    """Commit all of a batch; return whose transactions stood in the way: nothing of it is visible if there is one.
 
     `written` are the tasks' transactions and the driver's, which may hold rows itself.
 

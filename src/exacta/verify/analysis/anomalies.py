@@ -6,8 +6,9 @@ What a final read shows is what a reader of that isolation got of a partition fr
 all clients had ended and every transactional id had been taken over once more.
 
 What Kafka allows is information. Its transactions do not isolate writes from each other: two of them may interleave in
-opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And partitions become visible one
-after the other, because each gets a marker of its own.
+opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction may be read in
+one partition before it is in another. That is so on every Kafka, Exacta too, where a transaction is open that began
+before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Kind(Enum):
     OFFSET_AND_DATA_APART = (
         "offset-and-data-apart",
         "A committed input below the group's committed offset has no committed output, or one at or above it has one, "
-        "or an input has two: offsets and records of a transaction did not become visible together.",
+        "or an input has two: offsets and records of a transaction did not take effect together.",
     )
     NONMONOTONIC_POLL = (
         "nonmonotonic-poll",
@@ -97,8 +98,9 @@ class Kind(Enum):
     PARTLY_VISIBLE = (
         "partly-visible",
         "A read_committed reader had got a record of a transaction when, in another partition, the last stable offset "
-        "was still at or below another record of it. Kafka shows partitions one after the other; and anywhere another "
-        "transaction that is open may hold one of them back.",
+        "was still at or below another record of it. On every Kafka a transaction that is open, and whose first record "
+        "in that partition lies before, holds it back until it ends; besides, Apache Kafka writes the markers of an "
+        "end one partition after the other.",
         True,
     )
 
