@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from exacta.adapters.local import compacted, start
-from exacta.adapters.local.files import Files
+from exacta.adapters.local.files import LOCK_NAME, Files
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
+    FORMAT_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     SIDECAR_SUFFIX,
@@ -41,6 +42,11 @@ class Layout(NamedTuple):
     next_compacted: int
     left_over: list[str]
     faults: list[Fault]
+
+
+def is_journal(names: Sequence[str]) -> bool:
+    """Tell whether a directory of these files is a journal, or one in which nothing is yet."""
+    return not names or LOCK_NAME in names or FORMAT_NAME in names
 
 
 def lay_out(files: Files, names: list[str]) -> Layout:
