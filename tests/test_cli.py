@@ -23,6 +23,14 @@ from tests import repairing
         (["--set", "num.partitions=x"], "num.partitions must be a whole number, not 'x'"),
         (["--set", "num.partitions"], "argument --set: expected key=value, not 'num.partitions'"),
         (["--listen", "nonsense"], "argument --listen: expected HOST:PORT, not 'nonsense'"),
+        (
+            ["--listen", "127.0.0.1:99999"],
+            "argument --listen: expected HOST:PORT with a port of at most 65535, not '127.",
+        ),
+        (
+            ["--set", "listeners=PLAINTEXT://:9092"],
+            "unknown option listeners: give --listen HOST:PORT to `exacta serve`",
+        ),
         (["--config", "no-such-file"], "cannot read no-such-file: No such file or directory"),
         (["--data", ""], "argument --data: expected a directory, not an empty name"),
         (["--frobnicate"], "unrecognized arguments: --frobnicate"),

@@ -112,6 +112,8 @@ class Server:
         """Done when the journal has failed."""
         self.listening = listen
         """Where clients find us, once open: with the real port."""
+        self.is_for_all = False
+        """Whether other machines can connect, once open."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
@@ -129,18 +131,14 @@ class Server:
         self._deserted = asyncio.Event()
         self._deserted.set()
 
-    @property
-    def is_reachable_from_elsewhere(self) -> bool:
-        """Whether others than this machine can connect; once open."""
-        assert self._socket is not None
-        return not ipaddress.ip_address(self._socket.getsockname()[0].partition("%")[0]).is_loopback
-
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
         self._socket = _bind(self._listen)
-        self.listening = Endpoint(self._listen.host, self._socket.getsockname()[1])
+        address, port = self._socket.getsockname()[:2]
+        self.listening = Endpoint(self._listen.host, port)
+        self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
         try:
             self._recover()
         except BaseException:
@@ -149,9 +147,9 @@ class Server:
             raise
 
     def _recover(self) -> None:
-        if self._data.exists() and not self._data.is_dir():
+        was_there = os.path.exists(self._data)  # unlike Path's, it raises nothing where a name is too long or forbidden
+        if was_there and not os.path.isdir(self._data):
             raise ServerError(f"the data directory {self._data} is not a directory")
-        was_there = self._data.exists()
         try:
             self._journal = LocalJournal.open(
                 self._data / JOURNAL_DIRECTORY,
@@ -176,16 +174,15 @@ class Server:
                     clean_interval_ms=self._configuration.log_cleaner_backoff_ms,
                 ),
             )
-        except JournalError as error:
-            raise ServerError(with_advice(str(error))) from error
+        except (JournalError, OSError) as error:
+            if not was_there and not os.path.exists(self._data):
+                raise ServerError(
+                    f"cannot make the data directory {self._data}: {error.__cause__ or error}; name another with --data"
+                ) from error
+            at_data = "" if isinstance(error, JournalError) else f"cannot use the data directory {self._data}: "
+            raise ServerError(with_advice(f"{at_data}{error}")) from error
         except msgspec.DecodeError as error:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
-        except OSError as error:
-            if not was_there and not self._data.exists():
-                raise ServerError(
-                    f"cannot make the data directory {self._data}: {error}; name another one with --data"
-                ) from error
-            raise ServerError(with_advice(f"cannot use the data directory {self._data}: {error}")) from error
         advertised = self._advertise or self.listening
         self._broker = BrokerContext(
             self._engine,
@@ -356,7 +353,7 @@ def _cluster_id(path: Path) -> str:
     return cluster_id
 
 
-_NEVER_IN_THE_WAY = frozenset({JOURNAL_DIRECTORY, _META_FILE, Path(_META_FILE).with_suffix(".new").name, "lost+found"})
+_NEVER_IN_THE_WAY = frozenset({_META_FILE, Path(_META_FILE).with_suffix(".new").name, "lost+found"})
 
 
 def _refuse_foreign(data: Path) -> None:
@@ -369,11 +366,7 @@ def _refuse_foreign(data: Path) -> None:
     try:
         if not data.is_dir() or (journal.is_dir() and is_journal(os.listdir(journal))):
             return
-        foreign = sorted(
-            name for name in os.listdir(data) if not name.startswith(".") and name not in _NEVER_IN_THE_WAY
-        )
-        if journal.exists():
-            foreign.append(JOURNAL_DIRECTORY)
+        foreign = sorted(each for each in os.listdir(data) if each[0] != "." and each not in _NEVER_IN_THE_WAY)
     except OSError:
         return  # opening it says why
     if foreign:
@@ -391,7 +384,10 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:
-    """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code. Says where it listens in one line on stdout."""
+    """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
+
+    Says where it listens in one line on stdout.
+    """
     configure_logging()
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     _allow_many_files(configuration)
@@ -442,10 +438,10 @@ async def _serve(configuration: Configuration, data: Path, listen: Endpoint, adv
     gc.collect()
     gc.freeze()
     gc.enable()
-    if server.is_reachable_from_elsewhere:
+    if server.is_for_all:
         logger.warning(
-            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever reaches "
-            "it can read, write and delete everything",
+            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
+            "reaches it can read, write and delete everything",
             server.listening,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")

@@ -23,14 +23,15 @@ class Waiting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._said = False
         self._states: dict[str, str] = {}
         self._deadline = Deadline(0)
 
     def trying(self, address: str, deadline: Deadline) -> None:
         """Take note that a connection to `address` is tried, for a call that ends at `deadline`."""
         with self._lock:
-            if self._timer is None or self._deadline.passed:  # the call before this one gave up
-                self._begin()
+            if self._timer is None or (self._said and deadline.whole is not self._deadline):
+                self._begin()  # the first attempt, or the first one of a call after another that gave up
             self._states.setdefault(address, f"{address} has not answered yet")
             self._deadline = deadline.whole
 
@@ -54,12 +55,17 @@ class Waiting:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._said = False
         self._states.clear()
 
     def _say(self) -> None:
         with self._lock:
-            left_s = self._deadline.remaining_s
-            if threading.current_thread() is not self._timer or not left_s:
+            if threading.current_thread() is not self._timer:
                 return  # it was over when this began
+            left_s = self._deadline.remaining_s
+            if not left_s:
+                self._end()
+                return
+            self._said = True
             told = "; ".join(self._states.values())
         _log.warning("%s; trying for %.0f s more", told, left_s)
