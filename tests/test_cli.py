@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from typer.testing import CliRunner
 
 import exacta
 from exacta import __version__
 from exacta.cli import main
+from exacta.cli.app import app
 from exacta.cli.serve import run
 from exacta.config import options
 from tests import repairing
@@ -76,6 +78,13 @@ def test_an_unknown_command_exits_2() -> None:
     called = subprocess.run([sys.executable, "-m", "exacta.cli", "frobnicate"], capture_output=True, text=True)
     assert called.returncode == 2
     assert "frobnicate" in called.stderr
+
+
+def test_the_demo_keeps_its_files_in_an_empty_directory_only(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for keep in (tmp_path, tmp_path / "file"):
+        refused = CliRunner().invoke(app, ["demo", "--keep", str(keep)])
+        assert (refused.exit_code, refused.stderr) == (2, f"exacta: --keep: {keep} is not an empty directory\n")
 
 
 def run_log(command: str, data: Path, *options: str) -> "subprocess.CompletedProcess[str]":

@@ -225,7 +225,11 @@ def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
     [
         ("# how to connect\nsecurity.protocol=PLAINTEXT\nkafka.request.timeout.ms = 5000\n", 0, None),
         ("linger.ms=5\nrequest.timeout.mss=5", 0, "FILE: passed over what does not say how a cluster is reached: "),
-        ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n", 2, "option 'kafka.security.protocol' SASL_SSL needs"),
+        (
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n",
+            2,
+            "'security.protocol' of --command-config SASL_SSL needs",
+        ),
         (None, 2, "'"),
     ],
 )

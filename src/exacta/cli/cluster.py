@@ -2,6 +2,7 @@
 
 import difflib
 import logging
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ def cluster_of(bootstrap_servers: str, command_config: Path | None, client_id: s
     except BadBootstrap as error:
         fail(f"--bootstrap-server: {error}", EXIT_USAGE)
     except OptionError as error:
-        fail(str(error), EXIT_USAGE)
+        fail(by_file(error), EXIT_USAGE)
     if passed_over:
         note(f"{command_config}: passed over what does not say how a cluster is reached: {', '.join(passed_over)}")
     return cluster
@@ -69,7 +70,12 @@ def client_of(bootstrap_servers: str, command_config: Path | None, client_id: st
         with notes_of_client(), Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
             yield client
     except ClientError as error:
-        fail(str(error), EXIT_NO)
+        fail(by_file(error), EXIT_NO)
+
+
+def by_file(error: Exception) -> str:
+    """Return what an error says, with the keys of the file for the options of Spark's source and sink."""
+    return re.sub(r"option 'kafka\.([a-z.]+)'", r"'\1' of --command-config", str(error))
 
 
 @contextmanager

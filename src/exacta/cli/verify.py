@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, cluster_of, fail, notes_of_client
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, by_file, cluster_of, fail, notes_of_client
 
 if TYPE_CHECKING:
     from exacta.client.security import Cluster
@@ -182,7 +182,7 @@ def _run(cluster: "Cluster", settings: "Settings") -> Path:
         typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)
         return campaign.run()
     except (CampaignError, ClientError) as error:
-        fail(str(error), EXIT_NO)
+        fail(by_file(error), EXIT_NO)
 
 
 def _analyse(history: Path, strict: list[str]) -> "Verdict":
