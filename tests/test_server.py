@@ -224,6 +224,7 @@ class TestRefusals:
             ["lost+found/", ".DS_Store", ".gitkeep"],
             ["journal/"],
             ["journal/lock"],
+            ["journal/format.tmp"],
             ["journal/lock", "meta.new", "notes.txt"],
         ],
     )

@@ -17,6 +17,7 @@ from exacta.adapters.local.format import (
     SEGMENT_SUFFIX,
     SIDECAR_SUFFIX,
     START_NAME,
+    TEMPORARY_SUFFIX,
     SegmentHeader,
     SegmentId,
     compacted_of,
@@ -45,8 +46,9 @@ class Layout(NamedTuple):
 
 
 def is_journal(names: Sequence[str]) -> bool:
-    """Tell whether a directory of these files is a journal, or one in which nothing is yet."""
-    return not names or LOCK_NAME in names or FORMAT_NAME in names
+    """Tell whether a directory of these files is a journal, also a damaged one, or is to become one."""
+    ours = {LOCK_NAME, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX}
+    return not names or not ours.isdisjoint(names) or bool(segments_of(names, SEGMENT_SUFFIX))
 
 
 def lay_out(files: Files, names: list[str]) -> Layout:
