@@ -110,6 +110,16 @@ def test_a_cluster_that_was_met_is_waited_for_whatever_the_names_say(names):
             client.refresh([], Deadline(50))
 
 
+def test_an_address_that_only_the_cluster_gives_is_said_to_be_its_own():
+    with ScriptedBroker(Script()) as broker, Client(broker.address) as client:
+        assert client.nodes() == [1]
+        client._topology.brokers[2] = ("a..b", 9092)
+        with pytest.raises(ConnectionLost) as lost:
+            client.broker(2, client.deadline())
+    assert str(lost.value).startswith("cannot connect to a..b:9092: this machine knows no host 'a..b'")
+    assert str(lost.value).endswith("; the cluster itself gives that address for broker 2")
+
+
 def test_a_command_says_whom_it_waits_for(monkeypatch):
     monkeypatch.setattr(cli_cluster, "_CALL_TIMEOUT_MS", 700)
     address = f"127.0.0.1:{free_port()}"

@@ -60,7 +60,7 @@ class Connections:
         if node_id not in self._topology.brokers:
             raise ConnectionLost(f"broker {node_id} is not there now")
         host, port = self._topology.brokers[node_id]
-        return self._connect(host, port, self._setup_deadline(deadline))
+        return self._connect(host, port, self._setup_deadline(deadline), node_id)
 
     def lease(self, node_id: int, deadline: Deadline) -> Connection:
         """Return a further connection to a broker, the caller's until `release`; raises `ConnectionLost`."""
@@ -141,14 +141,16 @@ class Connections:
         share_ms = deadline.remaining_s * 1000 / candidates
         return deadline.part(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS))
 
-    def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
+    def _connect(self, host: str, port: int, deadline: Deadline, node_id: int | None = None) -> Connection:
         address = f"{host}:{port}"
         self._waiting.trying(address, deadline)
         try:
             connection = Connection(host, port, cluster=self._cluster, deadline=deadline)
         except ConnectionLost as lost:
+            if node_id is not None and (host, port) not in self._seeds:  # nobody here has written that address
+                lost = type(lost)(f"{lost}; the cluster itself gives that address for broker {node_id}")
             self._waiting.failed(address, lost)
-            raise
+            raise lost from lost.__cause__
         except BaseException:
             self._waiting.over()
             raise
