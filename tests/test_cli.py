@@ -80,6 +80,19 @@ def test_an_unknown_command_exits_2() -> None:
     assert "frobnicate" in called.stderr
 
 
+@pytest.mark.parametrize(
+    "command", [["verify"], ["groups", "lag"], ["transactions", "list"], ["transactions", "abort"], ["spark", "clean"]]
+)
+def test_clusters_are_named_as_for_kafkas_tools_and_the_plural_is_understood(command: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*command, "--help"]).stdout
+    assert "--bootstrap-server " in shown
+    assert "--bootstrap-servers" not in shown
+    arguments = {"abort": ["id"], "lag": ["group"], "clean": ["--query", "q"]}.get(command[-1], [])
+    for option in ("--bootstrap-server", "--bootstrap-servers"):
+        refused = CliRunner().invoke(app, [*command, *arguments, option, "nowhere"])
+        assert (refused.exit_code, refused.stderr) == (2, "exacta: --bootstrap-server: 'nowhere' is not host:port\n")
+
+
 def test_the_demo_keeps_its_files_in_an_empty_directory_only(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for keep in (tmp_path, tmp_path / "file"):
