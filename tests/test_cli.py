@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from typer.testing import CliRunner
 
 import exacta
 from exacta import __version__
 from exacta.cli import main
+from exacta.cli.app import app
 from exacta.cli.serve import run
 from exacta.config import options
 from tests import repairing
@@ -23,6 +25,14 @@ from tests import repairing
         (["--set", "num.partitions=x"], "num.partitions must be a whole number, not 'x'"),
         (["--set", "num.partitions"], "argument --set: expected key=value, not 'num.partitions'"),
         (["--listen", "nonsense"], "argument --listen: expected HOST:PORT, not 'nonsense'"),
+        (
+            ["--listen", "127.0.0.1:99999"],
+            "argument --listen: expected HOST:PORT with a port of at most 65535, not '127.",
+        ),
+        (
+            ["--set", "listeners=PLAINTEXT://:9092"],
+            "unknown option listeners: give --listen HOST:PORT to `exacta serve`",
+        ),
         (["--config", "no-such-file"], "cannot read no-such-file: No such file or directory"),
         (["--data", ""], "argument --data: expected a directory, not an empty name"),
         (["--frobnicate"], "unrecognized arguments: --frobnicate"),
@@ -68,6 +78,26 @@ def test_an_unknown_command_exits_2() -> None:
     called = subprocess.run([sys.executable, "-m", "exacta.cli", "frobnicate"], capture_output=True, text=True)
     assert called.returncode == 2
     assert "frobnicate" in called.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["verify"], ["groups", "lag"], ["transactions", "list"], ["transactions", "abort"], ["spark", "clean"]]
+)
+def test_clusters_are_named_as_for_kafkas_tools_and_the_plural_is_understood(command: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*command, "--help"]).stdout
+    assert "--bootstrap-server " in shown
+    assert "--bootstrap-servers" not in shown
+    arguments = {"abort": ["id"], "lag": ["group"], "clean": ["--query", "q"]}.get(command[-1], [])
+    for option in ("--bootstrap-server", "--bootstrap-servers"):
+        refused = CliRunner().invoke(app, [*command, *arguments, option, "nowhere"])
+        assert (refused.exit_code, refused.stderr) == (2, "exacta: --bootstrap-server: 'nowhere' is not host:port\n")
+
+
+def test_the_demo_keeps_its_files_in_an_empty_directory_only(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for keep in (tmp_path, tmp_path / "file"):
+        refused = CliRunner().invoke(app, ["demo", "--keep", str(keep)])
+        assert (refused.exit_code, refused.stderr) == (2, f"exacta: --keep: {keep} is not an empty directory\n")
 
 
 def run_log(command: str, data: Path, *options: str) -> "subprocess.CompletedProcess[str]":

@@ -83,7 +83,7 @@ def test_mistakes_in_a_file_are_told_with_their_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"server\.properties:2: expected key=value"):
         read_properties(file)
     file.write_text("log.dirs=/tmp\n")
-    with pytest.raises(ConfigurationError, match=r"server\.properties:1: unknown option log\.dirs"):
+    with pytest.raises(ConfigurationError, match=r"server\.properties:1: unknown option log\.dirs: give --data DIR"):
         read_properties(file)
     file.write_text("\n\nnum.partitions=10001\n")
     with pytest.raises(ConfigurationError, match=r"server\.properties:3: num\.partitions must be between 1 and 10000"):

@@ -96,7 +96,7 @@ def consume(wire: Wire) -> list[bytes]:
 
 
 class TestLife:
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_it_says_where_it_listens_and_stops_cleanly(self, start: Start, tmp_path: Path, number: int) -> None:
         server = start()
         host, port = server.address
@@ -106,6 +106,16 @@ class TestLife:
         assert code == 0
         assert "ERROR" not in errors
         assert consume(start().connect()) == [b"kept"]
+
+    def test_nohup_keeps_it_from_ending_with_the_terminal(self, start: Start) -> None:
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does it; the server inherits it
+        try:
+            server = start()
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        server.process.send_signal(signal.SIGHUP)
+        produce(server.connect(), b"goes on")
+        assert server.end(signal.SIGTERM)[0] == 0
 
     def test_what_was_acknowledged_survives_a_kill(self, start: Start) -> None:
         server = start()
@@ -186,6 +196,47 @@ class TestRefusals:
         code, errors = start(data=file).end()
         assert (code, errors) == (1, f"exacta: the data directory {file} is not a directory\n")
 
+    def test_a_data_directory_that_cannot_be_made(self, start: Start, tmp_path: Path) -> None:
+        code, errors = start(data=Path("/proc/nowhere")).end()
+        assert code == 1
+        assert errors.startswith("exacta: cannot make the data directory /proc/nowhere: ")
+        assert errors.endswith("; name another with --data\n")
+        code, errors = start(data=tmp_path / ("x" * 300)).end()
+        assert (code, len(errors.splitlines())) == (1, 1)
+
+    @pytest.mark.parametrize("name", ["notes.txt", "journal/ours.txt", "bootstrap.checkpoint"])
+    def test_a_directory_of_other_files(self, start: Start, tmp_path: Path, name: str) -> None:
+        file = tmp_path / "data" / name
+        file.parent.mkdir(parents=True)
+        file.touch()
+        (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")  # of Apache Kafka
+        code, errors = start().end()
+        assert (code, errors) == (
+            1,
+            f"exacta: {tmp_path / 'data'} holds other files ({Path(name).parts[0]}) and no data of Exacta: name a new "
+            "or empty directory with --data\n",
+        )
+        assert file.exists()
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ["lost+found/", ".DS_Store", ".gitkeep"],
+            ["journal/"],
+            ["journal/lock"],
+            ["journal/format.tmp"],
+            ["journal/lock", "meta.new", "notes.txt"],
+        ],
+    )
+    def test_mount_points_and_what_a_crash_in_the_first_start_leaves_are_taken(
+        self, start: Start, tmp_path: Path, names: list[str]
+    ) -> None:
+        for name in names:
+            path = tmp_path / "data" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir() if name.endswith("/") else path.touch()
+        produce(start().connect(), b"v")
+
     @pytest.mark.parametrize("content", [b"version=99\ncluster.id=x\n", b"\xff\xfe", b""])
     def test_meta_data_of_another_version(self, start: Start, tmp_path: Path, content: bytes) -> None:
         start().end(signal.SIGTERM)
@@ -193,6 +244,16 @@ class TestRefusals:
         meta.write_bytes(content)
         code, errors = start().end()
         assert (code, errors) == (1, f"exacta: {meta} was not written by this version of Exacta\n")
+
+
+class TestLogins:
+    def test_an_address_that_others_reach_is_warned_of(self, start: Start) -> None:
+        _, errors = start(listen="0.0.0.0:0").end(signal.SIGTERM)
+        [warning] = [line for line in errors.splitlines() if " WARNING " in line]
+        assert "can be reached from other machines, and there are no logins yet" in warning
+
+    def test_one_of_this_machine_is_not(self, start: Start) -> None:
+        assert "logins" not in start(listen="localhost:0").end(signal.SIGTERM)[1]
 
 
 class TestAdvertising:

@@ -301,10 +301,25 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     return configuration
 
 
+_ELSEWHERE = {
+    "listeners": "--listen HOST:PORT",
+    "host.name": "--listen HOST:PORT",
+    "port": "--listen HOST:PORT",
+    "advertised.listeners": "--advertise HOST:PORT",
+    "advertised.host.name": "--advertise HOST:PORT",
+    "advertised.port": "--advertise HOST:PORT",
+    "log.dirs": "--data DIR",
+    "log.dir": "--data DIR",
+}
+"""What Kafka has as options of its configuration and `exacta serve` on its command line."""
+
+
 def _find(given: str) -> Option:
     name = given.replace("_", ".")
     option = options().get(name)
     if option is None:
+        if name in _ELSEWHERE:
+            raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
         close = difflib.get_close_matches(name, options(), n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ConfigurationError(f"unknown option {given}{hint}")

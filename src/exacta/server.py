@@ -16,6 +16,7 @@ import base64
 import contextlib
 import errno
 import gc
+import ipaddress
 import logging
 import os
 import re
@@ -30,7 +31,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from exacta.adapters.local import LocalJournal
+from exacta.adapters.local import LocalJournal, is_journal
 from exacta.config import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
@@ -79,8 +80,10 @@ def parse_endpoint(text: str) -> Endpoint:
         host = host[1:-1]
     elif ":" in host:
         raise ValueError(f"expected HOST:PORT, or [HOST]:PORT for IPv6, not {text!r}")
-    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
+    if not colon or not port.isdecimal():
         raise ValueError(f"expected HOST:PORT, not {text!r}")
+    if int(port) > 0xFFFF:
+        raise ValueError(f"expected HOST:PORT with a port of at most 65535, not {text!r}")
     return Endpoint(host, int(port))
 
 
@@ -109,6 +112,8 @@ class Server:
         """Done when the journal has failed."""
         self.listening = listen
         """Where clients find us, once open: with the real port."""
+        self.is_for_all = False
+        """Whether other machines can connect, once open."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
@@ -131,7 +136,9 @@ class Server:
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
         self._socket = _bind(self._listen)
-        self.listening = Endpoint(self._listen.host, self._socket.getsockname()[1])
+        address, port = self._socket.getsockname()[:2]
+        self.listening = Endpoint(self._listen.host, port)
+        self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
         try:
             self._recover()
         except BaseException:
@@ -140,7 +147,8 @@ class Server:
             raise
 
     def _recover(self) -> None:
-        if self._data.exists() and not self._data.is_dir():
+        was_there = os.path.exists(self._data)  # unlike Path's, it raises nothing where a name is too long or forbidden
+        if was_there and not os.path.isdir(self._data):
             raise ServerError(f"the data directory {self._data} is not a directory")
         try:
             self._journal = LocalJournal.open(
@@ -166,12 +174,15 @@ class Server:
                     clean_interval_ms=self._configuration.log_cleaner_backoff_ms,
                 ),
             )
-        except JournalError as error:
-            raise ServerError(with_advice(str(error))) from error
+        except (JournalError, OSError) as error:
+            if not was_there and not os.path.exists(self._data):
+                raise ServerError(
+                    f"cannot make the data directory {self._data}: {error.__cause__ or error}; name another with --data"
+                ) from error
+            at_data = "" if isinstance(error, JournalError) else f"cannot use the data directory {self._data}: "
+            raise ServerError(with_advice(f"{at_data}{error}")) from error
         except msgspec.DecodeError as error:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
-        except OSError as error:
-            raise ServerError(with_advice(f"cannot use the data directory {self._data}: {error}")) from error
         advertised = self._advertise or self.listening
         self._broker = BrokerContext(
             self._engine,
@@ -342,6 +353,29 @@ def _cluster_id(path: Path) -> str:
     return cluster_id
 
 
+_NEVER_IN_THE_WAY = frozenset({_META_FILE, Path(_META_FILE).with_suffix(".new").name, "lost+found"})
+
+
+def _refuse_foreign(data: Path) -> None:
+    """Raise ServerError where the directory is somebody else's: it holds other things, and no journal.
+
+    A first start that a crash has interrupted leaves our names only. Hidden files, and the `lost+found` of a file
+    system that is mounted there, are in nobody's way. Beside a journal there may be anything, as there always might.
+    """
+    journal = data / JOURNAL_DIRECTORY
+    try:
+        if not data.is_dir() or (journal.is_dir() and is_journal(os.listdir(journal))):
+            return
+        foreign = sorted(each for each in os.listdir(data) if each[0] != "." and each not in _NEVER_IN_THE_WAY)
+    except OSError:
+        return  # opening it says why
+    if foreign:
+        raise ServerError(
+            f"{data} holds other files ({foreign[0]}{', …' if len(foreign) > 1 else ''}) and no data of Exacta: name a "
+            "new or empty directory with --data"
+        )
+
+
 # --- the process of `exacta serve` ------------------------------------------------------------------------------------
 
 EXIT_FAILED = 1
@@ -350,7 +384,10 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:
-    """Run until SIGTERM or SIGINT; return the process's exit code. Says where it listens in one line on stdout."""
+    """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
+
+    Says where it listens in one line on stdout.
+    """
     configure_logging()
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     _allow_many_files(configuration)
@@ -388,16 +425,25 @@ def _files_allowed() -> int:
 
 async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:
     loop = asyncio.get_running_loop()
+    _refuse_foreign(data)
     server = Server(loop, configuration, data, listen, advertise)
     server.open()
     await server.start()
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup starts us, who is to outlive the terminal
+        loop.add_signal_handler(signal.SIGHUP, asked.set)
     # What is alive now lives as long as the server: collecting garbage need not look at it.
     gc.collect()
     gc.freeze()
     gc.enable()
+    if server.is_for_all:
+        logger.warning(
+            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
+            "reaches it can read, write and delete everything",
+            server.listening,
+        )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
     sys.stdout.flush()
     asking = asyncio.ensure_future(asked.wait())

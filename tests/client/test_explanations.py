@@ -54,7 +54,7 @@ def opened(client, topic) -> Producer:
 
 
 def run(bootstrap, *arguments, answer=""):
-    command = ["transactions", *arguments, "--bootstrap-servers", bootstrap]
+    command = ["transactions", *arguments, "--bootstrap-server", bootstrap]
     return CliRunner().invoke(app, command, input=answer)
 
 
@@ -109,17 +109,17 @@ def test_a_transaction_in_the_way_is_aborted(client, bootstrap, topic):
 
 @pytest.mark.parametrize("command", ["explain", "abort"])
 def test_an_unknown_id_is_one_line(client, bootstrap, topic, command):
-    unknown = run(bootstrap, command, f"{topic}-unknown")
+    init_producer_id(client, topic, transaction_timeout_ms=60_000)
+    unknown = run(bootstrap, command, f"{topic}s")
     assert unknown.exit_code == 1
-    assert unknown.stderr.startswith("exacta: no")
+    assert unknown.stderr.startswith(f"exacta: nothing is known of transactional id {topic}s; did you mean ")
+    assert topic in unknown.stderr.partition("did you mean")[2]
     assert unknown.stderr.count("\n") == 1
 
 
 def test_a_cluster_that_cannot_be_named_is_a_wrong_call(tmp_path):
     wrong = run("nowhere", "list")
-    assert wrong.exit_code in (1, 2)
-    assert wrong.stderr.startswith("exacta: ")
-    assert wrong.stderr.count("\n") == 1
+    assert (wrong.exit_code, wrong.stderr) == (2, "exacta: --bootstrap-server: 'nowhere' is not host:port\n")
     missing = CliRunner().invoke(
         app, ["transactions", "list", "--bootstrap-servers", "h:1", "--command-config", str(tmp_path / "none")]
     )

@@ -62,8 +62,9 @@ def test_it_is_shown(client, bootstrap, topic, group):
         assert shown.stderr.count("\n") == 1
 
 
-def test_a_group_that_nobody_knows_is_one_line(bootstrap, topic):
-    unknown = run(bootstrap, f"{topic}-nobody")
-    assert unknown.exit_code == 1
-    assert unknown.stderr.startswith("exacta: ")
-    assert unknown.stderr.count("\n") == 1
+def test_a_group_that_nobody_knows_is_one_line_with_those_that_were_meant(bootstrap, topic, group):
+    unknown = run(bootstrap, f"{group}roup")
+    assert (unknown.exit_code, unknown.stderr.count("\n")) == (1, 1)
+    assert unknown.stderr.startswith(f"exacta: there is no group {group}roup; did you mean ")
+    assert group in unknown.stderr.partition("did you mean")[2]
+    assert run(bootstrap, "nope").stderr == "exacta: there is no group nope\n"

@@ -140,6 +140,22 @@ class TestNonsense:
             assert "2049 bytes" in line
             assert "socket.request.max.bytes=2048" in line
 
+    @pytest.mark.parametrize(
+        ("sent", "said"),
+        [
+            (b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", "an HTTP request came to the Kafka port"),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "an HTTP request came to the Kafka port"),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01", "a TLS handshake came to the Kafka port, which speaks no TLS"),
+        ],
+    )
+    def test_another_protocol_is_named(
+        self, wire: Wire, sent: bytes, said: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        wire.socket.sendall(sent)
+        assert wire.is_closed()
+        [line] = refusals(caplog)
+        assert line.partition(": ")[2].startswith(said)
+
     def test_answers_before_the_nonsense_are_still_sent(self, wire: Wire) -> None:
         request = HeartbeatRequest(group_id="g", member_id="m", generation_id=1)
         wire.socket.sendall(b"".join(encode_request(request, 2, 1, "c")) + struct.pack(">i", -5))

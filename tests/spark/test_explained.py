@@ -1,6 +1,7 @@
 """The sentences that users see when something is wrong between us and the cluster."""
 
 import os
+import traceback
 
 import pytest
 from pyspark.serializers import CloudPickleSerializer
@@ -10,6 +11,7 @@ from exacta.client.errors import (
     ConnectionLost,
     DeadlineExceeded,
     KafkaError,
+    UnknownBootstrap,
     UnsupportedByBroker,
 )
 from exacta.client.routing import Client, UnknownTopic
@@ -79,6 +81,11 @@ def exceeded(cause):
         (
             KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "looking at group 'a'"),
             "broker:9092 refused looking at group 'a': GROUP_ID_NOT_FOUND",
+        ),
+        (
+            UnknownBootstrap("cannot connect to broker:9092: this machine knows no host 'broker' (why)"),
+            "cannot connect to broker:9092: this machine knows no host 'broker' (why): is 'kafka.bootstrap.servers' "
+            "right?",
         ),
         (UnsupportedByBroker("broker:9092 is too old"), "broker:9092 is too old"),
         (
@@ -176,5 +183,7 @@ def test_what_is_refused_while_spark_pickles_is_shown_as_it_is():
             with refused_while_pickling(), explained("here:1"):
                 raise NewerDriver("q")
 
-    with pytest.raises(SinkError, match=r"^query q was taken over"):
+    with pytest.raises(SinkError, match=r"^query q was taken over") as refused:
         CloudPickleSerializer().dumps(Writer())
+    [shown] = traceback.format_exception_only(refused.value)  # as Spark's worker does
+    assert shown.startswith("exacta.spark.sink_errors.NewerDriver: query q was taken over")

@@ -241,7 +241,7 @@ def test_options_go_by_their_names_in_any_case():
         ({**SERVERS, "subscribe": "x", "startingOffsets": "{}"}, "option 'startingOffsets' names no topic"),
         ({**SERVERS, "subscribe": "x", "startingOffsets": '{"x": {}}'}, "names no partition of topic 'x'"),
         ({**SERVERS, "subscribe": "x", "startingOffsetsByTimestamp": "{}"}, "'startingOffsetsByTimestamp' names no"),
-        ({"kafka.bootstrap.servers": "a", "subscribe": "x"}, "'a' in kafka.bootstrap.servers is not host:port"),
+        ({"kafka.bootstrap.servers": "a", "subscribe": "x"}, "option 'kafka.bootstrap.servers': 'a' is not host:port"),
         ({**SERVERS, "subscribe": "x", "kafka.isolation.level": "any"}, "read_committed, read_uncommitted"),
         ({**SERVERS, "subscribe": "x", "kafka.linger.ms": "5"}, "'kafka.linger.ms' for reading"),
     ],

@@ -231,14 +231,20 @@ def test_the_file_that_kafkas_tools_take(tmp_path):
         tls=Tls(truststore=TrustStore(location="/ab:c")),
         sasl=Sasl(mechanism="SCRAM-SHA-512", username="alice", password="s3cret"),
     )
-    assert cluster_of("a:1", file, client_id="me") == Cluster(bootstrap="a:1", security=expected, client_id="me")
-    assert cluster_of("a:1", None, client_id="me") == Cluster(bootstrap="a:1", client_id="me")
+    assert cluster_of("a:1", file, client_id="me") == (Cluster(bootstrap="a:1", security=expected, client_id="me"), [])
+    assert cluster_of("a:1", None, client_id="me") == (Cluster(bootstrap="a:1", client_id="me"), [])
+
+
+def test_what_is_not_about_the_connection_is_passed_over_as_by_kafkas_tools(tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text("linger.ms=5\nrequest.timeout.ms=7000\nnonsense\n")
+    cluster, passed_over = cluster_of("a:1", file, client_id="me")
+    assert (cluster.request_timeout_ms, passed_over) == (7000, ["linger.ms", "nonsense"])
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("linger.ms=5", "does not know option 'kafka.linger.ms' for a connection"),
         ("sasl.mechanism=PLAIN", "'kafka.sasl.mechanism' has no effect"),
         (None, "cannot be read"),
     ],

@@ -49,7 +49,10 @@ def test_wrong_calls_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str
 def test_a_cluster_that_is_not_there_is_one_line_and_exit_1(tmp_path: Path) -> None:
     called = call("--bootstrap-server", f"127.0.0.1:{free_port()}", "--output", tmp_path / "out")
     assert called.returncode == 1
-    assert called.stderr.splitlines()[-1].startswith("exacta: gave up after 15 s")
+    waiting, gave_up = called.stderr.splitlines()
+    assert waiting.endswith("Connection refused; trying for 14 s more")
+    assert gave_up.startswith("exacta: gave up after 15 s")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_broken_history_is_one_line_and_exit_1(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from exacta.cli.cluster import canonical
 from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
@@ -16,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"token_normalize_func": canonical},
 )
 
 

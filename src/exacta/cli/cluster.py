@@ -1,6 +1,9 @@
 """What every command that looks at a cluster shares: how it is named and reached, and how it fails, in one line."""
 
-from collections.abc import Iterator
+import difflib
+import logging
+import re
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -9,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
+    from exacta.client.security import Cluster
 
 EXIT_NO = 1
 EXIT_USAGE = 2
@@ -17,7 +21,6 @@ _CALL_TIMEOUT_MS = 20_000
 Servers = Annotated[
     str,
     typer.Option(
-        "--bootstrap-servers",
         "--bootstrap-server",
         metavar="HOST:PORT,…",
         help="The cluster, an Exacta or any Kafka.",
@@ -33,25 +36,77 @@ CommandConfig = Annotated[
 ]
 
 
+def canonical(option: str) -> str:
+    """Return the name under which an option is known here, without its dashes: clients have a plural for this one."""
+    return "bootstrap-server" if option == "bootstrap-servers" else option
+
+
+def cluster_of(bootstrap_servers: str, command_config: Path | None, client_id: str) -> "Cluster":
+    """Return the cluster that the options name; end the command where they are wrong."""
+    from exacta.client.routing import BadBootstrap, parse_bootstrap
+    from exacta.spark.options import OptionError
+    from exacta.spark.options.properties import cluster_of
+
+    try:
+        parse_bootstrap(bootstrap_servers)
+        cluster, passed_over = cluster_of(bootstrap_servers, command_config, client_id=client_id)
+    except BadBootstrap as error:
+        fail(f"--bootstrap-server: {error}", EXIT_USAGE)
+    except OptionError as error:
+        fail(by_file(error), EXIT_USAGE)
+    if passed_over:
+        note(f"{command_config}: passed over what does not say how a cluster is reached: {', '.join(passed_over)}")
+    return cluster
+
+
 @contextmanager
 def client_of(bootstrap_servers: str, command_config: Path | None, client_id: str) -> "Iterator[Client]":
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
-    from exacta.spark.options import OptionError
-    from exacta.spark.options.properties import cluster_of
 
+    cluster = cluster_of(bootstrap_servers, command_config, client_id)
     try:
-        cluster = cluster_of(bootstrap_servers, command_config, client_id=client_id)
-        with Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+        with notes_of_client(), Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
             yield client
-    except OptionError as error:
-        fail(str(error), EXIT_USAGE)
     except ClientError as error:
-        fail(str(error), EXIT_NO)
+        fail(by_file(error), EXIT_NO)
+
+
+def by_file(error: Exception) -> str:
+    """Return what an error says, with the keys of the file for the options of Spark's source and sink."""
+    return re.sub(r"option 'kafka\.([a-z.]+)'", r"'\1' of --command-config", str(error))
+
+
+@contextmanager
+def notes_of_client() -> Iterator[None]:
+    """Show what the client logs meanwhile, such as whom it waits for."""
+    log, shown = logging.getLogger("exacta.client"), _Notes()
+    log.addHandler(shown)
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record as a note of this command."""
+        note(record.getMessage())
+
+
+def near(name: str, names: Collection[str]) -> str:
+    """Return a question after the names that look like `name`, to end a sentence with; empty: there are none."""
+    close = difflib.get_close_matches(name, names)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def note(message: str) -> None:
+    """Say something in one line on stderr, and go on."""
+    typer.echo(f"exacta: {message}", err=True)
 
 
 def fail(message: str, code: int) -> NoReturn:
     """Say why in one line on stderr, and end with this exit code."""
-    typer.echo(f"exacta: {message}", err=True)
+    note(message)
     raise typer.Exit(code)

@@ -50,8 +50,8 @@ def demo(
         _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
     # Whoever ends the demo politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
-    if keep is not None and keep.exists() and any(keep.iterdir()):
-        _fail(f"--keep: {keep} is not empty", _EXIT_USAGE)
+    if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        _fail(f"--keep: {keep} is not an empty directory", _EXIT_USAGE)
     try:
         settings = Settings(
             seed=secrets.randbelow(1_000_000) if seed is None else seed,

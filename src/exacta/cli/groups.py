@@ -1,13 +1,14 @@
 """`exacta groups …`: consumer groups, seen from outside."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near, note
 
 if TYPE_CHECKING:
     from exacta.client.lag import GroupLag, Lag
+    from exacta.client.routing import Client
 
 _WIDTH_ELSEWHERE = 1000
 """In a pipe a row is a line, however long its names are."""
@@ -35,18 +36,32 @@ def lag(
     Exit code 0 if the group has a position in some partition, 1 if not or if the cluster cannot be reached, 2 if called
     wrongly.
     """
+    from exacta.client.errors import KafkaError
     from exacta.client.lag import describe_lag
+    from exacta.protocol.errors import ErrorCode
 
     with client_of(bootstrap_servers, command_config, "exacta-groups") as client:
-        found = describe_lag(client, group)
-    if not found.partitions:
-        fail(f"group {group} has no position in any partition", EXIT_NO)
+        try:
+            found = describe_lag(client, group)
+        except KafkaError as error:
+            if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                raise
+            _fail_without(client, group)
+        if not found.partitions:
+            _fail_without(client, group)
     _show(found)
     if not found.exact:
-        typer.echo(
-            f"exacta: {bootstrap_servers} is not an Exacta: these are offsets, markers and aborted records included",
-            err=True,
-        )
+        note(f"{bootstrap_servers} is not an Exacta: these are offsets, markers and aborted records included")
+
+
+def _fail_without(client: "Client", group: str) -> NoReturn:
+    """Say that there is no such group, or that it has no position anywhere."""
+    from exacta.client.group_administration import list_groups
+
+    names = list_groups(client, "")
+    if group in names:
+        fail(f"group {group} has no position in any partition", EXIT_NO)
+    fail(f"there is no group {group}{near(group, names)}", EXIT_NO)
 
 
 def _show(found: "GroupLag") -> None:

@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_usage(_directory),
         default=DEFAULT_DATA,
         metavar="DIR",
-        help=f"the data directory, of one server at a time (default: ./{DEFAULT_DATA})",
+        help=f"the data directory: a new or empty one, or that of an earlier start (default: ./{DEFAULT_DATA})",
     )
     parser.add_argument(
         "--listen",

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near
 
 if TYPE_CHECKING:
     from exacta.client.explanations import Explanation
+    from exacta.client.routing import Client
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
@@ -52,8 +53,7 @@ def explain_one(
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
-    if not found.state and not found.incidents:
-        fail(f"nothing is known of transactional id {transactional_id}", EXIT_NO)
+        _check_known(client, found)
     _show(found, _now_ms())
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
@@ -79,6 +79,7 @@ def abort(
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
+        _check_known(client, found)
         if not found.is_open:
             fail(f"no transaction of {transactional_id} is open", EXIT_NO)
         _show(found, _now_ms())
@@ -93,6 +94,15 @@ def abort(
             fail(f"that transaction of {transactional_id} has ended meanwhile", EXIT_NO)
         init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
     typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
+
+
+def _check_known(client: "Client", found: "Explanation") -> None:
+    from exacta.client.transactions import list_transactions
+
+    if not found.state and not found.incidents:
+        names = list_transactions(client, "", states=())
+        name = found.transactional_id
+        fail(f"nothing is known of transactional id {name}{near(name, names)}", EXIT_NO)
 
 
 def _show(found: "Explanation", now_ms: int) -> None:

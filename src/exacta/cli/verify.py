@@ -1,5 +1,6 @@
 """`exacta verify`: its options. What it does is in `exacta.verify`."""
 
+import logging
 import secrets
 import signal
 import sys
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, fail
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, by_file, cluster_of, fail, notes_of_client
 
 if TYPE_CHECKING:
     from exacta.client.security import Cluster
@@ -24,7 +25,6 @@ def verify(
     bootstrap_servers: Annotated[
         str | None,
         typer.Option(
-            "--bootstrap-servers",
             "--bootstrap-server",
             metavar="HOST:PORT,…",
             help="The cluster, an Exacta or any Kafka.",
@@ -105,7 +105,7 @@ def verify(
             assert bootstrap_servers is not None
             if find_spec("confluent_kafka") is None:
                 fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
-            cluster = _cluster(bootstrap_servers, command_config)
+            cluster = cluster_of(bootstrap_servers, command_config, "exacta-verify")
             settings = _settings(
                 workloads=workload or [],
                 seed=secrets.randbelow(1_000_000) if seed is None else seed,
@@ -140,16 +140,6 @@ def _kinds(names: list[str]) -> "list[str]":
     return names
 
 
-def _cluster(bootstrap_servers: str, command_config: Path | None) -> "Cluster":
-    from exacta.spark.options import OptionError
-    from exacta.spark.options.properties import cluster_of
-
-    try:
-        return cluster_of(bootstrap_servers, command_config, client_id="exacta-verify")
-    except OptionError as error:
-        fail(str(error), EXIT_USAGE)
-
-
 def _settings(
     *, workloads: list[str], seed: int, output: Path | None, kill: str | None, **more: "float | str | None"
 ) -> "Settings":
@@ -168,11 +158,10 @@ def _settings(
             fail(f"--kill: {error}", EXIT_USAGE)
     directory = output or Path(f"exacta-verify-{seed}")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if any(directory.iterdir()):
+        if directory.exists() and any(directory.iterdir()):
             fail(f"--output: {directory} is not empty", EXIT_USAGE)
     except OSError as error:
-        fail(f"--output: {directory} cannot be made: {error.strerror}", EXIT_USAGE)
+        fail(f"--output: {directory} cannot be used: {error.strerror}", EXIT_USAGE)
     return Settings(workloads=chosen, seed=seed, kill=kill, directory=directory, **more)  # type: ignore[arg-type]
 
 
@@ -184,11 +173,16 @@ def _run(cluster: "Cluster", settings: "Settings") -> Path:
 
     # Whoever ends this politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
-    typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)
     try:
-        return Campaign(cluster, settings, __version__, lambda text: typer.echo(text, err=True)).run()
+        campaign = Campaign(cluster, settings, __version__, lambda text: typer.echo(text, err=True))
+        with notes_of_client():
+            campaign.meet()
+        # From now on it is this command that makes the cluster go away; it says so itself.
+        logging.getLogger("exacta.client").addHandler(logging.NullHandler())
+        typer.echo(f"seed {settings.seed}; history and logs in {settings.directory}", err=True)
+        return campaign.run()
     except (CampaignError, ClientError) as error:
-        fail(str(error), EXIT_NO)
+        fail(by_file(error), EXIT_NO)
 
 
 def _analyse(history: Path, strict: list[str]) -> "Verdict":

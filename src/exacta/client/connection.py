@@ -28,7 +28,7 @@ from typing import Any
 from exacta.client import diagnosis, tls
 from exacta.client.apis import API_VERSIONS_KEY, call_of, usable_version
 from exacta.client.deadline import Deadline
-from exacta.client.errors import ClientError, ConnectionLost, KafkaError, UnsupportedByBroker
+from exacta.client.errors import ClientError, ConnectionLost, KafkaError, UnknownHost, UnsupportedByBroker
 from exacta.client.sasl import log_in
 from exacta.client.security import Cluster
 from exacta.protocol import codec
@@ -44,6 +44,15 @@ _MOST_BUFFERS = 512
 
 #: When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once.
 _RENEWAL = (0.85, 0.95)
+
+#: What a look-up says of a name that does not exist, or has no address (Linux). EAI_AGAIN would be a passing trouble.
+_NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+
+def _is_unknown_host(error: OSError | UnicodeError) -> bool:
+    if isinstance(error, socket.gaierror):
+        return error.errno in _NO_SUCH_NAME
+    return isinstance(error, UnicodeError)  # no name of the domain name system can be so
 
 
 def _new_memory(size: int) -> memoryview:
@@ -182,8 +191,13 @@ class Connection:
     def _connect(self, deadline: Deadline) -> socket.socket:
         try:
             plain = socket.create_connection(self._at, timeout=max(0.001, deadline.remaining_s))
-        except OSError as error:
-            raise ConnectionLost(f"cannot connect to {self.address}: {error}") from error
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            if _is_unknown_host(error):
+                raise UnknownHost(
+                    f"cannot connect to {self.address}: this machine knows no host '{self._at[0]}' ({reason})"
+                ) from error
+            raise ConnectionLost(f"cannot connect to {self.address}: {reason}") from error
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._security.tls is None:
             return plain

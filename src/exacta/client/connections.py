@@ -12,9 +12,10 @@ from typing import Any
 
 from exacta.client.connection import Connection
 from exacta.client.deadline import Deadline, for_one_request
-from exacta.client.errors import ConnectionLost
+from exacta.client.errors import ConnectionLost, UnknownBootstrap, UnknownHost
 from exacta.client.security import Cluster
 from exacta.client.topology import Topology
+from exacta.client.waiting import Waiting
 from exacta.protocol.schema import Message
 
 #: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
@@ -32,6 +33,7 @@ class Connections:
         self._brokers: dict[int, Connection] = {}
         self._lanes: dict[tuple[int, int], Connection] = {}
         self._spare: dict[int, Connection] = {}
+        self._waiting = Waiting()
 
     def close(self) -> None:
         """Close all; they may be used again."""
@@ -43,6 +45,7 @@ class Connections:
         if self._seed is not None:
             self._seed.close()
             self._seed = None
+        self._waiting.over()
 
     def drop(self, node_id: int) -> None:
         """Close the connections to a broker that is elsewhere now."""
@@ -57,7 +60,7 @@ class Connections:
         if node_id not in self._topology.brokers:
             raise ConnectionLost(f"broker {node_id} is not there now")
         host, port = self._topology.brokers[node_id]
-        return self._connect(host, port, self._setup_deadline(deadline))
+        return self._connect(host, port, self._setup_deadline(deadline), node_id)
 
     def lease(self, node_id: int, deadline: Deadline) -> Connection:
         """Return a further connection to a broker, the caller's until `release`; raises `ConnectionLost`."""
@@ -92,18 +95,28 @@ class Connections:
         return connection
 
     def seed(self, deadline: Deadline) -> Connection:
-        """Return the connection to a bootstrap server; raises the last `ConnectionLost` where none can be reached."""
+        """Return the connection to a bootstrap server; raises the last `ConnectionLost` where none can be reached.
+
+        Raises `UnknownBootstrap` where no name of theirs resolves and this client has reached no broker yet, as the
+        Java client does: that is a wrong name. Later it is a name service that has a bad moment.
+        """
         if self._seed is not None and not self._seed.closed:
             return self._seed
         last: ConnectionLost | None = None
+        unknown: list[UnknownHost] = []
         for tried, (host, port) in enumerate(list(self._seeds)):
             try:
                 self._seed = self._connect(host, port, self._setup_deadline(deadline, len(self._seeds) - tried))
             except ConnectionLost as lost:
                 self._seeds.append(self._seeds.pop(0))
                 last = lost
+                if isinstance(lost, UnknownHost):
+                    unknown.append(lost)
             else:
                 return self._seed
+        if len(unknown) == len(self._seeds) and not self._topology.brokers:
+            self._waiting.over()
+            raise UnknownBootstrap("; ".join(map(str, unknown))) from last
         raise last or ConnectionLost("no bootstrap server")
 
     def ask_anyone(self, request: Message, deadline: Deadline) -> Any:
@@ -126,12 +139,25 @@ class Connections:
     def _setup_deadline(self, deadline: Deadline, candidates: int = 1) -> Deadline:
         """Return the deadline of a connection's setup, where so many brokers are left to be tried until `deadline`."""
         share_ms = deadline.remaining_s * 1000 / candidates
-        return Deadline(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS), self._cluster.request_timeout_ms)
+        return deadline.part(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS))
 
-    def _connect(self, host: str, port: int, deadline: Deadline) -> Connection:
-        return Connection(host, port, cluster=self._cluster, deadline=deadline)
+    def _connect(self, host: str, port: int, deadline: Deadline, node_id: int | None = None) -> Connection:
+        address = f"{host}:{port}"
+        self._waiting.trying(address, deadline)
+        try:
+            connection = Connection(host, port, cluster=self._cluster, deadline=deadline)
+        except ConnectionLost as lost:
+            if node_id is not None and (host, port) not in self._seeds:  # nobody here has written that address
+                lost = type(lost)(f"{lost}; the cluster itself gives that address for broker {node_id}")
+            self._waiting.failed(address, lost)
+            raise lost from lost.__cause__
+        except BaseException:
+            self._waiting.over()
+            raise
+        self._waiting.over()
+        return connection
 
 
 def _share(deadline: Deadline, candidates: int) -> Deadline:
     """Return the deadline of one of `candidates` that are asked one after the other until `deadline`."""
-    return Deadline(deadline.remaining_s * 1000 / candidates, deadline.request_timeout_ms)
+    return deadline.part(deadline.remaining_s * 1000 / candidates)

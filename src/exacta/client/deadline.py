@@ -14,12 +14,24 @@ REQUEST_TIMEOUT_MS = 30_000
 class Deadline:
     """A point in monotonic time until which a call may try, each of its requests for at most `request_timeout_ms`."""
 
-    __slots__ = ("_at_s", "request_timeout_ms", "timeout_ms")
+    __slots__ = ("_at_s", "_whole", "request_timeout_ms", "timeout_ms")
 
-    def __init__(self, timeout_ms: float, request_timeout_ms: float = REQUEST_TIMEOUT_MS) -> None:
+    def __init__(
+        self, timeout_ms: float, request_timeout_ms: float = REQUEST_TIMEOUT_MS, whole: Deadline | None = None
+    ) -> None:
         self.timeout_ms = timeout_ms
         self.request_timeout_ms = request_timeout_ms
+        self._whole = whole
         self._at_s = time.monotonic() + timeout_ms / 1000
+
+    def part(self, timeout_ms: float) -> Deadline:
+        """Return the deadline of a part of the call, `timeout_ms` from now."""
+        return Deadline(timeout_ms, self.request_timeout_ms, self.whole)
+
+    @property
+    def whole(self) -> Deadline:
+        """The deadline of the whole call, of which this one may be a part."""
+        return self._whole or self
 
     @property
     def remaining_s(self) -> float:
@@ -62,4 +74,4 @@ class Backoff:
 def for_one_request(deadline: Deadline) -> Deadline:
     """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
     timeout_ms = deadline.request_timeout_ms
-    return deadline if deadline.remaining_s * 1000 <= timeout_ms else Deadline(timeout_ms, timeout_ms)
+    return deadline if deadline.remaining_s * 1000 <= timeout_ms else deadline.part(timeout_ms)

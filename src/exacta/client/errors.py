@@ -99,6 +99,14 @@ class ConnectionLost(ClientError):
     """The connection broke, or the broker went silent: whether the request was executed is unknown."""
 
 
+class UnknownHost(ConnectionLost):
+    """The name of a broker's host does not resolve to an address on this machine."""
+
+
+class UnknownBootstrap(ClientError):
+    """No name of a bootstrap server resolves: repeating cannot mend it. The message names them all."""
+
+
 class SecurityFailed(ClientError):
     """A connection cannot be secured as configured; repeating cannot mend it. The message is one sentence."""
 

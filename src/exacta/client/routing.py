@@ -370,7 +370,7 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
     for part in text.split(","):
         host, separator, port = part.strip().rpartition(":")
         if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise BadBootstrap(f"'{part.strip()}' in kafka.bootstrap.servers is not host:port")
+            raise BadBootstrap(f"'{part.strip()}' is not host:port")
         addresses.append((host.strip("[]"), int(port)))
     return addresses
 

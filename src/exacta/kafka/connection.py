@@ -56,10 +56,23 @@ WRITE_HIGH_WATER_BYTES = 64 << 10
 
 MAX_OUTGOING_BYTES = 4 << 20
 
+_HTTP = frozenset({b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI "})
+"""How requests of HTTP begin; read as sizes, all are above a gigabyte."""
+_TLS_HANDSHAKE = b"\x16\x03"
+
 _size_of = struct.Struct(">i").unpack_from
 _key_of = struct.Struct(">h").unpack_from
 _SIZE_BYTES = 4
 _SMALLEST_REQUEST_BYTES = 8  # API key, version, correlation id
+
+
+def foreign_protocol(beginning: bytes) -> str | None:
+    """Say what came instead of the size of a request, by its four bytes; None: it is nothing that is known here."""
+    if beginning in _HTTP:
+        return "an HTTP request came to the Kafka port"
+    if beginning.startswith(_TLS_HANDSHAKE):
+        return "a TLS handshake came to the Kafka port, which speaks no TLS: clients set security.protocol=PLAINTEXT"
+    return None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -233,7 +246,10 @@ class Connection(asyncio.BufferedProtocol):
                 break
             size = self._last_request_bytes = _size_of(data, position)[0]
             if size > self._max_request_bytes:
-                self.refuse(f"a request of {size} bytes is above socket.request.max.bytes={self._max_request_bytes}")
+                self.refuse(
+                    foreign_protocol(bytes(data[position : position + _SIZE_BYTES]))
+                    or f"a request of {size} bytes is above socket.request.max.bytes={self._max_request_bytes}"
+                )
                 return True
             if size < _SMALLEST_REQUEST_BYTES:
                 self.refuse(f"a request of {size} bytes cannot be one")

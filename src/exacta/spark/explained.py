@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from exacta.client.errors import ClientError, DeadlineExceeded, KafkaError, SecurityFailed
+from exacta.client.errors import ClientError, DeadlineExceeded, KafkaError, SecurityFailed, UnknownBootstrap
 from exacta.client.routing import UnknownTopic
 from exacta.protocol.errors import ErrorCode
 from exacta.spark.checkpoint import CheckpointUnreadable
@@ -72,11 +72,16 @@ def only_the_sentence() -> None:
 
 @contextmanager
 def refused_while_pickling() -> Iterator[None]:
-    """Raise what `explained` raises as Spark's serializer lets it through, without a "could not serialize" before."""
+    """Raise what `explained` raises as Spark's serializer lets it through, without a "could not serialize" before.
+
+    Spark shows the name of an error's class, too: it is that of what was refused, as from everywhere else.
+    """
     try:
         yield
     except (*_SENTENCES, ClusterError) as error:
-        raise RefusedWhilePickling(str(error)) from None
+        kind = type(error)
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        raise type(kind.__name__, (RefusedWhilePickling,), named)(str(error)) from None
 
 
 def explaining(method: _Method) -> _Method:
@@ -128,6 +133,8 @@ def sentence_for(error: ClientError, bootstrap: str) -> str:
             return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"
     if isinstance(cause, SecurityFailed):
         return str(cause)
+    if isinstance(cause, UnknownBootstrap):
+        return f"{cause}: is 'kafka.bootstrap.servers' right?"
     if isinstance(error, DeadlineExceeded):
         return (
             f"the cluster at {bootstrap} did not answer as it should for {_seconds(error)} ({cause}): are its brokers "

@@ -2,6 +2,7 @@
 
 from exacta.adapters.local.files import DirectoryInUse
 from exacta.adapters.local.journal import LocalJournal
+from exacta.adapters.local.layout import is_journal
 from exacta.adapters.local.recovery import UnsupportedFormat
 
-__all__ = ["DirectoryInUse", "LocalJournal", "UnsupportedFormat"]
+__all__ = ["DirectoryInUse", "LocalJournal", "UnsupportedFormat", "is_journal"]

@@ -21,6 +21,8 @@ from typing import Protocol
 from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
 
+LOCK_NAME = "lock"
+
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
 IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
 
@@ -167,7 +169,7 @@ class PosixFiles:
     def lock(self) -> None:
         """See `Files.lock`."""
         self._make_directory(self.directory)
-        handle = os.open(self._path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(self._path(LOCK_NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

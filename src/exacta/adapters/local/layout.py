@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from exacta.adapters.local import compacted, start
-from exacta.adapters.local.files import Files
+from exacta.adapters.local.files import LOCK_NAME, Files
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
+    FORMAT_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     SIDECAR_SUFFIX,
     START_NAME,
+    TEMPORARY_SUFFIX,
     SegmentHeader,
     SegmentId,
     compacted_of,
@@ -41,6 +43,12 @@ class Layout(NamedTuple):
     next_compacted: int
     left_over: list[str]
     faults: list[Fault]
+
+
+def is_journal(names: Sequence[str]) -> bool:
+    """Tell whether a directory of these files is a journal, also a damaged one, or is to become one."""
+    ours = {LOCK_NAME, FORMAT_NAME, FORMAT_NAME + TEMPORARY_SUFFIX}
+    return not names or not ours.isdisjoint(names) or bool(segments_of(names, SEGMENT_SUFFIX))
 
 
 def lay_out(files: Files, names: list[str]) -> Layout:

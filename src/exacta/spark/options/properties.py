@@ -1,7 +1,8 @@
 """A `.properties` file as Kafka's command-line tools take it with `--command-config`: how a cluster is reached.
 
 Owns the syntax of such files (java.util.Properties) as far as Kafka's are written in it, and that they say the same as
-options of the same names. Keys that are not about the connection are refused, like options.
+options of the same names. Keys that are not about the connection are passed over, as Kafka's tools do: one file often
+serves several of them.
 """
 
 from __future__ import annotations
@@ -18,17 +19,28 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> Cluster:
-    """Return the cluster at `bootstrap`, reached as `file` says; raises `OptionError`."""
+def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> tuple[Cluster, list[str]]:
+    """Return the cluster at `bootstrap`, reached as `file` says, and its keys that were passed over.
+
+    Raises `OptionError`.
+    """
+    known = {option.name.lower() for option in CONNECTION}
+    passed_over: list[str] = []
     given = {"kafka.bootstrap.servers": bootstrap, "kafka.client.id": client_id}
     if file is not None:
         try:
             text = file.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"'{file}' cannot be read: {error}") from error
-        found = {key.removeprefix("kafka."): value for key, value in parse_properties(text).items()}
-        given |= {f"kafka.{key}": value for key, value in found.items() if key != "bootstrap.servers"}
-    return ConnectionOptions(**connection_values(parse(given, CONNECTION, "a connection"), "a connection")).cluster
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise OptionError(f"'{file}' cannot be read: {reason}") from error
+        for key, value in parse_properties(text).items():
+            name = f"kafka.{key.removeprefix('kafka.')}"
+            if name.lower() not in known:
+                passed_over.append(key)
+            elif name.lower() != "kafka.bootstrap.servers":
+                given[name] = value
+    options = ConnectionOptions(**connection_values(parse(given, CONNECTION, "a connection"), "a connection"))
+    return options.cluster, passed_over
 
 
 def parse_properties(text: str) -> dict[str, str]:

@@ -65,12 +65,21 @@ class Campaign:
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
 
-    def run(self) -> Path:
-        """Do it all; return the history. Raises `CampaignError`, and `HistoryError` where it cannot be written."""
+    def meet(self) -> None:
+        """Wait until the cluster answers; raises `CampaignError` where it does not, and has left nothing behind."""
         try:
             self._watcher.answers(PROBE_MS)
         except ClientError as error:
             raise CampaignError(str(error)) from error
+
+    def run(self) -> Path:
+        """Do it all; return the history. Raises `CampaignError`, and `HistoryError` where it cannot be written."""
+        self.meet()
+        directory = self._settings.directory
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CampaignError(f"{directory} cannot be made: {error.strerror}") from error
         with HistoryWriter(self.path) as self._history:
             self._history.write(self._header())
             try:

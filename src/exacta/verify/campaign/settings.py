@@ -33,7 +33,7 @@ class Settings:
     """Of the members of the etl group, where there are several."""
     keep_topics: bool = False
     directory: Path
-    """Where the history and the output of the processes are kept."""
+    """Where the history and the output of the processes are kept; it is made once the cluster has answered."""
 
 
 class CampaignError(Exception):
