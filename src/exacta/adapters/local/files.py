@@ -8,7 +8,6 @@ the port promises.
 """
 
 import errno
-import fcntl
 import mmap
 import os
 import sys
@@ -20,6 +19,7 @@ from typing import Protocol
 
 from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
+from exacta.posix import fcntl
 
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
 IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
