@@ -96,9 +96,10 @@ class Reader:
         environment = {name: value for name, value in os.environ.items() if name not in left_out}
         environment |= {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "TZ": "UTC",  # the sign of a zone is compared
             **self._run.environment,
         }
-        log = self._folder / "log"
+        log = self._folder / f"log-{len(self._groups)}"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
@@ -122,7 +123,7 @@ class Reader:
     def _substituted(self, text: str) -> str:
         for address in ADDRESSES:
             text = text.replace(address, self._servers)
-        return text.replace(PLACE, f"{self._folder}/")
+        return text.replace(PLACE, str(self._folder / "checkpoint"))
 
 
 def pattern(printed: str) -> str:

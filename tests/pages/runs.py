@@ -13,9 +13,9 @@ from exacta.adapters.local.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 
-#: All that is changed in an example before it is run: addresses become the broker's, and places the run's own.
+#: All that is changed in an example before it is run: the broker's address, and a checkpoint, in the run's folder.
 ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
-PLACE = "/path/to/"
+PLACE = "/path/to/checkpoint"
 
 README = "README.md"
 TUTORIAL = "docs/tutorial/at-least-once-to-exactly-once.md"

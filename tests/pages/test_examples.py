@@ -9,7 +9,7 @@ import exacta
 from exacta.demo.processes import free_port
 from tests.pages.blocks import PAGES, Block, blocks_of
 from tests.pages.running import LANGUAGES, Reader, pattern
-from tests.pages.runs import NOT_RUN, RUNS, Run, why_no_example, why_not_run
+from tests.pages.runs import NO_EXAMPLE, NOT_RUN, RUNS, Run, why_no_example, why_not_run
 from tests.spark.clusters import read_committed
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -35,7 +35,7 @@ def test_nothing_is_listed_that_is_not_there() -> None:
     printed = [(block.page, line) for block in BLOCKS for line in lines(block)]
     listed = [
         (page, start)
-        for page, start in NOT_RUN
+        for page, start in (*NOT_RUN, *NO_EXAMPLE)
         if not any(at == page and line.startswith(start) for at, line in printed)
     ]
     assert listed == []

@@ -20,6 +20,8 @@ assert shutil.which("java") is None, "the machine's own Java would be taken"
 assert exacta.spark.use_bundled_java().is_dir()
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 assert spark.range(3).count() == 3
+reader = spark.readStream.format("exacta").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t")
+assert "value" in reader.load().columns, "the format is found without a call"
 spark.stop()
 assert exacta.spark.use_bundled_java().is_dir(), "a second call, as of a notebook's cell, does nothing"
 try:
@@ -103,4 +105,5 @@ def test_a_query_in_an_environment_with_nothing_else(bootstrap, tmp_path):
 @pytest.mark.spark
 def test_a_session_of_ones_own_on_a_machine_without_java(tmp_path):
     python = environment(tmp_path / "environment", "spark")
-    run(python, tmp_path, OWN_SESSION, PATH=without_java(tmp_path / "commands"))
+    # As in an environment that was activated: Spark takes whatever `python3` is for its workers.
+    run(python, tmp_path, OWN_SESSION, PATH=f"{python.parent}{os.pathsep}{without_java(tmp_path / 'commands')}")

