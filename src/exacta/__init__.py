@@ -3,21 +3,33 @@
 The root is lazy: a Spark worker that imports a part of this package loads neither the engine nor an event loop.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exacta import spark as spark
+    from exacta.config import ConfigurationError as ConfigurationError
+    from exacta.server import ServerError as ServerError
     from exacta.testing import Broker as Broker
 
-__all__ = ["Broker", "__version__"]
+    __version__: str
+
+__all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"]
+
+_HOMES = {"Broker": "exacta.testing", "ConfigurationError": "exacta.config", "ServerError": "exacta.server"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Broker":
-        from exacta.testing import Broker
-
-        return Broker
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "spark":
+        return import_module("exacta.spark")
     if name == "__version__":
         from importlib.metadata import version
 
         return version("exacta")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -20,7 +20,6 @@ import ipaddress
 import logging
 import os
 import re
-import resource
 import signal
 import socket
 import sys
@@ -43,6 +42,7 @@ from exacta.kafka.connection import Connection
 from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.kafka.retention import retention_rules
 from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.posix import resource
 
 logger = logging.getLogger("exacta.server")
 

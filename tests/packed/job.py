@@ -10,10 +10,9 @@ import sys
 
 def main(arguments):
     """Write where exacta was imported from on the executor to `found`, and copy `source` to `sink`."""
-    from exacta.spark import register
-    from exacta.spark.java import choose_java_home
+    from exacta.spark import register, use_bundled_java
 
-    os.environ["JAVA_HOME"] = choose_java_home()
+    use_bundled_java()
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local-cluster[1,2,1024]").appName("packed")

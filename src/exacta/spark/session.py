@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from exacta.spark.java import choose_java_home
+from exacta.spark.java import spark_runs, use_bundled_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,8 @@ def session(
 
     `settings` come on top of ours. With `quick_start` the virtual machine is tuned for a life of a minute or two.
     """
-    os.environ["JAVA_HOME"] = choose_java_home()
+    if not spark_runs():
+        use_bundled_java()
     # The workers must be this interpreter: Spark would take whatever `python3` is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -8,7 +8,6 @@ the port promises.
 """
 
 import errno
-import fcntl
 import mmap
 import os
 import sys
@@ -20,6 +19,7 @@ from typing import Protocol
 
 from exacta.adapters.local.aside import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
+from exacta.posix import fcntl
 
 LOCK_NAME = "lock"
 

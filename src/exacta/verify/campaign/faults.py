@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from exacta.client.errors import ClientError
+from exacta.posix import SIGKILL
 from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.settings import CampaignError, Settings
 from exacta.verify.history import BROKER_KILLED, BROKER_RESTARTED, RESTART_COMMAND, Fault, Outcome
@@ -58,7 +58,7 @@ class BrokerFaults:
             if pid == self._killed:
                 error = "it has been killed before, and its successor is not known: give a file with its process id"
             else:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, SIGKILL)
                 self._killed = pid
         except (OSError, ValueError) as raised:
             error = str(raised)

@@ -1,0 +1,197 @@
+"""Which examples are run how: the sections of pages that belong together, and what is not run, with the reason.
+
+A new example belongs to a run, or its lines are in `NOT_RUN`: until then `test_every_example_is_run_or_listed` fails.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from exacta.adapters.local.inspection import Place, inspect
+from tests import repairing
+from tests.pages.blocks import Block
+
+#: All that is changed in an example before it is run: the broker's address, and a checkpoint, in the run's folder.
+ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
+PLACE = "/path/to/checkpoint"
+
+README = "README.md"
+TUTORIAL = "docs/tutorial/at-least-once-to-exactly-once.md"
+TRANSACTIONS = "docs/how-to/transactions.md"
+REPAIR = "docs/how-to/repair.md"
+CLUSTERS = "docs/how-to/clusters.md"
+SPARK = "docs/reference/spark.md"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Examples that a reader goes through in order: one folder, one broker, and one Python for blocks in a row."""
+
+    page: str
+    sections: tuple[str, ...]
+    """Empty: the whole page."""
+    spark: bool = False
+    """It starts Spark."""
+    serves: bool = False
+    """It starts a broker itself."""
+    prepare: Callable[[str, Path], object] = lambda servers, folder: None
+    """Called before, with the broker's address and the folder in which the examples are run."""
+    context: str = ""
+    """Python that comes before the first block of Python: what the page takes for given."""
+    afterwards: str = ""
+    """Python that comes behind the last one: it waits for what the page has started."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    answers: str = ""
+    """What is typed when a command asks."""
+    exits: Mapping[str, int] = field(default_factory=dict)
+    """Blocks of commands, by their first, that end with another code than 0."""
+    prints: str = ""
+    """What is printed meanwhile, among other things: an expression."""
+    expects: Mapping[str, set[bytes]] = field(default_factory=dict)
+    """What topics hold in the end, for readers of committed records."""
+
+    def __str__(self) -> str:
+        return f"{self.page}#{self.sections[0]}" if self.sections else self.page
+
+    def has(self, block: Block) -> bool:
+        """Whether a block is one of its examples."""
+        return block.page == self.page and (not self.sections or block.section in self.sections)
+
+
+def _an_open_transaction(servers: str, _: Path) -> Producer:
+    plain = Producer({"bootstrap.servers": servers})
+    for partition in (0, 1):
+        for _ in range(17 + 2 * partition):
+            plain.produce("orders", b"before", partition=partition)
+    assert plain.flush(30) == 0
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "billing"})
+    for _ in range(2):  # the second one's epoch is not 0
+        producer = Producer({"bootstrap.servers": servers, "transactional.id": "orders-1", "client.id": "orders"})
+        producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in (0, 1):
+        producer.produce("orders", b"open", partition=partition)
+    group = consumer.consumer_group_metadata()
+    producer.send_offsets_to_transaction([TopicPartition("orders", 0, 1)], group, 30)
+    assert producer.flush(30) == 0
+    consumer.close()
+    return producer  # as long as it lives, it has its transaction open
+
+
+def _a_damaged_journal(_: str, folder: Path) -> None:
+    """Wipe out the beginning of the group that has a transaction's records, in an old segment."""
+    journal = folder / "data" / "journal"
+    repairing.write(folder / "data")
+    at = next(
+        place
+        for place in inspect(repairing.on_disk(journal))
+        if isinstance(place, Place)
+        and any((row.first_offset, row.last_offset) == (18, 19) for entry in place.group.entries for row in entry.rows)
+    )
+    with (journal / at.name).open("r+b") as segment:
+        segment.seek(at.offset)
+        segment.write(bytes(8))
+
+
+def _clicks(servers: str, _: Path) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(30):
+        producer.produce("clicks", b"click %d" % number, key=b"often" if number % 3 else b"%d" % number)
+    assert producer.flush(30) == 0
+
+
+_A_SESSION = """
+import exacta
+spark = exacta.spark.session(quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
+"""
+_UNTIL_ALL_IS_READ = """
+for query in spark.streams.active:
+    query.processAllAvailable()
+    query.stop()
+"""
+_A_QUERY_THAT_HAS_ENDED = """
+rows = spark.readStream.format("rate").load().selectExpr("cast(value as string) as value")
+written = rows.writeStream.format("exacta").option("kafka.bootstrap.servers", "127.0.0.1:9092").option("topic", "t")
+written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow=True).start().awaitTermination()
+"""
+
+RUNS = [
+    Run(README, ("Ten lines",), prints="^b'42 apples'$"),
+    Run(
+        README,
+        ("With Spark",),
+        spark=True,
+        serves=True,
+        expects={"flights": {b"on time", b"late"}, "shouted": {b"ON TIME", b"LATE"}, "counts": {b"1"}},
+    ),
+    Run(TUTORIAL, (), spark=True, serves=True, prints="^orders lost: 0, written more than once: [1-9]"),
+    Run(TRANSACTIONS, (), prepare=_an_open_transaction),
+    Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
+    Run(
+        CLUSTERS,
+        ("Security", "Clean up"),
+        spark=True,
+        context=_A_SESSION + _A_QUERY_THAT_HAS_ENDED,
+        environment={"ORDERS_PASSWORD": "secret"},
+        answers="y\n",
+    ),
+    Run(
+        SPARK,
+        (
+            "Connection",
+            "`exacta.spark.write`: Update mode, several sinks, small batches",
+            "One transaction for a batch",
+            "What it leaves on the cluster",
+        ),
+        spark=True,
+        prepare=_clicks,
+        context=_A_SESSION,
+        afterwards=_UNTIL_ALL_IS_READ,
+        answers="y\n",
+        expects={
+            "counts": {b"20", b"1"},
+            "often": {b"20"},
+            "clicks-by-key": {b"click %d" % number for number in range(30)},
+        },
+    ),
+    Run(SPARK, ("Sessions",), spark=True),
+]
+
+#: Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
+_AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
+_TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
+_PACKED = "it takes a cluster; `make test-spark-packed` does so"
+NOT_RUN = {
+    (README, "make demo"): "a target of the Makefile, with tests of its own",
+    (README, "make test"): "this is what runs here",
+    (README, "pip install 'exacta[spark]'"): _AN_INDEX,
+    (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
+    (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
+    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
+    (CLUSTERS, "FROM your-spark-image"): "an image is made",
+    (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
+    (CLUSTERS, "python -m venv environment"): _PACKED,
+    (CLUSTERS, "environment/bin/pip install"): _PACKED,
+    (CLUSTERS, "environment/bin/venv-pack"): _PACKED,
+    (CLUSTERS, "export PYSPARK_PYTHON"): _PACKED,
+    (CLUSTERS, "spark-submit"): _PACKED,
+}
+
+#: Blocks that are neither code nor output that a run could compare, by their first line.
+NO_EXAMPLE = {
+    ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
+}
+
+
+def why_not_run(page: str, line: str) -> str | None:
+    """Return why a line is not run, or None if it is."""
+    return next((why for (where, start), why in NOT_RUN.items() if where == page and line.startswith(start)), None)
+
+
+def why_no_example(block: Block) -> str | None:
+    """Return why a block is none that is run, or None if it is one."""
+    listed = NO_EXAMPLE.items()
+    return next((why for (where, start), why in listed if where == block.page and block.text.startswith(start)), None)

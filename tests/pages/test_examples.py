@@ -1,0 +1,70 @@
+"""Every example of the pages is run as it is printed, or is listed with the reason why it is not."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import exacta
+from exacta.demo.processes import free_port
+from tests.pages.blocks import PAGES, Block, blocks_of
+from tests.pages.running import LANGUAGES, Reader, pattern
+from tests.pages.runs import NO_EXAMPLE, NOT_RUN, RUNS, Run, why_no_example, why_not_run
+from tests.spark.clusters import read_committed
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+
+
+def lines(block: Block) -> list[str]:
+    return [line for line in block.text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def test_every_example_is_run_or_listed() -> None:
+    assert len(BLOCKS) > 20
+    forgotten = []
+    for block in BLOCKS:
+        if why_no_example(block) is not None or all(why_not_run(block.page, line) for line in lines(block)):
+            continue
+        runs = [run for run in RUNS if run.has(block)]
+        if len(runs) != 1 or block.language not in LANGUAGES:
+            forgotten.append(f"{block}, {block.language or 'no language'}: {len(runs)} runs")
+    assert forgotten == [], "add a run, or the reason why there is none, to tests/pages/runs.py"
+
+
+def test_nothing_is_listed_that_is_not_there() -> None:
+    printed = [(block.page, line) for block in BLOCKS for line in lines(block)]
+    listed = [
+        (page, start)
+        for page, start in (*NOT_RUN, *NO_EXAMPLE)
+        if not any(at == page and line.startswith(start) for at, line in printed)
+    ]
+    assert listed == []
+    assert [str(run) for run in RUNS if not any(run.has(block) for block in BLOCKS)] == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("run", [pytest.param(run, id=str(run), marks=[pytest.mark.spark] * run.spark) for run in RUNS])
+def test_it_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
+    blocks = [block for block in BLOCKS if run.has(block) and why_no_example(block) is None]
+    port = free_port()
+    servers, broker = f"127.0.0.1:{port}", exacta.Broker(port=port, num_partitions=2)
+    reader = Reader(run, servers, tmp_path)
+    try:
+        if not run.serves:
+            broker.start()
+        prepared = run.prepare(servers, tmp_path)
+        reader.go_through(blocks)
+        for topic, values in run.expects.items():
+            assert {value for _, _, value in read_committed(servers, topic)} == values
+        assert re.search(run.prints, reader.printed_meanwhile, re.MULTILINE)
+        del prepared
+    finally:
+        reader.end()
+        broker.stop()
+
+
+def test_printed_output_stands_for_what_is_like_it() -> None:
+    printed = pattern("…\nlost: 0, at 2026-11-22 11:20:00+01:00 (once)\n")
+    assert re.search(printed, "a\nb\nlost: 17, at 2027-01-02 00:00:00+01:00 (once)\n", re.MULTILINE)
+    for other in ("lost: 0, at 2026-11-22 11:20:00+01:00 (once)", "a\nlost: none, at 2026-11-22 11:20:00+01:00 (once)"):
+        assert not re.search(printed, other, re.MULTILINE)

@@ -1,0 +1,18 @@
+"""What type checkers see of the root: `make check` fails here if a name that is loaded lazily has no type."""
+
+from pathlib import Path
+from typing import assert_type
+
+import exacta
+from exacta.config import ConfigurationError
+from exacta.server import ServerError
+from exacta.testing import Broker
+
+
+def check() -> None:
+    """Do nothing at run time that is worth a call."""
+    assert_type(exacta.Broker(), Broker)
+    assert_type(exacta.ServerError(), ServerError)
+    assert_type(exacta.ConfigurationError(), ConfigurationError)
+    assert_type(exacta.__version__, str)
+    assert_type(exacta.spark.use_bundled_java(), Path)

@@ -1,0 +1,36 @@
+"""The root of the package: it has what the pages say, and loads it when it is asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+import exacta
+
+NAMES = ["Broker", "ConfigurationError", "ServerError", "spark"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_there_after_the_only_import(name: str) -> None:
+    """In a process of its own: another test may have imported what the root has to load."""
+    early = "{'exacta.engine', 'exacta.spark', 'uvloop'} & set(sys.modules)"
+    code = f"import exacta, sys; early = {early}; exacta.{name}; print(early)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_they_are_those_of_their_modules() -> None:
+    from exacta import config, server, spark, testing
+
+    found = [getattr(exacta, name) for name in NAMES]
+    assert found == [testing.Broker, config.ConfigurationError, server.ServerError, spark]
+
+
+def test_they_are_listed() -> None:
+    assert {*NAMES, "__version__"} <= set(dir(exacta))
+    assert {*NAMES, "__version__"} == set(exacta.__all__)
+
+
+def test_what_is_not_there_is_told() -> None:
+    with pytest.raises(AttributeError, match="module 'exacta' has no attribute 'Brokre'"):
+        _ = exacta.Brokre
