@@ -210,10 +210,9 @@ class _Call:
 
 def _located(wanted: ForeachBatchOptions, query: RunningQuery | None, batch_id: int) -> SinkOptions:
     """Return the writer's options with the checkpoint's location, by option or as Spark tells; raises `OptionError`."""
-    from exacta.spark.sink import check_marker_topic, check_running
+    from exacta.spark.sink import check_running
 
     sink = wanted.sink
-    check_marker_topic(sink)
     if query is not None and query.batch_id != batch_id:
         raise OptionError(
             f"write was called for batch {batch_id} while Spark runs batch {query.batch_id}: give it the number that "

@@ -27,7 +27,7 @@ from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
 from exacta.spark.messages import Prepared, TaskResult
-from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 
@@ -46,32 +46,10 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
     result: TaskResult | None
 
 
-def check_sink_options(options: SinkOptions) -> None:
-    """Check what only a streaming writer needs; raises `OptionError`."""
-    if not options.exactly_once:
-        return
-    if options.checkpoint_location is None:
-        raise OptionError(
-            "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
-            "default: exactly once hangs on the query's identity, which lies there"
-        )
-    check_marker_topic(options)
-
-
-def check_marker_topic(options: SinkOptions) -> None:
-    """Check that there is a topic for the replay markers; raises `OptionError`."""
-    if options.exactly_once and options.topic is None and options.marker_topic is None:
-        raise OptionError(
-            "where rows name their topics, option 'transaction.marker.topic' must name one: its first partition "
-            "carries the replay markers"
-        )
-
-
 class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Writes the micro-batches of one query, each exactly once."""
 
     def __init__(self, options: SinkOptions) -> None:
-        check_sink_options(options)
         self.options = options
         self._prepared: Prepared | None = None
 

@@ -1,7 +1,8 @@
 """A `.properties` file as Kafka's command-line tools take it with `--command-config`: how a cluster is reached.
 
 Owns the syntax of such files (java.util.Properties) as far as Kafka's are written in it, and that they say the same as
-options of the same names. Keys that are not about the connection are refused, like options.
+options of the same names. Keys that are not known are refused, like options; those of producers and consumers are taken
+without effect.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 from pathlib import Path
 
 from exacta.client.security import Cluster
-from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_A_CONNECTION
 from exacta.spark.options.parsing import OptionError, parse
 
 _LINE = re.compile(r"((?:[^\\\s=:]|\\.)*)\s*[=:\s]?\s*(.*)", re.DOTALL)
@@ -28,7 +30,9 @@ def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> Cluster:
             raise OptionError(f"'{file}' cannot be read: {error}") from error
         found = {key.removeprefix("kafka."): value for key, value in parse_properties(text).items()}
         given |= {f"kafka.{key}": value for key, value in found.items() if key != "bootstrap.servers"}
-    return ConnectionOptions(**connection_values(parse(given, CONNECTION, "a connection"), "a connection")).cluster
+    parsed = parse(given, (*CONNECTION, *COMMON_REFUSED), "a connection", HARMLESS_FOR_A_CONNECTION)
+    judge_connection(parsed, "a connection")
+    return ConnectionOptions(**parsed.finished()).cluster
 
 
 def parse_properties(text: str) -> dict[str, str]:
