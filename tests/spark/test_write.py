@@ -217,8 +217,8 @@ def test_what_is_wrong_is_said_in_a_sentence(spark, bootstrap):
     assert "the cluster at 127.0.0.1:1 did not answer as it should for 0.5 s" in said(
         job(rows, "127.0.0.1:1", sink, **{"kafka.delivery.timeout.ms": "500"})
     )
-    assert "topic 'nowhere' does not exist on" in said(
-        job(rows, bootstrap, sink, **{"transaction.marker.topic": "nowhere"})
+    assert "a topic's name has at most 249 characters" in said(
+        job(rows, bootstrap, sink, **{"transaction.marker.topic": "no where"})
     )
 
 

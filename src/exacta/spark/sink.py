@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
 from exacta.spark import checkpoint
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
@@ -30,13 +28,10 @@ from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
+from exacta.spark.written_topics import partitions_of
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-
-
-#: How long a topic may take to come into being.
-_CREATION_TIMEOUT_MS = 15_000
 
 
 @dataclass
@@ -163,19 +158,10 @@ def driver_of(
 
 
 def marker_of(client: Client, options: SinkOptions) -> TopicPartition:
-    """Return the partition that the records lie at; its topic is created where the cluster creates topics on demand."""
+    """Return the partition that the records lie at; raises `SinkError` where it does not exist."""
     topic = options.marker_topic or options.topic
     assert topic is not None
-    create = options.marker_topic is None
-    first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
-    try:
-        client.partitions([topic], create=create, deadline=client.deadline(first_ms))
-    except DeadlineExceeded as error:
-        # A cluster that creates topics does so in a second or two; the others give the same answer for ever.
-        missing = getattr(error.__cause__, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if missing or first_ms == client.call_timeout_ms:
-            raise
-        client.partitions([topic], create=create)
+    partitions_of(client, topic)
     return TopicPartition(topic, 0)
 
 

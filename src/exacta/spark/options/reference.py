@@ -38,12 +38,12 @@ def reference() -> str:
     """Return the page."""
     own = [(title, [each for each in table if each not in CONNECTION]) for title, table in _SIDES]
     parts = [_HEAD, "## Source and sink", _options(CONNECTION)]
-    for title, table in own:
-        parts += [f"## {title}", _options(table)]
+    for title, options in own:
+        parts += [f"## {title}", _options(options)]
     parts += ["## Options without effect", _WITHOUT_EFFECT, _harmless()]
     parts += ["## Refused options of Kafka's clients", _REFUSED]
-    for title, table in _REFUSALS:
-        parts.append(_table((title, ""), [[f"`{each.name}`", each.about] for each in table]))
+    for title, refused in _REFUSALS:
+        parts.append(_table((title, ""), [[f"`{each.name}`", each.about] for each in refused]))
     settings = [[f"`{name}`", f"`{setting.value}`", setting.why] for name, setting in SETTINGS.items()]
     parts += [
         "## Settings of `exacta.spark.session`",
