@@ -35,6 +35,7 @@ from exacta.spark.explained import explained
 from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
+from exacta.spark.options.parsing import as_text
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
 from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
@@ -87,7 +88,7 @@ def write(
     `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. Raises
     `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
     """
-    wanted, given = foreach_batch_options(_as_text({**(options or {}), **named}))
+    wanted, given = foreach_batch_options(as_text({**(options or {}), **named}))
     check_write_columns(batch_df.schema, wanted.sink.topic)
     if not wanted.sink.exactly_once:
         from exacta.spark.batch_sink import without_checkpoint
@@ -269,12 +270,3 @@ def _save(batch_df: DataFrame, options: Mapping[str, str]) -> None:
 
 def _drain(batch_df: DataFrame) -> None:
     batch_df.write.format("noop").mode("overwrite").save()
-
-
-def _as_text(options: Mapping[str, object]) -> dict[str, str]:
-    """Return the options as Spark's `option` would hand them on."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in options.items()
-        if value is not None
-    }

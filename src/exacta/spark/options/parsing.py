@@ -149,6 +149,15 @@ def _unknown(given: str, names: Iterable[str], doing: str) -> str:
     return f"format \"exacta\" does not know option '{given}' for {doing}; {hint}"
 
 
+def as_text(options: Mapping[str, object]) -> dict[str, str]:
+    """Return options of any type as Spark's `option` would hand them on."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in options.items()
+        if value is not None
+    }
+
+
 def text(name: str, value: str) -> str:
     """Parse a text that is not empty; raises `OptionError`."""
     if not value.strip():
