@@ -109,20 +109,18 @@ def test_a_checkpoint_that_cannot_be_read(bootstrap, options, tmp_path):
 def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
     """What an Apache Kafka with access rules answers; `test_secured.py` asks one."""
 
-    def refused(client, producer, group):
+    def refused(client, producer, **_):
         assert producer.transactional_id.startswith(f"{RUN}-check-")
-        raise KafkaError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "adding group", "user 'a' needs the permission Write"
-        )
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "aborting a transaction")
 
-    monkeypatch.setattr(CHECK, "add_group", refused)
+    monkeypatch.setattr(CHECK, "end_transaction", refused)
     monkeypatch.setattr(CHECK, "look_at_topic", lambda client, topic: TopicAccess(1, frozenset({READ})))
     report = check(frame(), options, topic="orders")
-    assert len(report.problems) == 2
-    assert (
-        "does not permit adding group: user 'a' needs the permission Write, and the same for all" in report.problems[0]
+    begin = f"whoever does not log in lacks a permission on {bootstrap}: the sink needs "
+    assert report.problems == (
+        f"{begin}Describe and Write on transactional ids that begin with '{RUN}'",
+        f"{begin}Describe, Write and Read on topic 'orders'",
     )
-    assert "needs the permission Write on topic 'orders'" in report.problems[1]
 
 
 def test_a_time_out_is_tried_where_it_may_not_be_read_and_the_report_says_what_that_leaves(

@@ -14,7 +14,7 @@ report says so. Nothing here takes over, fences or reads what a running query ha
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from exacta.client.configs import broker_configs
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Anyone, Client
-from exacta.client.topics import READ, WRITE, look_at_topic
-from exacta.client.transactions import Producer, add_group
+from exacta.client.topics import READ, WRITE, TopicAccess, look_at_topic
+from exacta.client.transactions import Producer, add_group, end_transaction, fetch_offsets
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.spark import checkpoint
@@ -47,6 +47,10 @@ _CREATES_TOPICS = "auto.create.topics.enable"
 _PARTITIONS = "num.partitions"
 
 _PERMISSIONS = {READ: "Read", WRITE: "Write"}
+
+_NAME_IT = (
+    "; that is new with each checkpoint: set option 'transactional.id.prefix', and permit what begins with its value"
+)
 
 _UNSEEN = (
     "this was tried from the driver: it cannot be seen from here whether every executor reaches the brokers, and has "
@@ -194,14 +198,19 @@ def _settings(found: _Found, client: Client, node: int) -> dict[str, str]:
     except KafkaError as error:
         if error.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise
-        found.notes.append(f"the settings of the brokers could not be read: {error.detail}")
+        found.notes.append(f"the settings of the brokers could not be read ({error.detail}); only this check uses them")
         return {}
 
 
 def _check_topic(
     found: _Found, client: Client, topic: str, needed: Collection[int], settings: Mapping[str, str]
 ) -> None:
-    access = look_at_topic(client, topic)
+    try:
+        access = look_at_topic(client, topic)
+    except KafkaError as error:
+        if error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        access = TopicAccess(0, frozenset())
     if access is None:
         creates = settings.get(_CREATES_TOPICS)
         if creates == "false":
@@ -212,13 +221,16 @@ def _check_topic(
                 f"topic '{topic}' does not exist on {client.bootstrap}: the first batch creates it, with {count} "
                 + ("partitions" if creates == "true" else "partitions, if the cluster creates topics on demand")
             )
-        return
-    for operation in needed:
-        if access.operations is not None and operation not in access.operations:
-            found.problems.append(
-                f"{client.bootstrap} does not permit it: {client.cluster.security.principal} needs the permission "
-                f"{_PERMISSIONS[operation]} on topic '{topic}'"
-            )
+    elif access.operations is not None and not access.operations.issuperset(needed):
+        operations = ["Describe", *(_PERMISSIONS[each] for each in needed)]
+        found.problems.append(_not_permitted(client, operations, f"topic '{topic}'"))
+
+
+def _not_permitted(client: Client, operations: Sequence[str], on: str) -> str:
+    return (
+        f"{client.cluster.security.principal} lacks a permission on {client.bootstrap}: the sink needs "
+        f"{', '.join(operations[:-1])} and {operations[-1]} on {on}"
+    )
 
 
 def _check_transactions(
@@ -231,29 +243,44 @@ def _check_transactions(
                 "Apache Kafka 3.0 or later"
             )
             return
-    # Nobody has this name, and it is none that a query could make.
-    trial = f"{name}-check-{uuid.uuid4()}"
-    longest = settings.get(_LONGEST_TRANSACTION)
     with found.noting(client.bootstrap):
-        _try_permissions(client, trial)
-        if longest is None:
+        # Nobody has this name, and it is none that a query could make.
+        trial = f"{name}-check-{uuid.uuid4()}"
+        begins = "that begin with " + ("the query's id" if sink.name is None else f"'{sink.name}'")
+        permitted = True
+        for needed, on, attempt in (
+            (("Describe", "Write"), f"transactional ids {begins}", _try_transactional_id),
+            (("Describe", "Read"), f"groups {begins}", _try_group),
+        ):
+            if not attempt(client, trial):
+                permitted = False
+                found.problems.append(_not_permitted(client, needed, on) + (_NAME_IT if sink.name is None else ""))
+        longest = settings.get(_LONGEST_TRANSACTION)
+        if longest is None and permitted:
             take_over(client, trial, transaction_timeout_ms=sink.transaction_timeout_ms)
             found.notes.append(
                 f"the time-out of transactions was tried by transactional id '{trial}', which the cluster keeps until "
                 "it expires"
             )
-        elif sink.transaction_timeout_ms > int(longest):
+        elif longest is not None and sink.transaction_timeout_ms > int(longest):
             found.problems.append(f"{too_long(sink.transaction_timeout_ms)} ({longest} ms)")
 
 
-def _try_permissions(client: Client, trial: str) -> None:
-    """Try whether transactions and groups that begin as the job's names do may be used; raises `KafkaError` if not."""
+def _try_transactional_id(client: Client, trial: str) -> bool:
+    """Return whether a transactional id may be used that nobody has."""
     try:
+        end_transaction(client, Producer(trial, 0, 0), commit=False)
+    except KafkaError as error:
+        # Permitted: then it is looked for, and not found.
+        return error.code != ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return True
+
+
+def _try_group(client: Client, trial: str) -> bool:
+    """Return whether a group may be used that nobody has."""
+    try:
+        fetch_offsets(client, trial)
         add_group(client, Producer(trial, 0, 0), trial)
     except KafkaError as error:
-        if error.code in (
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            ErrorCode.GROUP_AUTHORIZATION_FAILED,
-        ):
-            raise
-        # Permitted: then it is looked for, and nobody has it.
+        return error.code != ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return True
