@@ -21,6 +21,7 @@ def main(arguments):
     """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
     from pyspark.sql import SparkSession
 
+    from exacta.spark import check
     from exacta.spark.java import choose_java_home
 
     os.environ["JAVA_HOME"] = choose_java_home()
@@ -42,12 +43,14 @@ def main(arguments):
             .option("maxOffsetsPerTrigger", arguments["limit"])
             .load()
         )
-        writer = rows.selectExpr("key", "upper(cast(value as string)) as value").writeStream
+        rows = rows.selectExpr("key", "upper(cast(value as string)) as value")
         options = {
             "kafka.bootstrap.servers": arguments["bootstrap"],
             "topic": arguments["sink"],
             "checkpointLocation": arguments["checkpoint"],
         }
+        check(rows, options).raise_if_failed()
+        writer = rows.writeStream
         if arguments["by"] == "foreachBatch":
             writer = writer.foreachBatch(functools.partial(write_batch, options))
         else:
