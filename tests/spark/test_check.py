@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import exacta
-from exacta.client.errors import KafkaError
+from exacta.client.errors import KafkaError, UnsupportedByBroker
 from exacta.client.group_administration import list_groups
 from exacta.client.routing import Client
 from exacta.client.topics import READ, TopicAccess
@@ -123,11 +123,18 @@ def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "reading the settings", "a permission is missing"),
+        UnsupportedByBroker("there is no such request"),
+    ],
+)
 def test_a_time_out_is_tried_where_it_may_not_be_read_and_the_report_says_what_that_leaves(
-    bootstrap, options, monkeypatch
+    bootstrap, options, monkeypatch, error
 ):
     def refused(client, node_id, names):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "reading the settings", "a permission is missing")
+        raise error
 
     monkeypatch.setattr(CHECK, "broker_configs", refused)
     topic = new_topic(bootstrap, 1)

@@ -136,7 +136,7 @@ def test_all_that_is_wrong_with_a_writers_options_is_said_in_one_error():
     with pytest.raises(OptionError) as refused:
         sink_options(wrong, stream=True)
     assert str(refused.value) == (
-        "there are 8 problems with the options:\n"
+        "there are 8 problems:\n"
         "- option 'kafka.acks' can only be all or -1, not '1': exactly once depends on it\n"
         "- option 'kafka.key.serializer' is not supported: give column 'key' its bytes in the query, as a string or "
         "binary\n"

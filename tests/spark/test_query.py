@@ -159,7 +159,7 @@ def test_what_is_refused_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     assert "writing needs a topic: set option 'topic'" in refusal(writing(rows, bootstrap, checkpoint))
     strange = writing(rows, bootstrap, tmp_path / "b", topic=sink, topicc="x", **{"kafka.acks": "1"})
     said = refusal(strange)
-    assert "OptionError: there are 2 problems with the options:\n- " in said
+    assert "OptionError: there are 2 problems:\n- " in said
     assert "\n- format \"exacta\" does not know option 'topicc' for writing; did you mean 'topic'?\n" in said
     assert "\n- option 'kafka.acks' can only be all or -1, not '1': exactly once depends on it\n" in said
     report = check(rows.selectExpr("value as valeu"), {"kafka.bootstrap.servers": bootstrap, "topic": sink})

@@ -130,10 +130,10 @@ class _Found:
 
 
 def _check_columns(found: _Found, df: DataFrame, parsed: Parsed) -> None:
-    # That a topic is missing is said by the options already where they name none at all.
-    unnamed = parsed.lacks("topic") and not parsed.lacks("marker_topic")
+    # Where the options name no topic at all, that has been said.
+    rows_name_it = parsed.lacks("topic") and not parsed.lacks("marker_topic")
     with found.noting():
-        check_write_columns(df.schema, None if unnamed else "named, or missed already")
+        check_write_columns(df.schema, None if rows_name_it else "")
 
 
 def _sink_as_far_as_right(parsed: Parsed) -> SinkOptions | None:
@@ -173,9 +173,7 @@ def _check_cluster(found: _Found, client: Client, sink: SinkOptions, name: str) 
         nodes = client.nodes()
     if len(found.problems) > reached:
         return  # and so would everything else be
-    settings: dict[str, str] = {}
-    with found.noting(bootstrap):
-        settings = _settings(found, client, nodes[0])
+    settings = _settings(found, client, nodes[0])
     if sink.exactly_once:
         _check_transactions(found, client, sink, name, settings)
     needed: dict[str, list[int]] = {}
@@ -195,10 +193,9 @@ def _settings(found: _Found, client: Client, node: int) -> dict[str, str]:
     """Return what a broker tells of its settings: nothing where the user may not read them."""
     try:
         return broker_configs(client, node, (_LONGEST_TRANSACTION, _CREATES_TOPICS, _PARTITIONS))
-    except KafkaError as error:
-        if error.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            raise
-        found.notes.append(f"the settings of the brokers could not be read ({error.detail}); only this check uses them")
+    except ClientError as error:
+        why = (error.detail if isinstance(error, KafkaError) else None) or sentence_for(error, client.bootstrap)
+        found.notes.append(f"the settings of the brokers could not be read ({why}); only this check uses them")
         return {}
 
 

@@ -31,9 +31,7 @@ class OptionError(ValueError):
     def __str__(self) -> str:
         if len(self.args) == 1:
             return str(self.args[0])
-        return "\n".join(
-            (f"there are {len(self.args)} problems with the options:", *(f"- {each}" for each in self.args))
-        )
+        return "\n".join((f"there are {len(self.args)} problems:", *(f"- {each}" for each in self.args)))
 
 
 Parser = Callable[[str, str], Any]
