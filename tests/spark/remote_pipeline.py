@@ -21,7 +21,7 @@ def main(arguments):
     """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
     from pyspark.sql import SparkSession
 
-    from exacta.spark import use_bundled_java
+    from exacta.spark import check, use_bundled_java
 
     use_bundled_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -42,12 +42,14 @@ def main(arguments):
             .option("maxOffsetsPerTrigger", arguments["limit"])
             .load()
         )
-        writer = rows.selectExpr("key", "upper(cast(value as string)) as value").writeStream
+        rows = rows.selectExpr("key", "upper(cast(value as string)) as value")
         options = {
             "kafka.bootstrap.servers": arguments["bootstrap"],
             "topic": arguments["sink"],
             "checkpointLocation": arguments["checkpoint"],
         }
+        check(rows, options).raise_if_failed()
+        writer = rows.writeStream
         if arguments["by"] == "foreachBatch":
             writer = writer.foreachBatch(functools.partial(write_batch, options))
         else:

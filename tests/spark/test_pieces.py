@@ -215,7 +215,10 @@ def test_options_go_by_their_names_in_any_case():
         ),
         ({**SERVERS, "subscribe": "x", "minPartitions": "0"}, "'minPartitions' must be a positive whole number"),
         ({**SERVERS, "subscribe": "x", "kafka.group.id": "g"}, "name it in option 'commit.group.id'"),
-        ({**SERVERS, "subscribe": "x", "groupIdPrefix": "g"}, "name it in option 'commit.group.id'"),
+        ({**SERVERS, "subscribe": "x", "kafka.enable.auto.commit": "false"}, "which keeps the offsets itself"),
+        ({**SERVERS, "subscribe": "x", "kafka.value.deserializer": "y"}, "column 'value' has the bytes"),
+        ({**SERVERS, "subscribe": "x", "kafka.interceptor.classes": "y"}, "names a class of Java, and no class of"),
+        ({**SERVERS, "subscribe": "x", "kafka.exclude.internal.topics": "false"}, "can only be true, not 'false'"),
         ({**SERVERS, "subscribe": "x", "kafka.auto.offset.reset": "latest"}, "set option 'startingOffsets'"),
         ({**SERVERS, "subscribe": "x", "checkpointlocation": "/c"}, "it is an option of the writer"),
         ({**SERVERS, "subscribe": "x", "path": "y"}, "'path' ('y') has no effect: name topics in option 'subscribe'"),
@@ -244,7 +247,12 @@ def test_options_go_by_their_names_in_any_case():
         ({**SERVERS, "subscribe": "x", "startingOffsetsByTimestamp": "{}"}, "'startingOffsetsByTimestamp' names no"),
         ({"kafka.bootstrap.servers": "a", "subscribe": "x"}, "option 'kafka.bootstrap.servers': 'a' is not host:port"),
         ({**SERVERS, "subscribe": "x", "kafka.isolation.level": "any"}, "read_committed, read_uncommitted"),
-        ({**SERVERS, "subscribe": "x", "kafka.linger.ms": "5"}, "'kafka.linger.ms' for reading"),
+        (
+            {**SERVERS, "subscribe": "x", "kafka.schema.registry.url": "5"},
+            "'kafka.schema.registry.url' for reading; leave it out",
+        ),
+        ({**SERVERS, "subscribe": "x", "kafka.max.poll.record": "5"}, "did you mean 'kafka.max.poll.records'?"),
+        ({**SERVERS, "subscribe": "x", "bootstrap.servers": "a:1"}, "did you mean 'kafka.bootstrap.servers'?"),
     ],
 )
 def test_what_a_reader_refuses(options, sentence):
@@ -262,7 +270,7 @@ def test_what_a_reader_refuses(options, sentence):
         ({"endingOffsets": "{}"}, "option 'endingOffsets' names no topic"),
         ({"endingOffsets": '{"x": {"0": -2}}'}, "cannot be earliest"),
         ({"startingOffsets": '{"x": {"0": 5}}', "endingOffsets": '{"x": {"0": 4}}'}, "at offset 5 of x-0, behind 4"),
-        ({"maxOffsetsPerTrigger": "5"}, "'maxOffsetsPerTrigger' is for streams: a batch has no use for it"),
+        ({"driver.rows": "5"}, "'driver.rows' is for streams: a batch has no use for it"),
         ({"commit.group.id": "g"}, "is for streams"),
     ],
 )
@@ -303,6 +311,11 @@ def test_times_as_spark_writes_them(text, ms):
     ("options", "sentence"),
     [
         ({"topic": "x"}, "writing needs option 'kafka.bootstrap.servers'"),
+        ({**SERVERS}, "set option 'topic'; or, where rows name their topics in a column 'topic', set option 'transac"),
+        ({**SERVERS, "kafka.transactional.id": "a"}, "set option 'transactional.id.prefix'"),
+        ({**SERVERS, "kafka.key.serializer": "a"}, "give column 'key' its bytes in the query"),
+        ({**SERVERS, "kafka.partitioner.class": "a"}, "give the rows a column 'partition'"),
+        ({**SERVERS, "kafka.config.providers": "file"}, "would be taken as they stand"),
         ({**SERVERS, "transactional.id.prefix": "a" * 250}, "must not be longer than 249 characters, not 250"),
         ({**SERVERS, "transactional.id.prefix": "a-manifest"}, "must not end in '-manifest'"),
         ({**SERVERS, "topic": " "}, "option 'topic' is empty"),

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
-from exacta.spark import one_task_per_partition
+from exacta.spark import check, one_task_per_partition
 from tests.conformance.brokers import broker_process
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, read_committed
@@ -157,8 +157,13 @@ def test_what_is_refused_is_said_in_a_sentence(spark, bootstrap, tmp_path):
 
     checkpoint = tmp_path / "a"
     assert "writing needs a topic: set option 'topic'" in refusal(writing(rows, bootstrap, checkpoint))
-    strange = writing(rows, bootstrap, tmp_path / "b", topic=sink, topicc="x")
-    assert "does not know option 'topicc' for writing; did you mean 'topic'?" in refusal(strange)
+    strange = writing(rows, bootstrap, tmp_path / "b", topic=sink, topicc="x", **{"kafka.acks": "1"})
+    said = refusal(strange)
+    assert "OptionError: there are 2 problems:\n- " in said
+    assert "\n- format \"exacta\" does not know option 'topicc' for writing; did you mean 'topic'?\n" in said
+    assert "\n- option 'kafka.acks' can only be all or -1, not '1': exactly once depends on it\n" in said
+    report = check(rows.selectExpr("value as valeu"), {"kafka.bootstrap.servers": bootstrap, "topic": sink})
+    assert [problem.split(" ")[0:2] for problem in report.problems] == [["writing", "needs"], ["column", "'valeu'"]]
     update = writing(rows, bootstrap, tmp_path / "c", topic=sink).outputMode("update")
     assert "does not support Update mode" in refusal(update)
     numbers = rows.selectExpr("1 as value")

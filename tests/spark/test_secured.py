@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
+import exacta.spark
+from exacta.client.group_administration import list_groups
+from exacta.client.routing import Client
+from exacta.client.transactions import list_transactions
 from exacta.spark import session
 from tests.client.secured import MECHANISMS, Access
 from tests.spark.clusters import check_exactly, new_topic
@@ -72,3 +76,22 @@ def test_a_wrong_password_and_a_missing_permission_are_said_in_a_sentence(spark,
     with pytest.raises(StreamingQueryException) as refused:
         run(writing(reading(spark, secured, topic, **stranger), secured, tmp_path / "b", topic=topic, **stranger))
     assert f"user 'stranger' needs the permission Describe on topic '{topic}'" in str(refused.value)
+
+
+def test_a_check_says_what_is_not_permitted_and_leaves_nothing(spark, access):
+    plain, secured = access.listeners["PLAINTEXT"], access.listeners["SASL_SSL"]
+    topic = new_topic(plain, 1)
+    rows = spark.range(1).selectExpr("string(id) as value")
+    named = {"kafka.bootstrap.servers": secured, "topic": topic, "transactional.id.prefix": "checked"}
+    assert exacta.spark.check(rows, named, **options_of(access, "SASL_SSL")).ok
+    report = exacta.spark.check(rows, named, **options_of(access, "SASL_SSL", user="stranger"))
+    begin = f"user 'stranger' lacks a permission on {secured}: the sink needs "
+    assert report.problems == (
+        f"{begin}Describe and Write on transactional ids that begin with 'checked'",
+        f"{begin}Describe and Read on groups that begin with 'checked'",
+        f"{begin}Describe, Write and Read on topic '{topic}'",
+    )
+    with Client(plain) as client:
+        assert list_transactions(client, "checked", states=()) == list_groups(client, "checked") == []
+    (wrong,) = exacta.spark.check(rows, named, **options_of(access, "SASL_SSL", password="no")).problems
+    assert "refused user 'exacta' by SCRAM-SHA-512: Authentication failed" in wrong

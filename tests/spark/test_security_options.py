@@ -225,7 +225,7 @@ def test_the_file_that_kafkas_tools_take(tmp_path):
         "# ours\n! and theirs\n\nsecurity.protocol = SASL_SSL\nsasl.mechanism:SCRAM-SHA-512\nbootstrap.servers=b:2\n"
         "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
         '    username="alice" password="s3cret";\n'
-        "ssl.truststore.location /a\\u0062\\:c\n"
+        "ssl.truststore.location /a\\u0062\\:c\nlinger.ms=5\nmax.poll.records=1\n"
     )
     expected = Security(
         tls=Tls(truststore=TrustStore(location="/ab:c")),

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,9 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """One session for all tests."""
+    # The workers of format "exacta" must be this interpreter: Spark would take whatever `python3` is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     jars = connector_jars(Path(pyspark.__file__).parent / "jars")
     session = (
         SparkSession.builder.master("local[2]")

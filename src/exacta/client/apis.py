@@ -28,6 +28,7 @@ from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnReque
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from exacta.protocol.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
@@ -75,6 +76,7 @@ _CALLS: dict[type[Any], Call] = {
     # Version 2 asks for stricter epochs (KIP-1228), which a marker that is late need not have.
     WriteTxnMarkersRequest: Call(27, WriteTxnMarkersResponse, 1, 1),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
+    DescribeConfigsRequest: Call(32, DescribeConfigsResponse, 1, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),

@@ -24,6 +24,7 @@ from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnReque
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest
 from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
+from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.schema import Message
@@ -66,6 +67,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (TxnOffsetCommitRequest, _GROUP): "Read",
     (TxnOffsetCommitRequest, _TOPIC): "Read",
     (EndTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (DescribeConfigsRequest, _CLUSTER): "DescribeConfigs",
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
 }

@@ -1,4 +1,4 @@
-"""Topics and their offsets: create, list the first, last and last stable offsets.
+"""Topics and their offsets: create, look at, list the first, last and last stable offsets.
 
 Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
 """
@@ -6,14 +6,15 @@ Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
-from exacta.client.routing import Client, Controller, Leader
+from exacta.client.routing import Anyone, Client, Controller, Leader
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 EARLIEST = -2
@@ -21,6 +22,11 @@ LATEST = -1
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+
+#: Operations on a topic, by the numbers of Kafka's `AclOperation`.
+READ = 3
+WRITE = 4
+_OPERATIONS_UNTOLD = -(2**31)
 
 
 def create_topic(
@@ -53,6 +59,40 @@ def create_topic(
         deadline=deadline,
     )
     return all(entry.error_code == ErrorCode.NONE for entry in response.topics)
+
+
+class TopicAccess(NamedTuple):
+    """What a cluster says of a topic, and of what this user may do with it."""
+
+    partitions: int
+    operations: frozenset[int] | None  # by Kafka's numbers (KIP-430); None: it does not say
+
+
+def look_at_topic(client: Client, topic: str, deadline: Deadline | None = None) -> TopicAccess | None:
+    """Return what the cluster says of a topic, None where there is none; creates nothing.
+
+    Raises `KafkaError`, TOPIC_AUTHORIZATION_FAILED where the user may not even see it.
+    """
+    response = client.call(
+        Anyone(),
+        MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic)],
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=True,
+        ),
+        what=f"looking up topic '{topic}'",
+        codes=lambda reply: (
+            entry.error_code for entry in reply.topics if entry.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        ),
+        deadline=deadline,
+    )
+    (found,) = response.topics
+    if found.error_code != ErrorCode.NONE:
+        return None
+    bits = found.topic_authorized_operations
+    told = bits != _OPERATIONS_UNTOLD
+    operations = frozenset(number for number in range(32) if bits >> number & 1) if told else None
+    return TopicAccess(len(found.partitions), operations)
 
 
 def list_offsets(

@@ -30,8 +30,8 @@ from exacta.spark.connect import client_of
 from exacta.spark.explained import explaining
 from exacta.spark.messages import Prepared, TaskResult
 from exacta.spark.names import QueryNames
-from exacta.spark.options import OptionError, SinkOptions
-from exacta.spark.options.parsing import refuse_without_effect
+from exacta.spark.options import SinkOptions
+from exacta.spark.options.parsing import Parsed, refuse_without_effect
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink import TaskMessage, marker_of, results_of
 from exacta.spark.sink_errors import SinkError
@@ -80,12 +80,15 @@ def name_of_job(options: SinkOptions) -> str:
 
 def check_batch_options(given: Mapping[str, str], *, overwrite: bool) -> None:
     """Check what only a batch job needs; raises `OptionError`."""
+    problems = Parsed()
     if overwrite:
-        raise OptionError(
+        problems.problems.append(
             'a topic cannot be overwritten: use mode("append"), or delete the topic\'s records first '
             "(kafka-delete-records) if you mean to replace them"
         )
-    refuse_without_effect(given, _OF_STREAMS, "on a batch, which has no checkpoint and is never replayed")
+    with problems.noting():
+        refuse_without_effect(given, _OF_STREAMS, "on a batch, which has no checkpoint and is never replayed")
+    problems.finished()
 
 
 def without_checkpoint(given: Mapping[str, str]) -> dict[str, str]:

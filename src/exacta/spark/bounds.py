@@ -18,6 +18,9 @@ from exacta.spark.planning import REMEDY, DataLost, Positions
 #: What ListOffsets answers where no record is as late as the time that was asked for.
 _NONE = -1
 
+#: A sentence names so many partitions and counts the others.
+_MOST_SHOWN = 8
+
 
 def isolation_level(options: SourceOptions) -> int:
     """Return the isolation level that the options ask for: it decides what counts as the latest offset."""
@@ -109,16 +112,28 @@ def _of_exactly(
 ) -> Positions:
     """Return what is wanted of each partition; raises `OptionError` unless it is of all that are read and no other."""
     named = {TopicPartition(topic, index): at for topic, found in wanted.items() for index, at in found.items()}
-    if named.keys() != set(partitions):
-        missing = [f"{topic}-{index}" for topic, index in sorted(set(partitions) - named.keys())]
-        unknown = [f"{topic}-{index}" for topic, index in sorted(named.keys() - set(partitions))]
-        raise OptionError(
-            f"option '{name}' must name exactly the partitions that are read; "
-            f"it leaves out {missing or 'none'} and names unread {unknown or 'none'}"
+    missing, unread = sorted(set(partitions) - named.keys()), sorted(named.keys() - set(partitions))
+    problems = []
+    if missing:
+        them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
+        problems.append(
+            f"option '{name}' must name every partition that is read, and {_shown(missing)} {are} missing: add {them}"
         )
+    if unread:
+        them, are = ("it", "is") if len(unread) == 1 else ("them", "are")
+        problems.append(f"option '{name}' names {_shown(unread)}, which {are} not read: leave {them} out")
+    if problems:
+        raise OptionError(*problems)
     return named
 
 
 def _named(partitions: Collection[TopicPartition]) -> str:
+    return f"{_shown(partitions)} {'has' if len(partitions) == 1 else 'have'}"
+
+
+def _shown(partitions: Collection[TopicPartition]) -> str:
+    """Return the names of partitions as a sentence lists them: the first ones, and how many more there are."""
     names = [f"{topic}-{index}" for topic, index in partitions]
-    return f"{names[0]} has" if len(names) == 1 else f"{', '.join(names)} have"
+    if len(names) > _MOST_SHOWN:
+        names[_MOST_SHOWN:] = [f"{len(names) - _MOST_SHOWN} more partitions"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -14,8 +14,9 @@ from exacta.spark.batch import ExactaBatchReader
 from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
 from exacta.spark.explained import explained
 from exacta.spark.options import OptionError, SourceOptions, includes_headers, sink_options, source_options
+from exacta.spark.options.parsing import Parsed
 from exacta.spark.rows import check_read_columns, check_write_columns, read_schema
-from exacta.spark.sink import ExactaStreamWriter, check_marker_topic
+from exacta.spark.sink import ExactaStreamWriter
 from exacta.spark.source import ExactaStreamReader, RefusedStreamReader
 
 
@@ -44,7 +45,7 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
     @explained()
     def streamWriter(self, schema: Any, overwrite: bool) -> ExactaStreamWriter:
         """Return the writer of a streaming query. Complete mode appends each result, as Spark's Kafka sink does."""
-        options = sink_options(self.options)
+        options = sink_options(self.options, stream=True)
         check_write_columns(schema, options.topic)
         return ExactaStreamWriter(options)
 
@@ -58,11 +59,14 @@ class ExactaDataSource(DataSource):  # type: ignore[misc]
         """Return the writer of a job that is no stream."""
         job = job_of(self.options)
         given = {name: value for name, value in self.options.items() if name.lower() != JOB_OPTION}
+        problems = Parsed()
         if job is None:
-            check_batch_options(given, overwrite=overwrite)
-        options = sink_options(given)
+            with problems.noting():
+                check_batch_options(given, overwrite=overwrite)
+        with problems.noting():
+            options = sink_options(given)
+        problems.finished()
         check_write_columns(schema, options.topic)
-        check_marker_topic(options)
         return ExactaBatchWriter(options, job)
 
     def _source_options(self, schema: Any, *, batch: bool = False) -> SourceOptions:

@@ -35,6 +35,7 @@ from exacta.spark.explained import explained
 from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
+from exacta.spark.options.parsing import as_text
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
 from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
@@ -88,7 +89,7 @@ def write(
     `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. Raises
     `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
     """
-    wanted, given = foreach_batch_options(_as_text({**(options or {}), **named}))
+    wanted, given = foreach_batch_options(as_text({**(options or {}), **named}))
     check_write_columns(batch_df.schema, wanted.sink.topic)
     query = running_query(batch_df)
     checkpoint = _checkpoint(batch_df, wanted.sink, query, batch_id)
@@ -219,9 +220,8 @@ class _Call:
 
 def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | None, batch_id: int) -> Checkpoint:
     """Return the query's checkpoint, named by an option or found as Spark tells; raises `OptionError`."""
-    from exacta.spark.sink import check_marker_topic, check_running
+    from exacta.spark.sink import check_running
 
-    check_marker_topic(sink)
     if query is not None and query.batch_id != batch_id:
         raise OptionError(
             f"write was called for batch {batch_id} while Spark runs batch {query.batch_id}: give it the number that "
@@ -279,12 +279,3 @@ def _save(batch_df: DataFrame, options: Mapping[str, str]) -> None:
 
 def _drain(batch_df: DataFrame) -> None:
     batch_df.write.format("noop").mode("overwrite").save()
-
-
-def _as_text(options: Mapping[str, object]) -> dict[str, str]:
-    """Return the options as Spark's `option` would hand them on."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in options.items()
-        if value is not None
-    }

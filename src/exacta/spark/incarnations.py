@@ -46,10 +46,15 @@ def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: 
     except KafkaError as error:
         if error.code != ErrorCode.INVALID_TRANSACTION_TIMEOUT:
             raise
-        raise SinkError(
-            f"the brokers allow no transaction of {transaction_timeout_ms} ms: lower option "
-            "'kafka.transaction.timeout.ms' to their 'transaction.max.timeout.ms', or raise that"
-        ) from error
+        raise SinkError(too_long(transaction_timeout_ms)) from error
+
+
+def too_long(transaction_timeout_ms: int) -> str:
+    """Return the sentence for a time-out of transactions that the brokers refuse."""
+    return (
+        f"the brokers allow no transaction of {transaction_timeout_ms} ms: lower option "
+        "'kafka.transaction.timeout.ms' to their 'transaction.max.timeout.ms', or raise that"
+    )
 
 
 def incarnation_of(transactional_id: str, state: TransactionDescription) -> Producer:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from exacta.spark.connect import client_of
 from exacta.spark.options import OptionError, sink_options
 from exacta.spark.rows import check_write_columns
+from exacta.spark.written_topics import partitions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +24,7 @@ def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = No
 
     The options are those that the writer gets (the cluster and `topic` count). One shuffle, into as many tasks as
     `spark.sql.shuffle.partitions` says. A row that names its partition keeps it. Raises `OptionError`, and
-    `UnknownTopic`.
+    `SinkError` where the topic does not exist.
     """
     given = sink_options({**(options or {}), **named})
     check_write_columns(df.schema, given.topic)
@@ -32,7 +33,7 @@ def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = No
             "one_task_per_partition needs option 'topic'; where rows name their topics, give them a column 'partition' "
             "and repartition by topic and partition"
         )
-    count = client_of(given.cluster).partitions([given.topic], create=True)[given.topic]
+    count = partitions_of(client_of(given.cluster), given.topic)
     from pyspark.sql.types import IntegerType, StructField, StructType
 
     fields = [field for field in df.schema.fields if field.name.lower() != "partition"]

@@ -20,6 +20,7 @@ from exacta.spark.options import SinkOptions
 from exacta.spark.partitioner import partitions_of_keys
 from exacta.spark.rows import Rows, rows_of
 from exacta.spark.sink_errors import SinkError
+from exacta.spark.written_topics import partitions_of
 
 
 class RowWriter:
@@ -146,7 +147,7 @@ class RowWriter:
     def _partitions_of(self, topic: str) -> list[TopicPartition]:
         found = self._partitions.get(topic)
         if found is None:
-            count = self._client.partitions([topic], create=True)[topic]
+            count = partitions_of(self._client, topic)
             found = self._partitions[topic] = [TopicPartition(topic, index) for index in range(count)]
         return found
 

@@ -77,28 +77,35 @@ def check_read_columns(schema: Any, *, include_headers: bool) -> None:
 
 
 def check_write_columns(schema: Any, topic: str | None) -> None:
-    """Check the columns of a writer's `StructType`; raises `OptionError` with one sentence.
+    """Check the columns of a writer's `StructType`; raises `OptionError` with all that is wrong.
 
     Names go without regard to case, as in Spark and in `rows_of`.
     """
+    problems: list[str] = []
     columns: dict[str, str] = {}
     for field in schema.fields:
         name = field.name.lower()
         if name in columns:
-            raise OptionError(f"there are two columns '{name}', of which only one can be written")
+            problems.append(f"there are two columns '{name}', of which only one can be written")
         columns[name] = field.dataType.simpleString()
     if "value" not in columns:
-        raise OptionError(
-            f"writing needs a column 'value' (string or binary); there are: {', '.join(columns) or 'none'}"
-        )
+        problems.append(f"writing needs a column 'value' (string or binary); there are: {', '.join(columns) or 'none'}")
     if topic is None and "topic" not in columns:
-        raise OptionError("writing needs a topic: set option 'topic', or give every row one in a column 'topic'")
+        problems.append("writing needs a topic: set option 'topic', or give every row one in a column 'topic'")
+    if unknown := [name for name in columns if name not in _WRITE_TYPES]:
+        problems.append(_not_written(unknown))
     for name, found in columns.items():
         allowed = _WRITE_TYPES.get(name)
-        if allowed is None:
-            raise OptionError(f"column '{name}' cannot be written; the columns are: {', '.join(_WRITE_TYPES)}")
-        if found.lower().replace(" ", "") not in allowed:
-            raise OptionError(f"column '{name}' must be of type {' or '.join(allowed)}, not {found}")
+        if allowed is not None and found.lower().replace(" ", "") not in allowed:
+            problems.append(f"column '{name}' must be of type {' or '.join(allowed)}, not {found}")
+    if problems:
+        raise OptionError(*problems)
+
+
+def _not_written(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names)
+    which = f"column {shown}" if len(names) == 1 else f"columns {shown}"
+    return f"{which} cannot be written: select {', '.join(_WRITE_TYPES)} only"
 
 
 class Rows(NamedTuple):

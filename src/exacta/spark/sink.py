@@ -19,25 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
 from exacta.spark.checkpoint import Checkpoint, canonical_location
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
 from exacta.spark.messages import Prepared, TaskResult
-from exacta.spark.options import OptionError, SinkOptions
+from exacta.spark.options import SinkOptions
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.sink_note import SinkNotes
+from exacta.spark.written_topics import partitions_of
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-
-
-#: How long a topic may take to come into being.
-_CREATION_TIMEOUT_MS = 15_000
 
 
 @dataclass
@@ -47,30 +42,10 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
     result: TaskResult | None
 
 
-def check_sink_options(options: SinkOptions) -> None:
-    """Check what only a streaming writer needs; raises `OptionError`."""
-    if options.checkpoint_location is None:
-        raise OptionError(
-            "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
-            "default: the query's identity lies there, and the sink notes there what it is called on the cluster"
-        )
-    check_marker_topic(options)
-
-
-def check_marker_topic(options: SinkOptions) -> None:
-    """Check that there is a topic for the replay markers; raises `OptionError`."""
-    if options.exactly_once and options.topic is None and options.marker_topic is None:
-        raise OptionError(
-            "where rows name their topics, option 'transaction.marker.topic' must name one: its first partition "
-            "carries the replay markers"
-        )
-
-
 class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Writes the micro-batches of one query, each exactly once."""
 
     def __init__(self, options: SinkOptions) -> None:
-        check_sink_options(options)
         self.options = options
         self._prepared: Prepared | None = None
         self._noted = False
@@ -173,19 +148,10 @@ def driver_of(client: Client, options: SinkOptions, notes: SinkNotes) -> SinkDri
 
 
 def marker_of(client: Client, options: SinkOptions) -> TopicPartition:
-    """Return the partition that the records lie at; its topic is created where the cluster creates topics on demand."""
+    """Return the partition that the records lie at; raises `SinkError` where it does not exist."""
     topic = options.marker_topic or options.topic
     assert topic is not None
-    create = options.marker_topic is None
-    first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
-    try:
-        client.partitions([topic], create=create, deadline=client.deadline(first_ms))
-    except DeadlineExceeded as error:
-        # A cluster that creates topics does so in a second or two; the others give the same answer for ever.
-        missing = getattr(error.__cause__, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if missing or first_ms == client.call_timeout_ms:
-            raise
-        client.partitions([topic], create=create)
+    partitions_of(client, topic)
     return TopicPartition(topic, 0)
 
 

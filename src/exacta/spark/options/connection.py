@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from exacta.client.routing import BadBootstrap, parse_bootstrap
 from exacta.client.security import PLAINTEXT, Cluster, Security
-from exacta.spark.options.parsing import Option, OptionError, positive, text
-from exacta.spark.options.security import SECURITY, take_security
+from exacta.spark.options.parsing import Option, OptionError, Parsed, positive, text
+from exacta.spark.options.security import SECURITY, judge_security
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +64,8 @@ CONNECTION = (
 )
 
 
-def connection_values(values: dict[str, Any], doing: str) -> dict[str, Any]:
-    """Return the parsed `values` with those of TLS and SASL put together; raises `OptionError`."""
-    if values.get("bootstrap") is None:
-        raise OptionError(f"{doing} needs option 'kafka.bootstrap.servers' (host:port,host:port)")
-    rest = dict(values)
-    return {"security": take_security(rest), **rest}
+def judge_connection(parsed: Parsed, doing: str) -> None:
+    """Put the values of TLS and SASL together, and note what is missing or does not go together."""
+    if parsed.lacks("bootstrap"):
+        parsed.problems.append(f"{doing} needs option 'kafka.bootstrap.servers' (host:port,host:port)")
+    judge_security(parsed)

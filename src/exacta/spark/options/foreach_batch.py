@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exacta.spark.options.parsing import Option, parse, positive_long, refuse_without_effect, whole
-from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SinkOptions, name_on_cluster, sink_options
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
+from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
+from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SINK, SinkOptions, judge_sink, name_on_cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +48,26 @@ FOREACH_BATCH = (
 
 def foreach_batch_options(options: Mapping[str, str]) -> tuple[ForeachBatchOptions, dict[str, str]]:
     """Return the options of a call of `write`, and those of them that are a writer's; raises `OptionError`."""
+    parsed = parse_foreach_batch(options)
+    values = parsed.finished()
+    own = {option.field: values.pop(option.field) for option in FOREACH_BATCH if option.field in values}
+    return ForeachBatchOptions(sink=SinkOptions(**values), **own), _split(options)[1]
+
+
+def parse_foreach_batch(options: Mapping[str, str]) -> Parsed:
+    """Return what the options of a call of `write` say, and all that is wrong with them."""
+    own, writers = _split(options)
+    table = (*FOREACH_BATCH, *SINK, *COMMON_REFUSED, *PRODUCER_REFUSED)
+    parsed = parse(options, table, "writing", HARMLESS_FOR_SINK)
+    judge_sink(parsed, writers)
+    if parsed.values.get("exactly_once") is False:
+        with parsed.noting():
+            refuse_without_effect(own, ("driver.rows", "driver.bytes"), AT_LEAST_ONCE_NEEDS_NONE)
+    return parsed
+
+
+def _split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options that only `write` knows, and those of a writer."""
     names = {option.name.lower() for option in FOREACH_BATCH}
     own = {name: value for name, value in options.items() if name.lower() in names}
-    writers = {name: value for name, value in options.items() if name.lower() not in names}
-    values = parse(own, FOREACH_BATCH, "writing")
-    sink = sink_options(writers)
-    if not sink.exactly_once:
-        refuse_without_effect(own, ("driver.rows", "driver.bytes"), AT_LEAST_ONCE_NEEDS_NONE)
-    return ForeachBatchOptions(sink=sink, **values), writers
+    return own, {name: value for name, value in options.items() if name.lower() not in names}

@@ -1,21 +1,37 @@
 """How options are read: their tables, the parsers of values, the sentences for what is missing, wrong or unknown.
 
-An option that would be ignored is refused: a job that sets one expects its effect. Spark hands names over in lower case
-or as written; they are compared without case.
+Everything that is wrong with a mapping of options is said in one error: whoever moves a job mends it in one go. An
+option that nobody knows is refused, and so is one whose effect would be missed; one of Kafka's Java clients that can
+change nothing here (`kafka_clients.py`) is taken, and the log says so. Spark hands names over in lower case or as
+written; they are compared without case.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+_log = logging.getLogger("exacta.spark")
+
 
 class OptionError(ValueError):
-    """An option is missing, wrong or unknown; the message is one sentence for the user."""
+    """Options are missing, wrong or unknown; the message says in one sentence for each what is to be done."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One sentence for each problem."""
+        return self.args
+
+    def __str__(self) -> str:
+        if len(self.args) == 1:
+            return str(self.args[0])
+        return "\n".join((f"there are {len(self.args)} problems:", *(f"- {each}" for each in self.args)))
 
 
 Parser = Callable[[str, str], Any]
@@ -39,25 +55,105 @@ MOST_LONG = 2**63 - 1
 #: What Spark adds or keeps for itself.
 _SPARKS_OWN = frozenset({"queryname", "outputmode"})
 
+_PREFIX = "kafka."
+
+#: How near a name must be to one that is known to be taken for it misspelt, as difflib's ratio.
+_NEAR = 0.75
+
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
+#: What this process has said of options without effect: sources and sinks are made for every batch.
+_said: set[str] = set()
 
-def parse(options: Mapping[str, str], table: Iterable[Option], doing: str) -> dict[str, Any]:
-    """Return the values by field; raises `OptionError`."""
+
+@dataclass(kw_only=True)
+class Parsed:
+    """What options say, and everything that is wrong with them."""
+
+    values: dict[str, Any] = field(default_factory=dict)  # by field
+    problems: list[str] = field(default_factory=list)
+    wrong: set[str] = field(default_factory=set)  # fields whose option is given, with a value that is refused
+    without_effect: dict[str, str] = field(default_factory=dict)  # why, by the option's name
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note what the block refuses, instead of raising it."""
+        try:
+            yield
+        except OptionError as error:
+            self.problems += error.problems
+
+    def lacks(self, name: str) -> bool:
+        """Whether the option of a field is not given at all."""
+        return self.values.get(name) is None and name not in self.wrong
+
+    def finished(self) -> dict[str, Any]:
+        """Return the values, and log what has no effect; raises `OptionError` with all that is wrong."""
+        if self.problems:
+            raise OptionError(*self.problems)
+        line = self.notice()
+        if line is not None and line not in _said:
+            _said.add(line)
+            _log.info("%s", line)
+        return self.values
+
+    def notice(self) -> str | None:
+        """Return the line of the log about options that have no effect, None where there are none."""
+        if not self.without_effect:
+            return None
+        by_reason: dict[str, list[str]] = {}
+        for name, why in sorted(self.without_effect.items()):
+            by_reason.setdefault(why, []).append(name)
+        reasons = "; ".join(f"{', '.join(names)} ({why})" for why, names in by_reason.items())
+        return f'options without effect with format "exacta": {reasons}'.replace("`", "'")
+
+
+def parse(
+    options: Mapping[str, str], table: Iterable[Option], doing: str, harmless: Mapping[str, str] | None = None
+) -> Parsed:
+    """Return what options say, and what is wrong with each of them; `harmless` says why an option has no effect."""
     known = {option.name.lower(): option for option in table}
-    values: dict[str, Any] = {}
+    reasons = {name.lower(): (name, why) for name, why in (harmless or {}).items() if name.lower() not in known}
+    parsed = Parsed()
     for given, value in options.items():
-        option = known.get(given.lower())
-        if option is None:
-            if given.lower() in _SPARKS_OWN:
+        name = given.lower()
+        option = known.get(name)
+        if option is not None:
+            try:
+                found = option.parse(option.name, value)
+            except OptionError as error:
+                parsed.problems += error.problems
+                parsed.wrong.update(() if option.field is None else (option.field,))
                 continue
-            close = get_close_matches(given.lower(), known, n=1)
-            hint = f"; did you mean '{known[close[0]].name}'?" if close else ""
-            raise OptionError(f"format \"exacta\" does not know option '{given}' for {doing}{hint}")
-        parsed = option.parse(option.name, value)
-        if option.field is not None:
-            values[option.field] = parsed
-    return values
+            if option.field is not None:
+                parsed.values[option.field] = found
+        elif name in reasons:
+            shown, why = reasons[name]
+            parsed.without_effect[shown] = why
+        elif name not in _SPARKS_OWN:
+            names = [each.name for each in known.values()] + [shown for shown, _ in reasons.values()]
+            parsed.problems.append(_unknown(given, names, doing))
+    return parsed
+
+
+def _unknown(given: str, names: Iterable[str], doing: str) -> str:
+    """Return the sentence for a name that is not known, with the one that it may stand for.
+
+    The prefix does not count: with it, all names of Kafka's are alike.
+    """
+    by_stem = {name.lower().removeprefix(_PREFIX): name for name in names}
+    close = get_close_matches(given.lower().removeprefix(_PREFIX), by_stem, n=1, cutoff=_NEAR)
+    hint = f"did you mean '{by_stem[close[0]]}'?" if close else "leave it out"
+    return f"format \"exacta\" does not know option '{given}' for {doing}; {hint}"
+
+
+def as_text(options: Mapping[str, object]) -> dict[str, str]:
+    """Return options of any type as Spark's `option` would hand them on."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in options.items()
+        if value is not None
+    }
 
 
 def text(name: str, value: str) -> str:
@@ -156,9 +252,9 @@ def refused(why: str) -> Callable[[str, str], NoReturn]:
 def refuse_without_effect(options: Iterable[str], names: Iterable[str], why: str) -> None:
     """Refuse those of `options` that are among `names`; raises `OptionError`."""
     given = {name.lower() for name in options}
-    for name in names:
-        if name.lower() in given:
-            raise OptionError(f"option '{name}' has no effect {why}: leave it out")
+    found = [f"option '{name}' has no effect {why}: leave it out" for name in names if name.lower() in given]
+    if found:
+        raise OptionError(*found)
 
 
 def path_instead_of(instead: str) -> Callable[[str, str], None]:
@@ -174,11 +270,11 @@ def path_instead_of(instead: str) -> Callable[[str, str], None]:
     return parse
 
 
-def refuse_unless(*allowed: str) -> Callable[[str, str], None]:
-    """Return the parser of an option that exactly once leaves no choice about."""
+def only(*allowed: str, why: str) -> Callable[[str, str], None]:
+    """Return the parser of an option that leaves no choice."""
 
     def parse(name: str, value: str) -> None:
-        if value.strip().lower() not in allowed:
-            raise OptionError(f"option '{name}' can only be {' or '.join(allowed)}: exactly once depends on it")
+        if value.replace(" ", "").lower() not in (each.lower() for each in allowed):
+            raise OptionError(f"option '{name}' can only be {' or '.join(allowed)}, not '{value}': {why}")
 
     return parse

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from exacta.client.security import Cluster
-from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
 from exacta.spark.options.parsing import OptionError, parse
 
 _LINE = re.compile(r"((?:[^\\\s=:]|\\.)*)\s*[=:\s]?\s*(.*)", re.DOTALL)
@@ -39,8 +39,9 @@ def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> tuple[Cl
                 passed_over.append(key)
             elif name.lower() != "kafka.bootstrap.servers":
                 given[name] = value
-    options = ConnectionOptions(**connection_values(parse(given, CONNECTION, "a connection"), "a connection"))
-    return options.cluster, passed_over
+    parsed = parse(given, CONNECTION, "a connection")
+    judge_connection(parsed, "a connection")
+    return ConnectionOptions(**parsed.finished()).cluster, passed_over
 
 
 def parse_properties(text: str) -> dict[str, str]:

@@ -9,6 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from exacta.spark.options.connection import CONNECTION
 from exacta.spark.options.foreach_batch import FOREACH_BATCH
+from exacta.spark.options.kafka_clients import (
+    COMMON_HARMLESS,
+    COMMON_REFUSED,
+    CONSUMER_HARMLESS,
+    CONSUMER_REFUSED,
+    PRODUCER_HARMLESS,
+    PRODUCER_REFUSED,
+)
 from exacta.spark.options.parsing import Option
 from exacta.spark.options.sink import SINK
 from exacta.spark.options.source import SOURCE
@@ -18,16 +26,24 @@ _HEAD = """# Options of `format("exacta")`
 
 Made from the tables in the code by `make docs`; do not edit. The format itself: [format("exacta") for Spark](spark.md).
 
-Names are those of Spark's own Kafka connector, without regard to case; options that only we have bear no `kafka.`. An
-option that is unknown, or would have no effect, is refused with one sentence."""
+Names are those of Spark's own Kafka connector, without regard to case; options that only we have bear no `kafka.`.
+
+An option that is not known is refused, and so is one that another option leaves without effect. Kafka's clients in Java
+have options that mean nothing here. Those that [have no effect](#options-without-effect) are accepted, and one line of
+the log names them. Those that would change what is read or written are [refused](#refused-options-of-kafkas-clients).
+One error names everything that is wrong with the options, and what is to be done about it."""
 
 
 def reference() -> str:
     """Return the page."""
     own = [(title, [each for each in table if each not in CONNECTION]) for title, table in _SIDES]
     parts = [_HEAD, "## Source and sink", _options(CONNECTION)]
-    for title, table in own:
-        parts += [f"## {title}", _options(table)]
+    for title, options in own:
+        parts += [f"## {title}", _options(options)]
+    parts += ["## Options without effect", _WITHOUT_EFFECT, _harmless()]
+    parts += ["## Refused options of Kafka's clients", _REFUSED]
+    for title, refused in _REFUSALS:
+        parts.append(_table((title, ""), [[f"`{each.name}`", each.about] for each in refused]))
     settings = [[f"`{name}`", f"`{setting.value}`", setting.why] for name, setting in SETTINGS.items()]
     parts += [
         "## Settings of `exacta.spark.session`",
@@ -42,6 +58,26 @@ _SIDES: Sequence[tuple[str, Sequence[Option]]] = (
     ("Sink", SINK),
     ("`exacta.spark.write`, besides those of the sink", FOREACH_BATCH),
 )
+
+
+_WITHOUT_EFFECT = """\
+They are accepted, whatever their value, so that a job can keep them. The logger `exacta.spark` names them once, at
+level INFO. A writer also accepts every option of Kafka's consumers, and a reader every option of its producers: Kafka's
+clients pass over them too. A batch accepts `maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`."""
+
+_REFUSED = "Leaving such an option out without a word would change what is read or written, or who may see it."
+
+_REFUSALS: Sequence[tuple[str, Sequence[Option]]] = (
+    ("Source and sink", COMMON_REFUSED),
+    ("Source", CONSUMER_REFUSED),
+    ("Sink", PRODUCER_REFUSED),
+)
+
+
+def _harmless() -> str:
+    sides = (("both", COMMON_HARMLESS), ("source", CONSUMER_HARMLESS), ("sink", PRODUCER_HARMLESS))
+    rows = [[", ".join(f"`{name}`" for name in each.names), side, each.why] for side, table in sides for each in table]
+    return _table(("Options", "Side", "Why they have no effect"), rows)
 
 
 def _options(table: Iterable[Option]) -> str:

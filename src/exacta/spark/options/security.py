@@ -13,7 +13,7 @@ from exacta.client.sasl import MECHANISMS
 from exacta.client.security import JKS, PEM, PKCS12, PLAIN, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.client.stores import convert_jks
 from exacta.spark.options.jaas import PLAIN_MODULE, SCRAM_MODULE, Login, parse_jaas
-from exacta.spark.options.parsing import Option, OptionError, text
+from exacta.spark.options.parsing import Option, OptionError, Parsed, text
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _STORE_TYPES = (PEM, PKCS12, JKS)
@@ -153,28 +153,36 @@ _TLS_FIELDS = tuple(option.field for option in SECURITY if option.field and opti
 _SASL_FIELDS = ("sasl_mechanism", "sasl_login")
 
 
-def take_security(values: dict[str, Any]) -> Security:
-    """Take the fields of `SECURITY` out of `values` and return what they say; raises `OptionError`."""
-    given = {field: values.pop(field) for field in _NAMES if field in values}
+def judge_security(parsed: Parsed) -> None:
+    """Put the fields of `SECURITY` together as `security`, and note what does not go together."""
+    given = {field: parsed.values.pop(field) for field in _NAMES if field in parsed.values}
+    if not parsed.wrong.isdisjoint(_NAMES):
+        return  # what belongs together cannot be told before each of them is right
+    with parsed.noting():
+        parsed.values["security"] = _together(given)
+
+
+def _together(given: dict[str, Any]) -> Security:
     protocol = given.pop("security_protocol", "PLAINTEXT")
     with_tls, with_sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
-    for fields, wanted, others in (
-        (_SASL_FIELDS, with_sasl, "SASL_PLAINTEXT or SASL_SSL"),
-        (_TLS_FIELDS, with_tls, "SSL or SASL_SSL"),
-    ):
-        unused = next((field for field in fields if field in given), None)
-        if not wanted and unused is not None:
-            raise OptionError(
-                f"option '{_NAMES[unused]}' has no effect with option 'kafka.security.protocol' {protocol}: it "
-                f"needs {others}"
-            )
+    unused = [
+        f"option '{_NAMES[field]}' has no effect with option 'kafka.security.protocol' {protocol}: it needs {others}"
+        for fields, wanted, others in (
+            (_SASL_FIELDS, with_sasl, "SASL_PLAINTEXT or SASL_SSL"),
+            (_TLS_FIELDS, with_tls, "SSL or SASL_SSL"),
+        )
+        for field in fields
+        if not wanted and field in given
+    ]
+    if unused:
+        raise OptionError(*unused)
     return Security(tls=_tls(given) if with_tls else None, sasl=_sasl(given, protocol) if with_sasl else None)
 
 
 def _sasl(given: dict[str, Any], protocol: str) -> Sasl:
-    for field in _SASL_FIELDS:
-        if field not in given:
-            raise OptionError(f"option 'kafka.security.protocol' {protocol} needs option '{_NAMES[field]}'")
+    missing = [field for field in _SASL_FIELDS if field not in given]
+    if missing:
+        raise OptionError(*(f"option 'kafka.security.protocol' {protocol} needs option '{_NAMES[f]}'" for f in missing))
     mechanism: str = given["sasl_mechanism"]
     login: Login = given["sasl_login"]
     wanted = PLAIN_MODULE if mechanism == PLAIN else SCRAM_MODULE
@@ -250,6 +258,6 @@ def _kind(given: dict[str, Any], field: str, location: str | None) -> str | None
 
 
 def _refuse(given: dict[str, Any], why: str, *fields: str) -> None:
-    for field in fields:
-        if field in given:
-            raise OptionError(f"option '{_NAMES[field]}' {why}")
+    found = [f"option '{_NAMES[field]}' {why}" for field in fields if field in given]
+    if found:
+        raise OptionError(*found)

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
-from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
 from exacta.spark.options.parsing import (
     Option,
     OptionError,
+    Parsed,
     flag,
     one_of,
+    only,
     parse,
     path_instead_of,
     positive,
-    refuse_unless,
     refuse_without_effect,
     text,
     whole,
@@ -38,6 +40,8 @@ _OF_TRANSACTIONS = (
     "replay.deterministic",
     "checkpoint.moved.from",
 )
+
+_DEPENDS_ON_IT = "exactly once depends on it"
 
 
 #: Why options of transactions have no effect.
@@ -155,14 +159,14 @@ SINK = (
     Option(
         name="kafka.acks",
         field=None,
-        parse=refuse_unless("all", "-1"),
+        parse=only("all", "-1", why=_DEPENDS_ON_IT),
         default="`all`",
         about="may be set to just that",
     ),
     Option(
         name="kafka.enable.idempotence",
         field=None,
-        parse=refuse_unless("true"),
+        parse=only("true", why=_DEPENDS_ON_IT),
         default="`true`",
         about="may be set to just that",
     ),
@@ -205,17 +209,43 @@ SINK = (
 )
 
 
-def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    """Return the options of a writer; raises `OptionError`."""
-    values = connection_values(parse(options, SINK, "writing"), "writing")
-    found = SinkOptions(**values)
-    if not found.exactly_once:
-        refuse_without_effect(options, _OF_TRANSACTIONS, AT_LEAST_ONCE_NEEDS_NONE)
-    elif found.transaction_scope == BATCH_SCOPE:
+#: What a stream lacks without its checkpoint.
+_NO_CHECKPOINT = (
+    "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a default: "
+    "the query's identity lies there, and the sink notes there what it is called on the cluster"
+)
+
+#: What a writer lacks that does not know its topics beforehand.
+_NO_MARKER_TOPIC = (
+    "writing needs a topic: set option 'topic'; or, where rows name their topics in a column 'topic', set option "
+    "'transaction.marker.topic' to the one whose first partition shall carry the replay markers"
+)
+
+
+def sink_options(options: Mapping[str, str], *, stream: bool = False) -> SinkOptions:
+    """Return the options of a writer, and of one of a `stream`, which needs a checkpoint; raises `OptionError`."""
+    parsed = parse(options, (*SINK, *COMMON_REFUSED, *PRODUCER_REFUSED), "writing", HARMLESS_FOR_SINK)
+    judge_sink(parsed, options, stream=stream)
+    return SinkOptions(**parsed.finished())
+
+
+def judge_sink(parsed: Parsed, options: Mapping[str, str], *, stream: bool = False) -> None:
+    """Note what a writer's options lack, and which of them do not go together."""
+    judge_connection(parsed, "writing")
+    if stream and parsed.lacks("checkpoint_location"):
+        parsed.problems.append(_NO_CHECKPOINT)
+    if parsed.values.get("exactly_once") is False:
+        with parsed.noting():
+            refuse_without_effect(options, _OF_TRANSACTIONS, AT_LEAST_ONCE_NEEDS_NONE)
+        return
+    if parsed.lacks("topic") and parsed.lacks("marker_topic"):
+        parsed.problems.append(_NO_MARKER_TOPIC)
+    if parsed.values.get("transaction_scope") == BATCH_SCOPE:
         # What was committed in part under the scope of a task is to be finished under that one.
-        refuse_without_effect(
-            options,
-            ("replay.deterministic",),
-            f"with option 'transaction.scope' {BATCH_SCOPE}, where no part of a batch is committed without the others",
-        )
-    return found
+        with parsed.noting():
+            refuse_without_effect(
+                options,
+                ("replay.deterministic",),
+                f"with option 'transaction.scope' {BATCH_SCOPE}, where no part of a batch is committed without the "
+                "others",
+            )

@@ -1,7 +1,6 @@
 """The options of a reader: of a stream and of a batch.
 
-Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets); what
-would have no effect is refused.
+Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets).
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from exacta.spark.options.connection import CONNECTION, ConnectionOptions, connection_values
+from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, CONSUMER_REFUSED, HARMLESS_FOR_SOURCE
 from exacta.spark.options.offsets import (
     EARLIEST,
     LATEST,
-    AtTime,
     Bound,
     by_name_or_offset,
     by_time,
@@ -26,6 +25,7 @@ from exacta.spark.options.offsets import (
 from exacta.spark.options.parsing import (
     Option,
     OptionError,
+    Parsed,
     check_partitions_named,
     flag,
     json_object,
@@ -81,11 +81,6 @@ def _assign(name: str, value: str) -> dict[str, tuple[int, ...]]:
 def _latest_where_none(name: str, value: str) -> bool:
     return one_of("error", "latest")(name, value) == "latest"
 
-
-_NO_MEMBER = (
-    "would have no effect, for this reader is no member of a consumer group; to have the offsets of finished batches "
-    "committed to a group, name it in option 'commit.group.id'"
-)
 
 SOURCE = (
     *CONNECTION,
@@ -163,14 +158,14 @@ SOURCE = (
         field="max_offsets_per_trigger",
         parse=positive_long,
         default="none",
-        about="streams only: about so many offsets in a micro-batch, shared out by what each partition has",
+        about="of a stream: about so many offsets in a micro-batch, shared out by what each partition has",
     ),
     Option(
         name="minOffsetsPerTrigger",
         field="min_offsets_per_trigger",
         parse=positive_long,
         default="none",
-        about="streams only: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
+        about="of a stream: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
         "of a run does not wait, nor does any under `Trigger.AvailableNow`",
     ),
     Option(
@@ -248,15 +243,6 @@ SOURCE = (
         default="4194304",
         about="bytes of one fetch",
     ),
-    Option(name="kafka.group.id", field=None, parse=refused(_NO_MEMBER), default="", about="refused: no member"),
-    Option(name="groupIdPrefix", field=None, parse=refused(_NO_MEMBER), default="", about="refused: no member"),
-    Option(
-        name="kafka.auto.offset.reset",
-        field=None,
-        parse=refused("is not for Spark, which keeps the offsets itself: set option 'startingOffsets'"),
-        default="",
-        about="refused: `startingOffsets` says it",
-    ),
     Option(
         name="checkpointLocation",
         field=None,
@@ -274,58 +260,71 @@ SOURCE = (
 )
 
 _BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
-_STREAM_ONLY = (
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
-    "commit.group.id",
-    "check.topic.ids",
-    "driver.rows",
-)
+_STREAM_ONLY = ("commit.group.id", "check.topic.ids", "driver.rows")
+
+#: The options of Spark's own connector that it passes over in a batch, and their fields.
+_OF_TRIGGERS = {
+    "maxOffsetsPerTrigger": "max_offsets_per_trigger",
+    "minOffsetsPerTrigger": "min_offsets_per_trigger",
+    "maxTriggerDelay": "max_trigger_delay_ms",
+}
 
 
 def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:
     """Return the options of a reader of a stream, or of a batch; raises `OptionError`."""
-    values = _common(options)
+    parsed = _common(options)
+    values = parsed.values
     given = {name.lower() for name in options}
+    kinds = "streams: a batch" if batch else "batches: a stream"
     for name in _STREAM_ONLY if batch else _BATCH_ONLY:
         if name.lower() in given:
-            raise OptionError(
-                f"option '{name}' is for {'streams: a batch' if batch else 'batches: a stream'} has no use for it"
-            )
+            parsed.problems.append(f"option '{name}' is for {kinds} has no use for it")
+    for name, field in _OF_TRIGGERS.items() if batch else ():
+        if values.pop(field, None) is not None:
+            parsed.without_effect[name] = "a batch has no triggers, and reads everything at once"
     starting = _first_of(values, "starting_time", "starting_times", "starting_offsets")
     values["starting"] = (EARLIEST if batch else LATEST) if starting is None else starting
     ending = _first_of(values, "ending_time", "ending_times", "ending_offsets")
     values["ending"] = LATEST if ending is None else ending
     if batch:
-        _check_batch(values["starting"], values["ending"])
-    if "unmatched_time_is_latest" in values and not isinstance(values["starting"], AtTime):
-        raise OptionError(
-            "option 'startingOffsetsByTimestampStrategy' needs 'startingTimestamp' or 'startingOffsetsByTimestamp'"
-        )
-    least, most = values.get("min_offsets_per_trigger"), values.get("max_offsets_per_trigger")
-    if least is None and "max_trigger_delay_ms" in values:
-        raise OptionError("option 'maxTriggerDelay' needs 'minOffsetsPerTrigger', which it limits")
-    if least is not None and most is not None and least > most:
-        raise OptionError(f"option 'minOffsetsPerTrigger' ({least}) is above 'maxOffsetsPerTrigger' ({most})")
-    return SourceOptions(**values)
+        with parsed.noting():
+            _check_batch(values["starting"], values["ending"])
+    return SourceOptions(**parsed.finished())
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
     """Return whether a reader of either kind has the column `headers`; raises `OptionError` for what neither takes."""
-    return bool(_common(options).get("include_headers", False))
+    return bool(_common(options).finished().get("include_headers", False))
 
 
-def _common(options: Mapping[str, str]) -> dict[str, Any]:
-    values = connection_values(parse(options, SOURCE, "reading"), "reading")
-    if sum(values.get(field) is not None for field in ("topics", "topic_pattern", "assigned")) != 1:
-        raise OptionError(
+def _common(options: Mapping[str, str]) -> Parsed:
+    """Return what the options say, with all that is wrong for a stream and for a batch."""
+    parsed = parse(options, (*SOURCE, *COMMON_REFUSED, *CONSUMER_REFUSED), "reading", HARMLESS_FOR_SOURCE)
+    judge_connection(parsed, "reading")
+    _judge_topics(parsed)
+    values = parsed.values
+    times = ("starting_time", "starting_times")
+    if "unmatched_time_is_latest" in values and all(parsed.lacks(each) for each in times):
+        parsed.problems.append(
+            "option 'startingOffsetsByTimestampStrategy' needs 'startingTimestamp' or 'startingOffsetsByTimestamp'"
+        )
+    least, most = values.get("min_offsets_per_trigger"), values.get("max_offsets_per_trigger")
+    if parsed.lacks("min_offsets_per_trigger") and "max_trigger_delay_ms" in values:
+        parsed.problems.append("option 'maxTriggerDelay' needs 'minOffsetsPerTrigger', which it limits")
+    if least is not None and most is not None and least > most:
+        parsed.problems.append(f"option 'minOffsetsPerTrigger' ({least}) is above 'maxOffsetsPerTrigger' ({most})")
+    return parsed
+
+
+def _judge_topics(parsed: Parsed) -> None:
+    fields = ("topics", "topic_pattern", "assigned")
+    if sum(not parsed.lacks(field) for field in fields) != 1:
+        parsed.problems.append(
             "reading needs exactly one of the options 'subscribe' (topics), 'subscribePattern' and 'assign' "
             "(partitions)"
         )
-    if values.get("assigned") is not None:
-        values["topics"] = tuple(values["assigned"])
-    return values
+    if parsed.values.get("assigned") is not None:
+        parsed.values["topics"] = tuple(parsed.values["assigned"])
 
 
 def _first_of(values: dict[str, Any], *fields: str) -> Any:
