@@ -61,6 +61,7 @@ def test_a_batch(spark, bootstrap):
     ends = {"startingOffsets": json.dumps({topic: {0: 50, 1: -2}}), "endingOffsets": json.dumps({topic: {0: -1, 1: 5}})}
     assert optioned(spark.read, bootstrap, {"subscribe": topic, **ends}).count() == 15
     assert optioned(spark.read, bootstrap, {"subscribe": topic}).where("partition = 1").count() == 40
+    assert optioned(spark.read, bootstrap, {"subscribe": new_topic(bootstrap, 2)}).collect() == []
     chosen = optioned(spark.read.schema("offset long, value binary"), bootstrap, {"subscribe": topic})
     assert chosen.columns == ["offset", "value"]
     assert {int(row.value) for row in chosen.collect()} == set(range(100))

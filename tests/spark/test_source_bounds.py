@@ -4,6 +4,7 @@ import json
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from exacta.client.routing import Client
@@ -253,10 +254,10 @@ def test_nobody_there_is_said_in_a_sentence(monkeypatch):
 
 
 def test_a_batch_of_no_partition_has_no_rows(bootstrap):
-    """Spark runs one task then, which it gives no partition."""
+    """Spark runs one task then, which it gives a partition of its own."""
     reader = batch_of(bootstrap, subscribe=new_topic(bootstrap, 1))
     assert reader.partitions() == []
-    assert list(reader.read(None)) == []
+    assert list(reader.read(InputPartition(None))) == []
 
 
 def test_what_a_stream_refuses_is_said_when_spark_first_asks(bootstrap):

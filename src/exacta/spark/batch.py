@@ -41,11 +41,12 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         end = ending_positions(client, self.options, partitions)
         return range_partitions(self.options, planning.ranges(start, end, {}, subscription.topic_ids))
 
-    def read(self, partition: InputPartition | None) -> Iterator[RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Yield the visible rows of a range as Arrow batches; none where Spark found no partition, and has one task."""
-        if partition is None:
+        if not isinstance(partition, RangePartition):
+            # That task gets Spark's own partition, of the value None.
+            assert partition.value is None
             return
-        assert isinstance(partition, RangePartition)
         from exacta.spark.reading import read_ranges
 
         yield from read_ranges(client_of(self.options.cluster), self.options, self._schema, partition.parts)
