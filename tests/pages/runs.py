@@ -23,6 +23,7 @@ TRANSACTIONS = "docs/how-to/transactions.md"
 REPAIR = "docs/how-to/repair.md"
 CLUSTERS = "docs/how-to/clusters.md"
 SPARK = "docs/reference/spark.md"
+MOVING = "docs/how-to/from-kafka.md"
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,13 @@ def _clicks(servers: str, _: Path) -> None:
     assert producer.flush(30) == 0
 
 
+def _events(servers: str, _: Path) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(30):
+        producer.produce("events", b"event %d" % number, key=b"%d" % (number % 10))
+    assert producer.flush(30) == 0
+
+
 _A_SESSION = """
 import exacta
 spark = exacta.spark.session(quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
@@ -142,6 +150,7 @@ RUNS = [
         (
             "Connection",
             "`exacta.spark.write`: Update mode, several sinks, small batches",
+            "`exacta.spark.check`",
             "One transaction for a batch",
             "What it leaves on the cluster",
         ),
@@ -157,6 +166,15 @@ RUNS = [
         },
     ),
     Run(SPARK, ("Sessions",), spark=True),
+    Run(
+        MOVING,
+        ("The six changes of most jobs",),
+        spark=True,
+        prepare=_events,
+        context=_A_SESSION + 'servers, checkpoint = "127.0.0.1:9092", "/path/to/checkpoint"\n',
+        afterwards=_UNTIL_ALL_IS_READ,
+        expects={"counts": {b"3"}},
+    ),
 ]
 
 #: Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
@@ -182,6 +200,7 @@ NOT_RUN = {
 #: Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
 }
 

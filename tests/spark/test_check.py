@@ -27,7 +27,7 @@ RUN = os.urandom(4).hex()
 def frame(streaming=True, **columns):
     types = {"string": StringType(), "int": IntegerType()}
     schema = StructType([StructField(name, types[kind]) for name, kind in (columns or {"value": "string"}).items()])
-    return SimpleNamespace(schema=schema, isStreaming=streaming)
+    return SimpleNamespace(schema=schema, isStreaming=streaming, sparkSession=SimpleNamespace())
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_all_that_is_wrong_with_a_writers_options_is_said_in_one_error():
         "- option 'kafka.sasl.mechanism' has no effect with option 'kafka.security.protocol' PLAINTEXT: it needs "
         "SASL_PLAINTEXT or SASL_SSL\n"
         "- writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a "
-        "default: exactly once hangs on the query's identity, which lies there\n"
+        "default: the query's identity lies there, and the sink notes there what it is called on the cluster\n"
         "- writing needs a topic: set option 'topic'; or, where rows name their topics in a column 'topic', set "
         "option 'transaction.marker.topic' to the one whose first partition shall carry the replay markers"
     )

@@ -231,7 +231,10 @@ def test_the_file_that_kafkas_tools_take(tmp_path):
         tls=Tls(truststore=TrustStore(location="/ab:c")),
         sasl=Sasl(mechanism="SCRAM-SHA-512", username="alice", password="s3cret"),
     )
-    assert cluster_of("a:1", file, client_id="me") == (Cluster(bootstrap="a:1", security=expected, client_id="me"), [])
+    assert cluster_of("a:1", file, client_id="me") == (
+        Cluster(bootstrap="a:1", security=expected, client_id="me"),
+        ["linger.ms", "max.poll.records"],
+    )
     assert cluster_of("a:1", None, client_id="me") == (Cluster(bootstrap="a:1", client_id="me"), [])
 
 

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference" / "spark.md"
-MOVING = DOCS / "how-to" / "from-kafka.md"
 
 
 @pytest.fixture(scope="module")
@@ -238,15 +237,3 @@ def test_the_example_of_the_reference(spark, bootstrap, tmp_path):
     names["query"].stop()
     assert values(bootstrap, "counts") == Counter({"8": 1, "7": 6, "15": 2, "14": 5})
     assert values(bootstrap, "often") == Counter({"15": 2, "14": 5})
-
-
-def test_the_job_of_the_page_for_jobs_that_used_sparks_own_connector(spark, bootstrap, tmp_path):
-    fill(bootstrap, "events", range(100))
-    after = re.search(r"```python\n# after\n(.*?)```", MOVING.read_text(), re.DOTALL)
-    names = {"spark": spark, "servers": bootstrap, "checkpoint": str(tmp_path / "checkpoint")}
-    with Client(bootstrap) as client:
-        create_topic(client, "counts-of-events", partitions=2)
-    exec(after[1].replace('"topic": "counts"', '"topic": "counts-of-events"'), names)
-    names["query"].processAllAvailable()
-    names["query"].stop()
-    assert values(bootstrap, "counts-of-events") == Counter({"15": 2, "14": 5})

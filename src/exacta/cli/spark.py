@@ -41,7 +41,7 @@ def clean(
     """Remove what a query has left on a cluster. For a query that will never run again.
 
     A batch that was decided is committed, one that was not is aborted; then the query's groups are deleted. If its
-    checkpoint is used again afterwards, its last batch may be written twice.
+    checkpoint is used again afterwards in the middle of a batch, the sink is refused: nobody knows what it committed.
 
     Exit code 0 if nothing is left, 1 if something is, 2 if the command was called wrongly.
     """
