@@ -60,18 +60,18 @@ entries = st.builds(
 @given(st.lists(entries, max_size=900), st.text(max_size=1000), st.integers(0, 2**40))
 def test_a_record_comes_back_from_pieces_that_fit(listed, location, batch_id):
     shown = decision.shown_location(location)
-    made = Decision(batch_id, len(listed) + 3, "a query", shown, "0" * 32, tuple(listed))
+    made = Decision(batch_id, len(listed) + 3, "a query", shown, "0" * 32, tuple(listed), 7, "a name", "an application")
     pieces = decision.pack(made)
     assert all(len(piece.encode()) <= decision.MOST_BYTES for piece in pieces)
     assert decision.pieces_of(pieces[0]) == len(pieces)
-    assert decision.origin_of(pieces[0]) == ("a query", shown, True)
+    assert decision.origin_of(pieces[0]) == ("a query", shown, True, "a name", "an application")
     assert decision.unpack(made.offset, pieces) == made
 
 
 def test_a_record_that_decides_nothing_is_not_taken_for_batch_0():
-    made = Decision.none_yet("a query", "file:/a")
+    made = Decision.none_yet("a query", "file:/a", "a name")
     (piece,) = decision.pack(made)
-    assert decision.origin_of(piece) == ("a query", "file:/a", False)
+    assert decision.origin_of(piece) == ("a query", "file:/a", False, "a name", "")
     assert decision.unpack(made.offset, [piece]) == made
     assert (made.offset, made.batch_id, made.is_one) == (0, -1, False)
     # A version that knows only the first form refuses it.

@@ -1,5 +1,6 @@
 """`exacta groups …`: consumer groups, seen from outside."""
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -19,6 +20,38 @@ groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 @groups.callback()
 def root() -> None:
     """Look after consumer groups."""
+
+
+@groups.command("list")
+def list_all(
+    bootstrap_servers: Servers,
+    command_config: CommandConfig = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show the groups that Spark queries keep their replay markers in, too.")
+    ] = False,
+) -> None:
+    """Show the groups, with their state and the type of their members' protocol.
+
+    A Spark query that writes with format "exacta" keeps replay markers and decisions as offsets of groups that have no
+    members. These are left out, unless --all is given: then each is shown with its query.
+    """
+    from exacta.client.group_administration import listed_groups
+    from exacta.spark.owners import owners_of_groups
+
+    with client_of(bootstrap_servers, command_config, "exacta-groups") as client:
+        found = listed_groups(client)
+        owners = owners_of_groups(client, [each.group for each in found if not each.protocol_type])
+    shown = [each for each in found if everything or each.group not in owners]
+    rows = [
+        (each.group, each.state or "?", each.protocol_type or "–", str(owners.get(each.group, ""))) for each in shown
+    ]
+    width = 4 if everything else 3
+    if shown:
+        _print(("group", "state", "protocol", "of")[:width], [row[:width] for row in rows])
+    else:
+        typer.echo("there are no groups")
+    if len(shown) < len(found):
+        note(f"left out: {len(found) - len(shown)} groups with the replay markers of Spark queries (--all shows them)")
 
 
 @groups.command()
@@ -65,21 +98,28 @@ def _fail_without(client: "Client", group: str) -> NoReturn:
 
 
 def _show(found: "GroupLag") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("partition", "position", "unread", "held back", "last stable", "end", "held back by"):
-        right = name not in ("partition", "held back by")
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    rows = []
     for each in found.partitions:
         position = "–" if each.committed_offset < 0 else str(each.committed_offset)
         name = f"{each.partition.topic}-{each.partition.partition}"
         numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
-        table.add_row(name, position, *(str(number) for number in numbers), _held_by(each))
+        rows.append((name, position, *(str(number) for number in numbers), _held_by(each)))
     unread = sum(each.unread for each in found.partitions)
     held_back = sum(each.held_back for each in found.partitions)
-    table.add_row("all", "", str(unread), str(held_back), "", "", "")
+    rows.append(("all", "", str(unread), str(held_back), "", "", ""))
+    numbers_of = ("position", "unread", "held back", "last stable", "end")
+    _print(("partition", *numbers_of, "held back by"), rows, to_the_right=numbers_of)
+
+
+def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_right: Collection[str] = ()) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name in to_the_right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _WIDTH_ELSEWHERE

@@ -8,8 +8,11 @@ import typer
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exacta.client.explanations import Explanation
     from exacta.client.routing import Client
+    from exacta.spark.owners import Owner
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
@@ -28,15 +31,18 @@ def root() -> None:
 def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
-    The oldest comes first. Exit code 0 also if none is open.
+    The oldest comes first. A transaction of a Spark query is shown with the query's name, application and checkpoint.
+    Exit code 0 also if none is open.
     """
     from exacta.client.explanations import explain
+    from exacta.spark.owners import owners_of_transactions
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = sorted(explain(client), key=lambda each: each.start_ms or 0)
+        owners = owners_of_transactions(client, [each.transactional_id for each in found])
     now_ms = _now_ms()
     for each in found:
-        _show(each, now_ms)
+        _show(each, now_ms, owners)
     if not found:
         typer.echo("no transaction is open")
 
@@ -50,11 +56,13 @@ def explain_one(
     Exit code 1 if nothing is known of it.
     """
     from exacta.client.explanations import explain
+    from exacta.spark.owners import owners_of_transactions
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
         _check_known(client, found)
-    _show(found, _now_ms())
+        owners = owners_of_transactions(client, [transactional_id])
+    _show(found, _now_ms(), owners)
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
         asked = f" ({incident.client})" if incident.client else ""
@@ -76,13 +84,14 @@ def abort(
     """
     from exacta.client.explanations import explain
     from exacta.client.transactions import init_producer_id
+    from exacta.spark.owners import owners_of_transactions
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = explain(client, [transactional_id])
         _check_known(client, found)
         if not found.is_open:
             fail(f"no transaction of {transactional_id} is open", EXIT_NO)
-        _show(found, _now_ms())
+        _show(found, _now_ms(), owners_of_transactions(client, [transactional_id]))
         if not yes and not typer.confirm("Abort it? Its producer will be fenced"):
             raise typer.Exit(EXIT_NO)
         (now,) = explain(client, [transactional_id])
@@ -105,8 +114,10 @@ def _check_known(client: "Client", found: "Explanation") -> None:
         fail(f"nothing is known of transactional id {name}{near(name, names)}", EXIT_NO)
 
 
-def _show(found: "Explanation", now_ms: int) -> None:
+def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:
     typer.echo(f"{found.transactional_id}: {_in_words(found, now_ms)}")
+    if found.transactional_id in owners:
+        typer.echo(f"  of {owners[found.transactional_id]}")
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
         typer.echo(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")

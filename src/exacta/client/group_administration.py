@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import GROUP, Client, Coordinator
@@ -10,11 +12,24 @@ from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
 
 
+class ListedGroup(NamedTuple):
+    """A group as ListGroups shows it. `state` is empty where the brokers are too old to say (KIP-518)."""
+
+    group: str
+    protocol_type: str  # empty: it holds offsets only
+    state: str
+
+
+def listed_groups(client: Client, deadline: Deadline | None = None) -> list[ListedGroup]:
+    """Return all groups, from all brokers, by name."""
+    replies = client.ask_every_broker(ListGroupsRequest(), what="listing groups", deadline=deadline)
+    found = {each.group_id: each for reply in replies for each in reply.groups}
+    return [ListedGroup(name, each.protocol_type, each.group_state) for name, each in sorted(found.items())]
+
+
 def list_groups(client: Client, prefix: str, deadline: Deadline | None = None) -> list[str]:
     """Return the groups whose name begins with `prefix`, from all brokers."""
-    replies = client.ask_every_broker(ListGroupsRequest(), what="listing groups", deadline=deadline)
-    found = {group.group_id for reply in replies for group in reply.groups if group.group_id.startswith(prefix)}
-    return sorted(found)
+    return [each.group for each in listed_groups(client, deadline) if each.group.startswith(prefix)]
 
 
 def delete_group(client: Client, group: str, deadline: Deadline | None = None) -> bool:

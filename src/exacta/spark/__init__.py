@@ -1,8 +1,9 @@
 """`format("exacta")` for PySpark: a source that reads committed records, and a sink that writes each row exactly once.
 
 `write(batch_df, batch_id, ...)`, `check(df, ...)`, `one_task_per_partition(df, ...)`, `register(spark)`,
-`session(...)`, `use_bundled_java()` and `watch_offsets(spark)` are the interface; they load Spark only when they are
-called. Everything here speaks to brokers through `exacta.client` and never imports the broker.
+`session(...)`, `stop_queries_first(spark)`, `use_bundled_java()` and `watch_offsets(spark)` are the interface; they
+load Spark only when they are called. Everything here speaks to brokers through `exacta.client` and never imports the
+broker.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from exacta.spark.check import CheckFailed, CheckReport, check
 from exacta.spark.foreach_batch import WrittenBatch, write
 from exacta.spark.java import use_bundled_java
 from exacta.spark.one_task_per_partition import one_task_per_partition
-from exacta.spark.session import register, session, watch_offsets
+from exacta.spark.session import register, session, stop_queries_first, watch_offsets
 
 __all__ = [
     "CheckFailed",
@@ -21,6 +22,7 @@ __all__ = [
     "one_task_per_partition",
     "register",
     "session",
+    "stop_queries_first",
     "use_bundled_java",
     "watch_offsets",
     "write",

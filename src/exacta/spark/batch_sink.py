@@ -130,7 +130,16 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
             write_at_least_once(client, self.options, iterator, rotation=task)
             return TaskMessage(None)
         return TaskMessage(
-            write_task(client, self.options, job.prepared, iterator, batch_id=job.batch_id, task=task, attempt=attempt)
+            write_task(
+                client,
+                self.options,
+                job.prepared,
+                iterator,
+                batch_id=job.batch_id,
+                task=task,
+                attempt=attempt,
+                application=context.getLocalProperty("spark.app.name") or "",
+            )
         )
 
     @explaining
@@ -181,4 +190,5 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
             location=location,
             marker=marker,
             transaction_timeout_ms=self.options.transaction_timeout_ms,
+            query_name=self.options.query_name,
         )

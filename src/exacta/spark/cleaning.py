@@ -129,12 +129,12 @@ def clean(client: Client, name: str) -> Cleaned:
     if heads:
         # There is one, unless somebody has committed offsets to the group by hand.
         at, head = max(heads.items(), key=lambda entry: entry[1].offset)
-        query_id, location, _ = origin_of(head.metadata)
+        origin = origin_of(head.metadata)
         prepared = SinkDriver(
             client,
             name,
-            query_id=query_id,
-            location=location,
+            query_id=origin.query_id,
+            location=origin.location,
             marker=at,
             transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS,
             replay_deterministic=True,  # a torn batch is told of, not refused: nothing more can be done about it

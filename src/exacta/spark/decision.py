@@ -24,7 +24,8 @@ _FORM = 1
 _FORM_NONE_YET = 2
 _NONE_DECIDED = -1
 # Locations are compared whole and shown to people; one longer than this is cut, at its more telling end.
-_MOST_LOCATION_CHARACTERS = 800
+_MOST_LOCATION_CHARACTERS = 700
+_MOST_NAME_CHARACTERS = 64
 
 
 class UnreadableDecision(ValueError):
@@ -50,11 +51,13 @@ class Decision(NamedTuple):
     reads: str  # digest of the offsets that the batch covers: the same id alone does not make it the same batch
     entries: tuple[DecisionEntry, ...]
     rows: int = -1  # of the batch; -1: not told
+    query_name: str = ""  # for operators, like the next one; empty: not known
+    application: str = ""
 
     @classmethod
-    def none_yet(cls, query_id: str, location: str) -> Decision:
+    def none_yet(cls, query_id: str, location: str, query_name: str = "", application: str = "") -> Decision:
         """Return the record of a sink that has begun and decided nothing."""
-        return cls(_NONE_DECIDED, 0, query_id, location, "", ())
+        return cls(_NONE_DECIDED, 0, query_id, location, "", (), query_name=query_name, application=application)
 
     @property
     def is_one(self) -> bool:
@@ -73,6 +76,8 @@ class Origin(NamedTuple):
     query_id: str
     location: str
     decides: bool
+    query_name: str
+    application: str
 
 
 def shown_location(location: str) -> str:
@@ -90,6 +95,8 @@ def pack(decision: Decision) -> list[str]:
         "location": shown_location(decision.location),
         "reads": decision.reads,
         "rows": decision.rows,
+        "name": decision.query_name[:_MOST_NAME_CHARACTERS],
+        "app": decision.application[:_MOST_NAME_CHARACTERS],
         "entries": "",
     }
     room = (MOST_BYTES - len(_json(head).encode())) // _ENTRY_CHARACTERS
@@ -110,7 +117,10 @@ def pieces_of(first_piece: str) -> int:
 def origin_of(first_piece: str) -> Origin:
     """Return what a record says of itself; raises `UnreadableDecision`."""
     head = _read(first_piece)
-    return Origin(str(head.get("query", "")), str(head.get("location", "")), head["form"] == _FORM)
+    query_id, location, query_name, application = (
+        str(head.get(each, "")) for each in ("query", "location", "name", "app")
+    )
+    return Origin(query_id, location, head["form"] == _FORM, query_name, application)
 
 
 def unpack(offset: int, pieces: Sequence[str]) -> Decision:
@@ -130,6 +140,8 @@ def unpack(offset: int, pieces: Sequence[str]) -> Decision:
             str(head["reads"]),
             tuple(entries),
             int(head.get("rows", -1)),
+            str(head.get("name", "")),
+            str(head.get("app", "")),
         )
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise UnreadableDecision(f"the decision record of batch {batch_id} is damaged: {error!r}") from error

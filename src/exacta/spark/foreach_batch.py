@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.routing import Client
@@ -38,7 +38,7 @@ from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batc
 from exacta.spark.options.parsing import as_text
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.rows import check_write_columns
-from exacta.spark.running_query import RunningQuery, partitions_of, run_id, running_query
+from exacta.spark.running_query import RunningQuery, application_of, partitions_of, run_id, running_query
 from exacta.spark.sink_errors import SinkError
 from exacta.spark.sink_memory import SinkMemory, memory_of, used_sinks
 from exacta.spark.sink_note import SinkNotes
@@ -105,6 +105,9 @@ def write(
             used.add(wanted.sink_name)
             _save(batch_df, without_checkpoint(given))
             return WrittenBatch(None, tasks=1)
+        if query is not None and query.name and not wanted.sink.query_name:
+            wanted = replace(wanted, sink=replace(wanted.sink, query_name=query.name))
+            given = {**given, "queryName": query.name}
         call = _Call(batch_df, batch_id, wanted, checkpoint, notes, given)
         memory = memory_of(notes.identity.name, run)
         with memory.writing(batch_id):
@@ -142,7 +145,7 @@ class _Call:
         self._client: Client = client_of(self._sink.cluster, call_timeout_ms=self._sink.delivery_timeout_ms)
         self._reads = checkpoint.digest_of_batch(batch_id)
         self._notes = notes
-        self._driver: SinkDriver = driver_of(self._client, self._sink, notes)
+        self._driver: SinkDriver = driver_of(self._client, self._sink, notes, application=application_of(batch_df))
 
     def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""

@@ -36,6 +36,7 @@ class TaskResult:
     replayed: bool = False
     partly: bool = False  # of this batch, only some tasks are committed
     partitions: frozenset[TopicPartition] = frozenset()  # that the transaction must hold
+    application: str = ""  # what Spark calls the job; empty: not known
 
     @property
     def shared(self) -> bool:

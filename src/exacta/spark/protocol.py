@@ -85,6 +85,8 @@ class SinkDriver:
         replay_deterministic: bool = False,
         moved_from: str | None = None,
         notes: SinkNotes | None = None,
+        query_name: str = "",
+        application: str = "",
     ) -> None:
         self._client = client
         self._names = QueryNames(name)
@@ -95,6 +97,8 @@ class SinkDriver:
         self.records = QueryRecords(client, self._names, marker)
         self.sweeper = Sweeper(client, self._names, transaction_timeout_ms=transaction_timeout_ms)
         self._replay_deterministic = replay_deterministic
+        self._query_name = query_name
+        self._application = application
         self._notes = notes  # None: a job without a checkpoint, or whose caller looks after the note
         self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
@@ -149,7 +153,10 @@ class SinkDriver:
 
     def _begin(self, driver: Producer) -> None:
         """Put a record on the cluster that says that the sink has begun and decided nothing."""
-        self.records.put_decision(driver, Decision.none_yet(self._query_id, record.shown_location(self._location)))
+        location = record.shown_location(self._location)
+        self.records.put_decision(
+            driver, Decision.none_yet(self._query_id, location, self._query_name, self._application)
+        )
         end_transaction(self._client, driver, commit=True)
         _log.info(
             "the sink '%s' begins on %s: it has committed nothing there yet, as is normal for a new query",
@@ -235,7 +242,10 @@ class SinkDriver:
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)
-            decision = Decision(batch_id, tasks, self._query_id, location, reads, entries, rows)
+            application = self._application or results[0].application
+            decision = Decision(
+                batch_id, tasks, self._query_id, location, reads, entries, rows, self._query_name, application
+            )
             driver = results[0].driver
             written = {producer: result.partitions for result in results if (producer := result.producer) in live}
             if not self.decide_and_end(driver, decision, {driver: shared, **written}):

@@ -20,11 +20,12 @@ class RunningQuery(NamedTuple):
     batch_id: int
     checkpoint_location: str | None
     run_id: str | None  # of this start of the query
+    name: str = ""  # that the user gave it
 
 
-#: The last run that was found, as (query id, run id) -> the location of its checkpoint. Asking Spark's driver takes
-#: a dozen round trips between Python and Java, in every batch.
-_found: dict[tuple[str, str], str] = {}
+#: The last run that was found, as (query id, run id) -> the location of its checkpoint, and its name. Asking Spark's
+#: driver takes a dozen round trips between Python and Java, in every batch.
+_found: dict[tuple[str, str], tuple[str, str]] = {}
 
 
 def running_query(batch_df: DataFrame) -> RunningQuery | None:
@@ -38,15 +39,24 @@ def running_query(batch_df: DataFrame) -> RunningQuery | None:
         return None
     # A query's jobs are a group of the name of its run, unless the user has named them otherwise.
     run_id = context.getLocalProperty("spark.jobGroup.id")
-    location = _found.get((query_id, run_id))
-    if location is None:
+    found = _found.get((query_id, run_id))
+    if found is None:
         execution = _execution(batch_df, query_id)
         if execution is None:
             return RunningQuery(query_id, int(batch_id), None, None)
-        run_id, location = str(execution.runId().toString()), str(execution.resolvedCheckpointRoot())
+        run_id, found = str(execution.runId().toString()), _place_and_name(execution)
         _found.clear()
-        _found[query_id, run_id] = location
-    return RunningQuery(query_id, int(batch_id), location, run_id)
+        _found[query_id, run_id] = found
+    return RunningQuery(query_id, int(batch_id), found[0], run_id, found[1])
+
+
+def _place_and_name(execution: Any) -> tuple[str, str]:
+    return str(execution.resolvedCheckpointRoot()), str(execution.name() or "")
+
+
+def application_of(batch_df: DataFrame) -> str:
+    """Return what Spark calls the application."""
+    return str(batch_df.sparkSession.conf.get("spark.app.name", "") or "")
 
 
 def run_id(batch_df: DataFrame, query_id: str) -> str | None:

@@ -6,10 +6,12 @@ not even that where the package is installed.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,7 +89,36 @@ def session(
     spark = builder.getOrCreate()
     if find_spec(_FOUND_BY_SPARK) is None:
         register(spark)
+    stop_queries_first(spark)
     return spark
+
+
+def stop_queries_first(spark: SparkSession) -> None:
+    """Have a session of classic Spark stop its streaming queries before it stops itself, or before this process ends.
+
+    A query that is stopped aborts what its batch has open. One whose session goes away under it cannot: its
+    transactions hold readers back until the query runs again, or until their time-out. `session` does this by itself.
+    With Spark Connect queries live on in the server, and nothing is done.
+    """
+    if getattr(spark, "_jsparkSession", None) is None or getattr(spark.stop, "stops_queries", False):
+        return
+    stop = spark.stop
+
+    def stop_all() -> None:
+        atexit.unregister(stop_queries)
+        stop_queries()
+        stop()
+
+    def stop_queries() -> None:
+        # The session, or its virtual machine, may be gone already.
+        with suppress(Exception):
+            for query in spark.streams.active:
+                with suppress(Exception):
+                    query.stop()
+
+    stop_all.stops_queries = True  # type: ignore[attr-defined]
+    spark.stop = stop_all
+    atexit.register(stop_queries)
 
 
 def register(spark: SparkSession) -> None:

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
+from exacta.spark import last_prepared
 from exacta.spark.checkpoint import Checkpoint, canonical_location
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
@@ -58,6 +59,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             with refused_while_pickling(), explained(self.options.bootstrap):
                 if self.options.exactly_once:
                     self._prepared = self.driver().prepare()
+                    last_prepared.remember(self._prepared.name, self._prepared.driver)
                 else:
                     self._notes().keep_without_records()
             self._noted = True
@@ -89,6 +91,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             batch_id=int(batch_id),
             task=context.partitionId(),
             attempt=context.attemptNumber(),
+            application=context.getLocalProperty("spark.app.name") or "",
         )
         return TaskMessage(result)
 
@@ -111,7 +114,10 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the batch, unless it was decided."""
         if self.options.exactly_once:
-            self.driver().abort(results_of(messages), batchId)
+            notes = self._notes()
+            # A job that failed, or a query that was stopped: the tasks have told nothing.
+            prepared = last_prepared.recall(notes.identity.name)
+            driver_of(self.client(), self.options, notes).abort(results_of(messages), batchId, driver=prepared)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -131,7 +137,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         return driver_of(self.client(), self.options, self._notes())
 
 
-def driver_of(client: Client, options: SinkOptions, notes: SinkNotes) -> SinkDriver:
+def driver_of(client: Client, options: SinkOptions, notes: SinkNotes, *, application: str = "") -> SinkDriver:
     """Return the driver's half of the protocol for a sink of a query."""
     moved_from = options.checkpoint_moved_from
     return SinkDriver(
@@ -144,6 +150,8 @@ def driver_of(client: Client, options: SinkOptions, notes: SinkNotes) -> SinkDri
         replay_deterministic=options.replay_deterministic,
         moved_from=None if moved_from is None else canonical_location(moved_from),
         notes=notes,
+        query_name=options.query_name,
+        application=application,
     )
 
 

@@ -48,6 +48,7 @@ def write_task(
     batch_id: int,
     task: int,
     attempt: int,
+    application: str = "",
 ) -> TaskResult:
     """Write a task's rows into a transaction and leave it open; return what the driver needs to end it.
 
@@ -61,6 +62,7 @@ def write_task(
         task=task,
         driver=prepared.driver,
         partly=prepared.is_committed_in_part(batch_id),
+        application=application,
     )
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)

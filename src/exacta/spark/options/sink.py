@@ -83,6 +83,7 @@ class SinkOptions(ConnectionOptions):
     name: str | None = None  # on the cluster, where the user chose it
     transaction_scope: str = TASK_SCOPE
     exactly_once: bool = True
+    query_name: str = ""
 
 
 SINK = (
@@ -198,6 +199,13 @@ SINK = (
         default="none",
         about="the number of one batch that the sink writes although nobody knows whether its rows were written "
         "before: they may then be there twice. Where it is needed, an error says so and names the batch",
+    ),
+    Option(
+        name="queryName",
+        field="query_name",
+        parse=text,
+        default="none",
+        about="Spark sets it to what `.queryName(...)` says; `exacta transactions list` shows it",
     ),
     Option(
         name="path",
