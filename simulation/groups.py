@@ -1,0 +1,71 @@
+"""What members of groups (classic protocol) have been told, over all lives of the broker.
+
+Owns two rules of decisions 0025 and 0012. What a member was told of a finished rebalance outlives the broker: a restart
+goes on from there. And a generation that anybody was told of is never begun a second time.
+"""
+
+from collections.abc import Callable, Sequence
+
+from exacta.core.commands import Command, JoinGroup, SyncGroup
+from exacta.core.events import Event, GroupDeleted, GroupSettled, MembershipChanged
+from exacta.core.membership import Membership, Phase
+from exacta.core.replies import Joined, Synced
+from exacta.core.state import State
+
+Complain = Callable[[str], None]
+Done = Callable[..., None]
+
+
+class GroupsTold:
+    """Generations by group: those that anybody was told of, and the last in which anybody was given an assignment."""
+
+    def __init__(self) -> None:
+        self._joined: dict[str, set[int]] = {}
+        self._synced: dict[str, int] = {}
+
+    def listening(self, commands: Sequence[Command], done: Done) -> Done:
+        """Return `done`, and note what it tells."""
+        if not isinstance(commands[0], JoinGroup | SyncGroup):
+            return done
+        [asked] = commands
+
+        def told(answers: list[object]) -> None:
+            [answer] = answers
+            if isinstance(answer, Joined):
+                self._joined.setdefault(asked.group_id, set()).add(answer.generation)
+            elif isinstance(answer, Synced):
+                last = max(asked.generation, self._synced.get(asked.group_id, 0))
+                self._synced[asked.group_id] = last
+            done(answers)
+
+        return told
+
+    def decided(self, state: State, event: Event, complain: Complain) -> None:
+        """Look at an event that is about to be applied."""
+        if isinstance(event, GroupDeleted):
+            self._synced.pop(event.group_id, None)
+        if not isinstance(event, MembershipChanged) or event.membership.phase is not Phase.COMPLETING_REBALANCE:
+            return
+        group_id, generation = event.group_id, event.membership.generation
+        before = state.volatile.memberships.get(group_id)
+        begins = before is None or before.generation != generation
+        if begins and generation in self._joined.get(group_id, ()):
+            complain(f"groups: generation {generation} of {group_id} is begun a second time")
+
+    def recovered(self, state: State, events: Sequence[Event], complain: Complain) -> None:
+        """Compare the groups of a broker that has just started with what was told, and with what is in the journal."""
+        settled: dict[str, Membership] = {}
+        latest: dict[str, int] = {}
+        for event in events:
+            if isinstance(event, GroupSettled):
+                settled.pop(event.group_id, None)
+                if event.membership is not None:
+                    settled[event.group_id] = event.membership
+                    latest[event.group_id] = event.membership.generation
+            elif isinstance(event, GroupDeleted):
+                settled.pop(event.group_id, None)
+        for group_id, told in self._synced.items():
+            if latest.get(group_id, 0) < told:
+                complain(f"groups: members of {group_id} were told of generation {told}, which is forgotten")
+        if state.volatile.memberships != settled:
+            complain(f"groups: there are {state.volatile.memberships}, and there were {settled}")
