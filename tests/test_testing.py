@@ -178,9 +178,7 @@ def test_librdkafka_goes_on_after_a_crash_with_its_defaults() -> None:
     with exacta.Broker() as broker:
         servers = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
         producer = Producer({**servers, "transactional.id": "x"})
-        consumer = Consumer(
-            {**servers, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
-        )
+        consumer = Consumer({**servers, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False})
         producer.init_transactions()
         consumer.subscribe(["t"])
 
@@ -205,7 +203,6 @@ def test_librdkafka_goes_on_after_a_crash_with_its_defaults() -> None:
         [committed] = consumer.committed([TopicPartition("t", 0)], 10)
         assert committed.offset == 3
         consumer.close()
-        del producer
 
 
 def test_a_crash_closes_connections_without_an_answer() -> None:

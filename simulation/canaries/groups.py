@@ -15,7 +15,9 @@ from simulation.canaries import canary
 Replacements = list[tuple[object, Any, object]]
 
 
-@canary("members are given partitions by a rebalance that is not durable (decision 0025)", shows=r"groups: members of .*")
+@canary(
+    "members are given partitions by a rebalance that is not durable (decision 0025)", shows=r"groups: members of .*"
+)
 def sync_not_awaited() -> Replacements:
     return [(WAITS, SyncGroup, False)]
 

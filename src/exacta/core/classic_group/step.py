@@ -42,9 +42,7 @@ class Step:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
         events += self._settled()
         events.append(MembershipChanged(group_id=self.group_id, membership=self.membership))
-        return Outcome(
-            events=(*events, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers)
-        )
+        return Outcome(events=(*events, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
 
     def _settled(self) -> tuple[Event, ...]:
         """Return the durable event where a rebalance has ended, or a static member has been succeeded without one."""
