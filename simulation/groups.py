@@ -25,15 +25,15 @@ class GroupsTold:
 
     def listening(self, commands: Sequence[Command], done: Done) -> Done:
         """Return `done`, and note what it tells."""
-        if not isinstance(commands[0], JoinGroup | SyncGroup):
+        asked = commands[0]
+        if not isinstance(asked, JoinGroup | SyncGroup):
             return done
-        [asked] = commands
 
         def told(answers: list[object]) -> None:
             [answer] = answers
             if isinstance(answer, Joined):
                 self._joined.setdefault(asked.group_id, set()).add(answer.generation)
-            elif isinstance(answer, Synced):
+            elif isinstance(asked, SyncGroup) and isinstance(answer, Synced):
                 last = max(asked.generation, self._synced.get(asked.group_id, 0))
                 self._synced[asked.group_id] = last
             done(answers)
