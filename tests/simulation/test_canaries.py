@@ -20,13 +20,14 @@ BEGIN_AT = {
     "begin-not-awaited": 72,
     "directory-not-synced": 4,
     "offsets-apart-from-data": 4,
-    "offsets-not-fenced": 7,
+    "offsets-not-fenced": 77,
     "pending-offsets-ignored": 31,
     "repeat-refused": 6,
     "retry-after-failed-sync": 9,
     "tail-not-written-again": 14,
     "takeover-does-not-abort": 15,
     "tombstone-before-its-time": 10,
+    "torn-tail-accepted": 63,
 }
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
 BY_CRASH_POINTS = (
