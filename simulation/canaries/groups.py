@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from exacta.core import snapshot
 from exacta.core.apply import _APPLY
 from exacta.core.classic_group import step
-from exacta.core.commands import SyncGroup
+from exacta.core.commands import ConsumerHeartbeat, SyncGroup
 from exacta.core.events import GroupSettled
 from exacta.core.state import State
 from exacta.engine import engine
@@ -20,6 +22,30 @@ Replacements = list[tuple[object, Any, object]]
 )
 def sync_not_awaited() -> Replacements:
     return [(WAITS, SyncGroup, False)]
+
+
+@canary(
+    "a member of the consumer protocol is given partitions before that is durable (decision 0025)",
+    shows=r"groups: members of .* were told of epoch",
+)
+def consumer_not_awaited() -> Replacements:
+    return [(WAITS, ConsumerHeartbeat, False)]
+
+
+@canary(
+    "a restart goes on with the members of the consumer protocol as of before their last change",
+    shows=r"groups: there are",
+)
+def consumer_change_forgotten() -> Replacements:
+    recover = snapshot.after_recovery
+
+    def behind(state: State, **options: bool) -> None:
+        recover(state, **options)
+        for group_id, group in state.settled_consumers.items():
+            stale = {key: replace(each, epoch=each.previous_epoch) for key, each in group.members.items()}
+            state.volatile.consumer_groups[group_id] = replace(group, members=stale)
+
+    return [(engine, "after_recovery", behind)]
 
 
 @canary("a restart forgets who is in a group (decision 0001)", shows=r"groups: there are \{\}, and there were")

@@ -21,13 +21,12 @@ BEGIN_AT = {
     "directory-not-synced": 4,
     "offsets-apart-from-data": 4,
     "offsets-not-fenced": 77,
-    "pending-offsets-ignored": 31,
+    "pending-offsets-ignored": 95,
     "repeat-refused": 6,
     "retry-after-failed-sync": 9,
     "tail-not-written-again": 14,
     "takeover-does-not-abort": 15,
     "tombstone-before-its-time": 10,
-    "torn-tail-accepted": 63,
 }
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
 BY_CRASH_POINTS = (

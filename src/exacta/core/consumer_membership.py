@@ -1,7 +1,7 @@
 """Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
 
-A change makes a new `ConsumerGroup`, and is durable. The structs are written to the journal: a field may be added only
-at the end and with a default.
+A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they are:
+a field may be added only at the end and with a default.
 """
 
 from enum import Enum
@@ -73,7 +73,7 @@ class SubscribedTopic(Struct, frozen=True, array_like=True):
     partition_count: int
 
 
-class ConsumerGroup(Struct, frozen=True, kw_only=True, array_like=True):
+class ConsumerGroup(Struct, frozen=True, kw_only=True):
     """The group and its target: who shall own what, as of `target_epoch`.
 
     `static` maps instance ids to member ids. `topics` are those subscribed to, as of `topics_version`, and `matched`

@@ -15,21 +15,10 @@ Target = Mapping[str, frozenset[TopicPartition]]
 
 def update(group_id: str, held: ConsumerGroup | None, group: ConsumerGroup) -> ConsumerGroupUpdated | None:
     """Return the event that makes this group of the one that is `held` durably; None where nothing durable differs."""
-    before = held or NO_GROUP
-    if group is before or not (held or group.members):
+    if group is held or not (held or group.members):
         return None
-    event = ConsumerGroupUpdated(
-        group_id=group_id,
-        epoch=group.epoch,
-        target_epoch=group.target_epoch,
-        assignor=group.assignor,
-        topics_version=group.topics_version,
-        members=tuple(member for key, member in group.members.items() if member is not before.members.get(key)),
-        gone=tuple(key for key in before.members if key not in group.members),
-        target=_changed_target(before.target, group.target),
-        topics=None if group.topics == before.topics else group.topics,
-        matched=None if group.matched == before.matched else group.matched,
-    )
+    before = held or NO_GROUP
+    event = _difference(group_id, before, group)
     nothing = ConsumerGroupUpdated(
         group_id=group_id,
         epoch=before.epoch,
@@ -40,8 +29,34 @@ def update(group_id: str, held: ConsumerGroup | None, group: ConsumerGroup) -> C
     return None if event == nothing else event
 
 
-def _changed_target(before: Target, now: Target) -> dict[str, frozenset[TopicPartition]]:
-    return {} if now is before else {key: share for key, share in now.items() if share != before.get(key)}
+def made_of_nothing(group_id: str, group: ConsumerGroup) -> ConsumerGroupUpdated:
+    """Return the event that makes this group where there was none."""
+    return _difference(group_id, NO_GROUP, group)
+
+
+def _difference(group_id: str, before: ConsumerGroup, group: ConsumerGroup) -> ConsumerGroupUpdated:
+    return ConsumerGroupUpdated(
+        group_id=group_id,
+        epoch=group.epoch,
+        target_epoch=group.target_epoch,
+        assignor=group.assignor,
+        topics_version=group.topics_version,
+        members=tuple(member for key, member in group.members.items() if member is not before.members.get(key)),
+        gone=tuple(key for key in before.members if key not in group.members),
+        target=_changed_target(before.target, group.target),
+        topics=None if group.topics == before.topics else dict(sorted(group.topics.items())),
+        matched=None if group.matched == before.matched else _in_order(group.matched),
+    )
+
+
+def _changed_target(before: Target, now: Target) -> dict[str, tuple[TopicPartition, ...]]:
+    if now is before:
+        return {}
+    return {key: tuple(sorted(share)) for key, share in now.items() if share != before.get(key)}
+
+
+def _in_order(matched: Mapping[str, frozenset[str]]) -> dict[str, tuple[str, ...]]:
+    return {pattern: tuple(sorted(names)) for pattern, names in matched.items()}
 
 
 def updated(held: ConsumerGroup | None, event: ConsumerGroupUpdated) -> ConsumerGroup:
@@ -57,8 +72,13 @@ def updated(held: ConsumerGroup | None, event: ConsumerGroupUpdated) -> Consumer
         assignor=event.assignor,
         members=members,
         static=static,
-        target={key: share for key, share in before.target.items() if key in members} | event.target,
+        target={key: share for key, share in before.target.items() if key in members}
+        | {key: frozenset(share) for key, share in event.target.items()},
         topics=before.topics if event.topics is None else event.topics,
         topics_version=event.topics_version,
-        matched=before.matched if event.matched is None else event.matched,
+        matched=(
+            before.matched
+            if event.matched is None
+            else {pattern: frozenset(names) for pattern, names in event.matched.items()}
+        ),
     )

@@ -237,7 +237,8 @@ class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
 class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, tag=32):
     """What has changed in a group of the consumer protocol: these members, their targets, and who is `gone`.
 
-    `topics` and `matched` are None where they are as they were.
+    `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
+    the same history has the same bytes.
     """
 
     group_id: str
@@ -247,9 +248,9 @@ class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, ta
     topics_version: tuple[int, int]
     members: tuple[ConsumerMember, ...] = ()
     gone: tuple[str, ...] = ()
-    target: dict[str, frozenset[TopicPartition]] = {}
+    target: dict[str, tuple[TopicPartition, ...]] = {}
     topics: dict[str, SubscribedTopic] | None = None
-    matched: dict[str, frozenset[str]] | None = None
+    matched: dict[str, tuple[str, ...]] | None = None
 
 
 DurableEvent = (

@@ -1,13 +1,14 @@
 """The durable part of the state as bytes: a cached fold of the journal up to some position, nothing more."""
 
 from collections.abc import Iterable
+from itertools import starmap
 
 import msgspec
 from msgspec import Struct
 
 from exacta.core.apply import apply
-from exacta.core.consumer_membership import ConsumerGroup
-from exacta.core.events import decode_event
+from exacta.core.consumer_updates import made_of_nothing, updated
+from exacta.core.events import ConsumerGroupUpdated, decode_event
 from exacta.core.ids import PartitionId, ProducerId
 from exacta.core.incidents import Incident
 from exacta.core.membership import Membership
@@ -27,7 +28,8 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     incidents: dict[str, list[Incident]] = {}
     reserved_group_epoch: int = 0
     settled: dict[str, Membership] = {}
-    settled_consumers: dict[str, ConsumerGroup] = {}
+    settled_consumers: list[ConsumerGroupUpdated] = []
+    """What makes each group from nothing."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -48,7 +50,7 @@ def snapshot(state: State) -> bytes:
             incidents=state.incidents,
             reserved_group_epoch=state.reserved_group_epoch,
             settled=state.settled,
-            settled_consumers=state.settled_consumers,
+            settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
         )
     )
 
@@ -70,7 +72,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         incidents=held.incidents,
         reserved_group_epoch=held.reserved_group_epoch,
         settled=held.settled,
-        settled_consumers=held.settled_consumers,
+        settled_consumers={event.group_id: updated(None, event) for event in held.settled_consumers},
     )
     for topic in held.topics:
         state.volatile.topic_names[topic.topic_id] = topic.topic
