@@ -1,7 +1,7 @@
 """Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
 
-A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they are:
-a field may be added only at the end and with a default.
+A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they
+are: a field may be added only at the end and with a default.
 """
 
 from enum import Enum
