@@ -26,6 +26,7 @@ from exacta.kafka.retention import retention_rules
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
+from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process, ProcessKilled
@@ -99,6 +100,7 @@ class Broker:
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)
         self._shown: dict[PartitionId, tuple[int, int, int]] = {}
+        self._groups = GroupsTold()
         self._loop = loop
         self._trace = trace
         self._chance = chance
@@ -164,6 +166,7 @@ class Broker:
                     steps,
                     self._complain,
                     self._shown,
+                    self._groups,
                     self._machine_stopped,
                     clock.least_ms,
                     self._retained,

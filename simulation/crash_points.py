@@ -31,6 +31,7 @@ from exacta.core.state import Limits
 from exacta.kafka.record_format import KafkaRecordFormat
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
+from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
@@ -82,7 +83,7 @@ class Scene:
         self.journal = journal
         journal.ledger = ledger
         self.engine = WatchedEngine(
-            Watch(ledger, Steps(Limits(), complain), complain, {}, stopped),
+            Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped),
             journal,
             KafkaRecordFormat(),
             scheduler=self.process,

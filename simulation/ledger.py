@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from exacta.core.apply import apply
 from exacta.core.events import Event
-from exacta.core.snapshot import snapshot
+from exacta.core.snapshot import is_same
 from exacta.core.state import Limits, State
 from simulation.written import Written
 
@@ -69,7 +69,7 @@ class Ledger:
         self._marks = {mark: number for mark, number in self._marks.items() if mark <= position}
         self.written_position = self.durable_position = position  # recovery has synced what it believes
         again = self.folded(state.limits)
-        if snapshot(again) != snapshot(state) and not same(again, state):
+        if not is_same(again, state):
             self._complain(f"8: what was recovered at {position} is not the fold of what was decided")
 
     def folded(self, limits: Limits) -> State:
@@ -78,16 +78,3 @@ class Ledger:
         for event in self.events:
             apply(state, event)
         return state
-
-
-def same(one: State, other: State) -> bool:
-    """Compare what is durable, whatever the order in which sets are encoded."""
-    return (
-        list(one.topics.items()) == list(other.topics.items())
-        and list(one.partitions.items()) == list(other.partitions.items())
-        and list(one.transactionals.items()) == list(other.transactionals.items())
-        and one.groups == other.groups
-        and one.next_producer_id == other.next_producer_id
-        and one.next_commit_order == other.next_commit_order
-        and one.incidents == other.incidents
-    )

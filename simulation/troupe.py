@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from simulation.chance import dice
 from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
-from simulation.clients.pipeline import INPUTS, OUTPUTS, pipeline
+from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.reading import watch
 from simulation.clients.surroundings import Surroundings
 from simulation.clients.transfers import idempotent, transfers
@@ -76,8 +76,10 @@ class Troupe:
         for number in range(chance.randint(1, 3)):
             places = [*INPUTS, *chance.choice([[], PLAIN, SHORT, AGING, KEYED, KEYED])]
             clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
+        # A group speaks one protocol; a third of the worlds have KIP-848's.
+        pipe = consumer_pipeline if dice(self._seed, "protocol").random() < 1 / 3 else pipeline
         for number in range(chance.randint(0, 2)):
-            clients[f"pipe{number}"] = _Client(pipeline, [], chance.choice([1, 2]))
+            clients[f"pipe{number}"] = _Client(pipe, [], chance.choice([1, 2]))
         if chance.random() < 0.7:
             clients["plain0"] = _Client(idempotent, [*PLAIN, *chance.choice([AGING, KEYED])], 0)
         clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN, *KEYED, *AGING], 2)

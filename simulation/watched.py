@@ -19,6 +19,7 @@ from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
 from exacta.ports.record_format import Buffer
+from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.steps import Steps
 
@@ -96,6 +97,7 @@ class Watch(NamedTuple):
     complain: Complain
     shown: dict[PartitionId, tuple[int, int, int]]
     """What readers have been shown, in all lives: none of it may move back."""
+    groups: GroupsTold
     machine_stopped: bool
     """Whether it had, before this life."""
     now_ms: Callable[[], int] = lambda: 0
@@ -111,6 +113,7 @@ class WatchedEngine(Engine):
 
     def __init__(self, watch: Watch, *args: Any, **options: Any) -> None:
         self.ledger, self.steps, self.complain, self.shown = watch.ledger, watch.steps, watch.complain, watch.shown
+        self.groups = watch.groups
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
         self._has_recovered = False
@@ -126,7 +129,7 @@ class WatchedEngine(Engine):
         payloads: Sequence[Buffer | None] | None = None,
     ) -> None:
         """See `Engine.submit`."""
-        super().submit(commands, done, payloads)
+        super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
 
     def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
@@ -136,6 +139,7 @@ class WatchedEngine(Engine):
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
         self._look_at_time(event)
+        self.groups.decided(self._state, event, self.complain)
         super()._take(event, payload, urgent=urgent)
         if event.durable:
             self.ledger.decided(event)
@@ -174,6 +178,7 @@ class WatchedEngine(Engine):
         if not self._has_recovered:  # the first thing that is done with the recovered state
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
+            self.groups.recovered(self._state, self.ledger.events, self.complain)
             self._latest_ms = latest_noted_ms(self._state)
         super()._show(changes)
         count = self.ledger.count_at(self._journal.position)

@@ -20,7 +20,7 @@ from simulation.broker import Broker
 from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create
 from simulation.clients.connection import Disconnected
-from simulation.clients.pipeline import INPUTS, offset_request, offsets_in
+from simulation.clients.pipeline import INPUTS, SESSION_MS, offset_request, offsets_in
 from simulation.clients.reading import read_everything
 from simulation.clients.surroundings import Surroundings
 from simulation.clock import WallClock, elapsed_by_chance
@@ -75,7 +75,10 @@ class World:
         chance = dice(seed, "world")
         self._chance = chance
         self._disk = DiskFaults(self.trace, dice(seed, "disk"))
-        limits = {"highest_epoch": chance.choice([3, 6, 32766, 32766])}
+        limits = {
+            "highest_epoch": chance.choice([3, 6, 32766, 32766]),
+            "group_consumer_session_timeout_ms": SESSION_MS,
+        }
         self.broker = Broker(
             self.loop,
             self.trace,

@@ -2,10 +2,13 @@
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
@@ -14,7 +17,7 @@ from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.server import ServerError, parse_endpoint
+from exacta.server import Server, ServerError, parse_endpoint
 from tests.kafka.wire import Wire, batch, values_in
 
 
@@ -105,8 +108,101 @@ def test_it_starts_again_on_the_same_port_after_a_crash() -> None:
         assert consume(broker) == [b"acknowledged"]
     finally:
         directory = broker.data
+        broker.close()
+    assert not directory.exists()
+
+
+def test_data_and_port_stay_until_the_end_of_the_context() -> None:
+    with exacta.Broker() as broker:
+        produce(broker, b"1")
+        directory, address = broker.data, broker.bootstrap_servers
+        broker.stop()
+        assert broker.data == directory
+        broker.start()
+        produce(broker, b"2")
+        for clean in (True, False):
+            assert broker.restart(clean=clean) is broker
+            assert (broker.data, broker.bootstrap_servers) == (directory, address)
+            assert consume(broker) == [b"1", b"2"]
         broker.stop()
     assert not directory.exists()
+
+
+def test_a_restart_is_clean_or_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    for name in ("stop", "abandon"):
+        original = getattr(Server, name)
+        monkeypatch.setattr(Server, name, lambda self, name=name, end=original: (ends.append(name), end(self))[1])
+    with exacta.Broker() as broker:
+        broker.restart()
+        broker.restart(clean=False)
+    assert ends == ["stop", "abandon", "stop"]
+
+
+def test_a_broker_that_was_closed_begins_with_nothing() -> None:
+    broker = exacta.Broker().start()
+    produce(broker, b"gone")
+    first = broker.data
+    broker.close()
+    broker.close()
+    assert not first.exists()
+    with pytest.raises(ServerError, match="has not been started"):
+        _ = broker.data
+    with broker:
+        assert broker.data != first
+        produce(broker, b"new")
+        assert consume(broker) == [b"new"]
+
+
+@pytest.mark.parametrize("ends", ["del broker", "pass"])
+def test_without_a_close_nothing_is_left_once_nobody_has_it(ends: str) -> None:
+    """Neither where the object goes first, nor where the process ends; and no warning is given."""
+    code = f"""if True:
+        import gc, os, exacta
+        broker = exacta.Broker().start()
+        directory = broker.data
+        broker.stop()
+        assert directory.exists()
+        print(directory, flush=True)
+        {ends}
+        gc.collect()
+        assert directory.exists() is ("{ends}" == "pass")
+    """
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert not Path(run.stdout.strip()).exists()
+    assert run.stderr == ""
+
+
+def test_librdkafka_goes_on_after_a_crash_with_its_defaults() -> None:
+    """Its issue 5511: where nothing wakes it up, `send_offsets_to_transaction` waits for ever (`lost_coordinators`)."""
+    with exacta.Broker() as broker:
+        servers = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
+        producer = Producer({**servers, "transactional.id": "x"})
+        consumer = Consumer({**servers, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False})
+        producer.init_transactions()
+        consumer.subscribe(["t"])
+
+        def turn(value: bytes) -> None:
+            while (record := consumer.poll(0.1)) is None or record.value() != value:
+                pass
+            producer.begin_transaction()
+            producer.produce("u", value)
+            offset = TopicPartition("t", 0, (record.offset() or 0) + 1)
+            producer.send_offsets_to_transaction([offset], consumer.consumer_group_metadata())
+            producer.commit_transaction()
+
+        produce(broker, b"1")
+        turn(b"1")
+        for value in (b"2", b"3"):
+            broker.restart(clean=value == b"3")
+            produce(broker, value)
+            turning = threading.Thread(target=turn, args=(value,), daemon=True)
+            turning.start()
+            turning.join(60)
+            assert not turning.is_alive(), "it waits for ever"
+        [committed] = consumer.committed([TopicPartition("t", 0)], 10)
+        assert committed.offset == 3
+        consumer.close()
 
 
 def test_a_crash_closes_connections_without_an_answer() -> None:
@@ -143,6 +239,7 @@ def test_stopping_twice_and_before_a_start_is_harmless() -> None:
     broker.start()
     broker.stop()
     broker.stop()
+    broker.close()
 
 
 def test_misuse_is_told() -> None:

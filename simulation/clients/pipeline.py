@@ -9,6 +9,7 @@ from exacta.protocol.messages import (
     k11_join_group,
     k12_heartbeat,
     k14_sync_group,
+    k68_consumer_group_heartbeat,
 )
 from simulation.clients.connection import Disconnected
 from simulation.clients.reading import fetch_request, shares
@@ -111,6 +112,51 @@ class _Member:
             raise _Rejoin
 
 
+class _Consumer(_Member):
+    """One membership by the consumer protocol (KIP-848): what it shall own comes with heartbeats."""
+
+    def __init__(self, here: Surroundings) -> None:
+        super().__init__(here)
+        self.member_id = f"{here.writer}-{here.chance.getrandbits(32):x}"
+        self.generation = 0
+        self._owned: list[k68_consumer_group_heartbeat.TopicPartitions] = []
+
+    async def join(self) -> dict[Place, int]:
+        """Join where it is no member; get the positions of what it owns."""
+        while self.generation == 0:
+            request = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+                group_id=GROUP,
+                member_id=self.member_id,
+                rebalance_timeout_ms=REBALANCE_MS,
+                subscribed_topic_names=[INPUTS[0][0]],
+                topic_partitions=[],
+            )
+            if not self._hear(await self._ask(request, 0, 8.0)):
+                await self._here.connection.back_off()
+        return await self.positions([(INPUTS[0][0], index) for each in self._owned for index in each.partitions])
+
+    async def heartbeat(self) -> None:
+        """Stay in the group; raise _Rejoin, also where it shall own something else."""
+        owned = self._owned
+        request = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            group_id=GROUP, member_id=self.member_id, member_epoch=self.generation, topic_partitions=owned
+        )
+        answer = await self._ask(request, 0, 8.0)
+        if answer is not None and (not self._hear(answer) or self._owned != owned):
+            raise _Rejoin
+
+    def _hear(self, answer: Any) -> bool:
+        if answer is None or answer.error_code != ErrorCode.NONE:
+            self.generation, self._owned = 0, []
+            return False
+        self.generation = answer.member_epoch
+        if answer.assignment is not None:
+            self._owned = answer.assignment.topic_partitions
+            for each in self._owned:
+                each.partitions.sort()  # they come in the order of a set
+        return True
+
+
 def offset_request(places: list[Place]) -> k09_offset_fetch.OffsetFetchRequest:
     """Make an OffsetFetch of the pipelines' group, stable."""
     topics: dict[str, list[int]] = {}
@@ -141,6 +187,15 @@ def offsets_in(answer: Any) -> dict[Place, int] | None:
 
 async def pipeline(here: Surroundings) -> bool:
     """Consume, transform, produce, until the world is over; return whether another instance should go on."""
+    return await _pipe(here, _Member(here))
+
+
+async def consumer_pipeline(here: Surroundings) -> bool:
+    """Do the same as a member by the consumer protocol."""
+    return await _pipe(here, _Consumer(here))
+
+
+async def _pipe(here: Surroundings, member: _Member) -> bool:
     producer = Producer(
         here.connection,
         here.history,
@@ -150,7 +205,6 @@ async def pipeline(here: Surroundings) -> bool:
         forgetful=frozenset(),
         now_ms=here.now_ms,
     )
-    member = _Member(here)
     number = 0
     try:
         await producer.initialise()

@@ -3,14 +3,18 @@
     with exacta.Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-It is the server of `exacta serve`, durable on disk, and nothing of it is left when it has stopped.
+It is the server of `exacta serve`, durable on disk, and nothing of it is left after the `with`. It can be stopped,
+killed and started again meanwhile, as often as a test likes (docs/how-to/testing.md).
 """
 
 import asyncio
 import contextlib
 import logging
+import shutil
 import tempfile
 import threading
+import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +27,16 @@ logger = logging.getLogger("exacta.testing")
 
 
 class Broker:
-    """An embedded broker; start it by `with`, or by `start` and `stop`. It may be started again after a stop.
+    """An embedded broker; start it by `with`, or by `start` and `close`.
 
-    `data` keeps the log there; without it a temporary directory is used, and removed at the end. Options go by Kafka's
-    names, with underscores (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one,
-    which the same Broker keeps when it is started again.
+    It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
+    log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
+    latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores
+    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one.
+
+    Clients see a restart as they see one of Apache Kafka: connections break, members of groups go on, an open
+    transaction goes on. A transactional producer of librdkafka may take a second longer for its first
+    `send_offsets_to_transaction` then, unless `metadata.recovery.strategy` is `none` (its issue 5511).
 
     Raises ConfigurationError for a wrong option, ServerError from `start` where the server cannot be had.
     """
@@ -47,7 +56,8 @@ class Broker:
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65535:
             raise ValueError(f"port must be a number from 0 to 65535, not {port!r}")
         self._listen = Endpoint(DEFAULT_HOST, port)
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: Path | None = None
+        self._remove: Callable[[], object] = _nothing
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Future[bool] | None = None
@@ -61,39 +71,54 @@ class Broker:
 
     @property
     def data(self) -> Path:
-        """The data directory of the running broker."""
+        """The data directory. Where it is a temporary one: from the first start on, until `close`."""
         if self._given is not None:
             return self._given
         if self._temporary is None:
             raise ServerError("the broker has not been started")
-        return Path(self._temporary.name)
+        return self._temporary
 
     def start(self) -> "Broker":
         """Start and return once clients can connect."""
         if self._thread is not None:
             raise ServerError("the broker is running already")
         if self._given is None and self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="exacta-")
+            self._temporary = Path(tempfile.mkdtemp(prefix="exacta-"))
+            self._remove = weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
         ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
         self._thread.start()
         try:
             ready.result()
         except BaseException:
-            self.stop()
+            self._finish(clean=True)
             raise
         return self
 
     def stop(self) -> None:
-        """Stop cleanly: answer who waits, write everything down, save the state. Harmless if nothing runs."""
+        """Stop cleanly: answer who waits, write everything down, save the state. Harmless if nothing runs.
+
+        The data stay, in a temporary directory too: `start` goes on with them.
+        """
         self._finish(clean=True)
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
 
     def kill(self) -> None:
         """Stop as a crash would: nothing flushed or saved, nobody answered. The data stay: `start` recovers them."""
         self._finish(clean=False)
+
+    def restart(self, *, clean: bool = True) -> "Broker":
+        """Stop and start again, on the same port with the same data; not `clean`: as after a crash.
+
+        Raises ServerError where the server cannot be had again.
+        """
+        self._finish(clean=clean)
+        return self.start()
+
+    def close(self) -> None:
+        """Stop cleanly, and remove a temporary directory. A start after it begins with nothing."""
+        self._finish(clean=True)
+        self._remove()
+        self._temporary, self._remove = None, _nothing
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -101,7 +126,7 @@ class Broker:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.stop()
+        self.close()
 
     # --- the broker's thread ------------------------------------------------------------------------------------------
 
@@ -141,6 +166,10 @@ class Broker:
             await asyncio.sleep(0)  # the loop closes the connections in its next turn
         else:
             await server.stop()
+
+
+def _nothing() -> None:
+    """There is no directory to remove."""
 
 
 def _settle(end: asyncio.Future[bool], clean: bool) -> None:

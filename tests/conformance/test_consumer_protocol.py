@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from . import test_groups, test_transaction_offsets
+from . import test_crash, test_groups, test_transaction_offsets
 from .brokers import BrokerProcess
 from .clients import CLIENTS, AbortRequiredError, ClientError, TopicPartition
 from .scenario import POLL_S, Scenario, send_all, values, wait_until
@@ -123,6 +123,10 @@ def test_a_pattern_is_matched_by_the_broker(consumer_scenario: Scenario) -> None
     wait_until(lambda: assigned() == {f"{prefix}-a"}, "the topic that matches")
     scenario.topics.create(f"{prefix}-b", 1)
     wait_until(lambda: assigned() == {f"{prefix}-a", f"{prefix}-b"}, "a new topic that matches")
+
+
+def test_a_member_goes_on_where_it_was(crash_consumer_scenario: Scenario, broker: BrokerProcess) -> None:
+    test_crash.test_a_group_goes_on_where_it_was(crash_consumer_scenario, broker)
 
 
 def test_members_go_on_after_a_crash(crash_consumer_scenario: Scenario, broker: BrokerProcess) -> None:

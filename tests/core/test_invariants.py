@@ -6,9 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import ForgetAborted
-from exacta.core.events import BatchAppended, TransactionEnded
+from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.invariants import violations
+from tests.core.classic_group.members import Group
+from tests.core.consumer_group.members import Consumer, settle
 from tests.core.world import World
 
 
@@ -118,6 +120,62 @@ def test_a_record_that_nothing_older_holds_back_is_found() -> None:
     assert all(each.startswith("3: TransactionEnded") for each in found)
     # Each of the three has two batches; the second record of the first batch lies at 1.
     assert [int(each.split()[-3]) for each in found] == [1, 2, 4, 6, 8, 10]
+
+
+def groups() -> World:
+    """A group of each protocol, the classic one after its second rebalance."""
+    group = Group()
+    group.stable("a")
+    group.stable("a", "b")
+    consumers = [Consumer(group.world, name, "t", group_id="h") for name in ("c", "d")]
+    for consumer in consumers:
+        consumer.join()
+    settle(*consumers)
+    group.world.check()
+    return group.world
+
+
+def forget_the_last_rebalance(world: World) -> None:
+    first = next(event for event in world.log if isinstance(event, GroupSettled))
+    assert first.membership is not None
+    world.state.settled["g"] = first.membership
+
+
+def forget_a_member(world: World) -> None:
+    kept = world.state.settled_consumers["h"]
+    world.state.settled_consumers["h"] = replace(kept, members={"c": kept.members["c"]})
+
+
+def give_a_partition_to_both(world: World) -> None:
+    members = world.state.volatile.consumer_groups["h"].members
+    members["c"].assigned.update(members["d"].assigned)
+
+
+def begin_a_generation_again(world: World) -> None:
+    settled = [event for event in world.log if isinstance(event, GroupSettled)]
+    assert settled[-1].membership is not None
+    _change_log(world, GroupSettled, -1, membership=replace(settled[-1].membership, generation=0))
+
+
+def reserve_nothing(world: World) -> None:
+    world.log[:] = [event for event in world.log if not isinstance(event, GroupEpochsReserved)]
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        forget_the_last_rebalance,
+        forget_a_member,
+        give_a_partition_to_both,
+        begin_a_generation_again,
+        reserve_nothing,
+    ],
+)
+def test_a_planted_defect_of_groups_is_found(plant: Callable[[World], None]) -> None:
+    world = groups()
+    plant(world)
+    found = violations(world.state, world.log)
+    assert any(sentence.startswith("groups:") for sentence in found), found
 
 
 def test_a_missing_marker_is_found() -> None:

@@ -1,18 +1,21 @@
 """The fold: how each event changes the state. Nothing here can refuse or fail; `decide` has looked before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
 from exacta.core.commands import OffsetToCommit
+from exacta.core.consumer_updates import updated
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
     ConsumerGroupChanged,
+    ConsumerGroupUpdated,
     Event,
     GroupDeleted,
     GroupEpochsReserved,
+    GroupSettled,
     LogStartMoved,
     MemberSeen,
     MembershipChanged,
@@ -315,6 +318,8 @@ def _transactional_offsets_committed(state: State, event: TransactionalOffsetsCo
 
 def _group_deleted(state: State, event: GroupDeleted) -> None:
     state.groups.pop(event.group_id, None)
+    state.settled.pop(event.group_id, None)
+    state.settled_consumers.pop(event.group_id, None)
     state.volatile.memberships.pop(event.group_id, None)
     _forget_consumer_group(state, event.group_id)
 
@@ -329,10 +334,21 @@ def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
 
 def _membership_changed(state: State, event: MembershipChanged) -> None:
     before = state.volatile.memberships.get(event.group_id, NOBODY)
-    for member_id in before.members.keys() - event.membership.members.keys():
-        state.volatile.member_deadlines_ms.pop((event.group_id, member_id), None)
+    _forget_deadlines(state, event.group_id, before.members.keys() - event.membership.members.keys())
     state.volatile.memberships[event.group_id] = event.membership
     _forget_consumer_group(state, event.group_id)
+
+
+def _forget_deadlines(state: State, group_id: str, member_ids: Iterable[str]) -> None:
+    for member_id in member_ids:
+        state.volatile.member_deadlines_ms.pop((group_id, member_id), None)
+
+
+def _group_settled(state: State, event: GroupSettled) -> None:
+    if event.membership is None:
+        state.settled.pop(event.group_id, None)
+    else:
+        state.settled[event.group_id] = event.membership
 
 
 def _group_epochs_reserved(state: State, event: GroupEpochsReserved) -> None:
@@ -340,11 +356,18 @@ def _group_epochs_reserved(state: State, event: GroupEpochsReserved) -> None:
 
 
 def _consumer_group_changed(state: State, event: ConsumerGroupChanged) -> None:
-    before = state.volatile.consumer_groups.get(event.group_id)
-    for member_id in (before.members.keys() if before is not None else set()) - event.group.members.keys():
-        state.volatile.member_deadlines_ms.pop((event.group_id, member_id), None)
     state.volatile.consumer_groups[event.group_id] = event.group
+
+
+def _consumer_group_updated(state: State, event: ConsumerGroupUpdated) -> None:
+    group = updated(state.settled_consumers.get(event.group_id), event)
+    _forget_deadlines(state, event.group_id, event.gone)
+    state.volatile.consumer_groups[event.group_id] = group
     state.volatile.memberships.pop(event.group_id, None)
+    if group.members:
+        state.settled_consumers[event.group_id] = group
+    else:
+        state.settled_consumers.pop(event.group_id, None)
 
 
 def _forget_consumer_group(state: State, group_id: str) -> None:
@@ -381,8 +404,10 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
     MembershipChanged: _membership_changed,
+    GroupSettled: _group_settled,
     GroupEpochsReserved: _group_epochs_reserved,
     ConsumerGroupChanged: _consumer_group_changed,
+    ConsumerGroupUpdated: _consumer_group_updated,
     MemberSeen: _member_seen,
     NothingAborted: _nothing_aborted,
 }

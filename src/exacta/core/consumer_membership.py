@@ -1,6 +1,7 @@
 """Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
 
-Membership is not durable: after a restart members join again. A change makes a new `ConsumerGroup`.
+A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they
+are: a field may be added only at the end and with a default.
 """
 
 from enum import Enum
@@ -36,7 +37,7 @@ class GroupPhase(Enum):
     STABLE = "Stable"
 
 
-class ConsumerMember(Struct, frozen=True, kw_only=True):
+class ConsumerMember(Struct, frozen=True, kw_only=True, array_like=True):
     """One member. What it has been told to own is `assigned`, what it must give up `revoking`.
 
     Both say of each partition in which epoch it was assigned (KIP-1251). `revoke_by_ms` is when a member that gives

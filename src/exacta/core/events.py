@@ -1,7 +1,8 @@
 """What has happened: one struct per event. Durable state is a fold of the durable ones, in journal order.
 
 Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
-default, a tag is never used again. Volatile events (group membership: DESIGN D4) change the state in memory only.
+default, a tag is never used again. Volatile events (what goes on in a group between two rebalances, and signs of life:
+decision 0025) change the state in memory only.
 """
 
 from typing import ClassVar
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
-from exacta.core.consumer_membership import ConsumerGroup
+from exacta.core.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.membership import Membership
 
@@ -210,17 +211,46 @@ class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True, tag=25
 
 
 class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True, tag=24):
-    """Groups of the consumer protocol may have epochs below this one; after a restart they begin with it (KIP-848)."""
+    """Groups may have epochs and generations below this one; after a restart they go on with it (decision 0012)."""
 
     end_epoch: int
 
 
 class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True, tag=30):
-    """Volatile: the group of the consumer protocol is this now."""
+    """Volatile: the group of the consumer protocol has looked at the topics again, and found what it knew."""
 
     durable: ClassVar[bool] = False
     group_id: str
     group: ConsumerGroup
+
+
+class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
+    """A rebalance of the classic protocol has ended: who is in the group, and who reads what. None: nobody is left.
+
+    So has a static member's place been taken by its successor without a rebalance.
+    """
+
+    group_id: str
+    membership: Membership | None
+
+
+class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, tag=32):
+    """What has changed in a group of the consumer protocol: these members, their targets, and who is `gone`.
+
+    `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
+    the same history has the same bytes.
+    """
+
+    group_id: str
+    epoch: int
+    target_epoch: int
+    assignor: str
+    topics_version: tuple[int, int]
+    members: tuple[ConsumerMember, ...] = ()
+    gone: tuple[str, ...] = ()
+    target: dict[str, tuple[TopicPartition, ...]] = {}
+    topics: dict[str, SubscribedTopic] | None = None
+    matched: dict[str, tuple[str, ...]] | None = None
 
 
 DurableEvent = (
@@ -242,6 +272,8 @@ DurableEvent = (
     | LogStartMoved
     | GroupEpochsReserved
     | AbortedForgotten
+    | GroupSettled
+    | ConsumerGroupUpdated
 )
 
 _encoder = msgspec.msgpack.Encoder()

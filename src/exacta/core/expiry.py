@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from itertools import islice
 
 from exacta.core.binding import taken_away
-from exacta.core.commands import ExpireProducers, ExpireTransaction, ExpireTransactionalIds
+from exacta.core.commands import (
+    ExpireConsumer,
+    ExpireMember,
+    ExpireProducers,
+    ExpireRevocation,
+    ExpireTransaction,
+    ExpireTransactionalIds,
+)
+from exacta.core.consumer_membership import MemberPhase
 from exacta.core.events import ProducersExpired, TransactionalIdsExpired
 from exacta.core.ids import Cause, PartitionId, ProducerId
 from exacta.core.outcome import Outcome, Timer
@@ -34,15 +42,29 @@ def latest_noted_ms(state: State) -> int:
 
 
 def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
-    """Return the timers of open transactions and of what is idle; those of members died with the membership."""
+    """Return the timers of open transactions, of members, whose sessions begin anew, and of what is idle."""
     deadlines = ((held, held.deadline_ms) for held in state.transactionals.values() if held.phase is Phase.ONGOING)
     timers = [time_out(held, deadline_ms) for held, deadline_ms in deadlines if deadline_ms is not None]
     limits = state.limits
     return [
         *timers,
+        *_sessions(state, now_ms),
         Timer(now_ms + limits.transactional_id_expiry_interval_ms, ExpireTransactionalIds()),
         Timer(now_ms + limits.producer_id_expiry_interval_ms, ExpireProducers()),
     ]
+
+
+def _sessions(state: State, now_ms: int) -> Iterator[Timer]:
+    for group_id, membership in state.volatile.memberships.items():
+        for key, member in membership.members.items():
+            yield Timer(now_ms + member.session_timeout_ms, ExpireMember(group_id=group_id, member_id=key))
+    session_ms = state.limits.group_consumer_session_timeout_ms
+    for group_id, group in state.volatile.consumer_groups.items():
+        for key, consumer in group.members.items():
+            yield Timer(now_ms + session_ms, ExpireConsumer(group_id=group_id, member_id=key))
+            if consumer.phase is MemberPhase.UNREVOKED:
+                revocation = ExpireRevocation(group_id=group_id, member_id=key)
+                yield Timer(now_ms + consumer.rebalance_timeout_ms, revocation)
 
 
 def expire_transaction(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:

@@ -8,13 +8,17 @@ hot path: each call reads the whole log.
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.core.apply import apply
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
+    ConsumerGroupUpdated,
     Event,
     GroupDeleted,
+    GroupEpochsReserved,
+    GroupSettled,
     LogStartMoved,
     OffsetsCommitted,
     OffsetsDeleted,
@@ -29,7 +33,9 @@ from exacta.core.events import (
 )
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.lag import aborted_records
-from exacta.core.snapshot import snapshot
+from exacta.core.membership import Phase as GroupPhase
+from exacta.core.membership import settled
+from exacta.core.snapshot import is_same
 from exacta.core.state import Partition, Phase, State
 from exacta.core.views import aborted_between
 
@@ -62,6 +68,7 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
         *epochs_only_grow(state, log),
         *open_transactions_can_end(state, log),
         *partitions_have_one_topic(state, log),
+        *groups_are_durable(state, log),
         *state_is_the_fold(state, log),
     ]
 
@@ -473,10 +480,44 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             yield f"partitions: {topic.topic} does not find its partitions"
 
 
+def groups_are_durable(state: State, log: Log) -> Iterator[str]:
+    """What members are told of their groups is in the journal; epochs only grow, below what is reserved (0025, 0012).
+
+    And no partition is two members' in the consumer protocol.
+    """
+    for group_id, membership in state.volatile.memberships.items():
+        if membership.phase is GroupPhase.STABLE and settled(membership) != state.settled.get(group_id):
+            yield f"groups: {group_id} is {membership}, and a restart finds {state.settled.get(group_id)}"
+    for group_id, group in state.volatile.consumer_groups.items():
+        kept = state.settled_consumers.get(group_id)
+        if group.members and (kept is None or replace(group, topics_version=kept.topics_version) != kept):
+            yield f"groups: {group_id} is {group}, and a restart finds {kept}"
+        held = [partition for member in group.members.values() for partition in member.held]
+        if len(held) != len(set(held)):
+            yield f"groups: a partition is held by two members of {group_id}: {group}"
+    reserved, last = 0, dict[tuple[type[Event], str], int]()
+    for event in log:
+        if isinstance(event, GroupEpochsReserved):
+            reserved = event.end_epoch
+        if isinstance(event, GroupSettled):
+            epoch = None if event.membership is None else event.membership.generation
+        elif isinstance(event, ConsumerGroupUpdated):
+            epoch = event.epoch
+        else:
+            continue
+        key = type(event), event.group_id
+        if epoch is None:
+            last.pop(key, None)
+        elif last.get(key, 0) <= epoch < reserved:
+            last[key] = epoch
+        else:
+            yield f"groups: {event} comes after {last.get(key)}, and {reserved} is reserved"
+
+
 def state_is_the_fold(state: State, log: Log) -> Iterator[str]:
     """Invariant 8: the durable state is the fold of the durable events, and nothing else."""
     again = State(limits=state.limits)
     for event in log:
         apply(again, event)
-    if snapshot(again) != snapshot(state):
+    if not is_same(again, state):
         yield "8: the state is not the fold of its events"

@@ -1,11 +1,13 @@
 """Who is in a group (classic protocol): plain frozen data. The rules are in `classic_group/`.
 
-Membership is not durable: after a restart members join again. A change makes a new `Membership`.
+A change makes a new `Membership`. What a rebalance has come to is durable (`settled`), what goes on between two is not.
+Both structs are written to the journal: a field may be added only at the end and with a default.
 """
 
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.core.ids import Ticket
 
@@ -22,7 +24,7 @@ class Phase(Enum):
     STABLE = "Stable"
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class Member(Struct, frozen=True, kw_only=True, array_like=True):
     """One member. A ticket is there while its JoinGroup or SyncGroup waits.
 
     `instance_id` makes it a static member (KIP-345). `new`: its first JoinGroup still waits.
@@ -43,7 +45,7 @@ class Member(Struct, frozen=True, kw_only=True):
     new: bool = False
 
 
-class Membership(Struct, frozen=True, kw_only=True):
+class Membership(Struct, frozen=True, kw_only=True, array_like=True):
     """A group's members and generation; `pending` are ids given out by KIP-394 that have not joined yet.
 
     `static` maps instance ids to member ids (KIP-345). `deadline_ms` is when a rebalance goes on without those who are
@@ -68,3 +70,20 @@ class Membership(Struct, frozen=True, kw_only=True):
 
 
 NOBODY = Membership()
+
+
+def settled(membership: Membership) -> Membership:
+    """Return what a restart keeps of a group whose rebalance has ended: nobody waits, and no time is running."""
+    members = {
+        key: replace(member, join_ticket=None, sync_ticket=None, synced=True, new=False)
+        for key, member in membership.members.items()
+    }
+    return replace(
+        membership,
+        members=members,
+        pending=frozenset(),
+        deadline_ms=0,
+        not_before_ms=0,
+        first_rebalance_until_ms=0,
+        grew=False,
+    )

@@ -1,14 +1,17 @@
 """The durable part of the state as bytes: a cached fold of the journal up to some position, nothing more."""
 
 from collections.abc import Iterable
+from itertools import starmap
 
 import msgspec
 from msgspec import Struct
 
 from exacta.core.apply import apply
-from exacta.core.events import decode_event
+from exacta.core.consumer_updates import made_of_nothing, updated
+from exacta.core.events import ConsumerGroupUpdated, decode_event
 from exacta.core.ids import PartitionId, ProducerId
 from exacta.core.incidents import Incident
+from exacta.core.membership import Membership
 from exacta.core.state import Group, Limits, Partition, State, Topic, Transactional
 
 
@@ -24,6 +27,9 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     next_commit_order: int
     incidents: dict[str, list[Incident]] = {}
     reserved_group_epoch: int = 0
+    settled: dict[str, Membership] = {}
+    settled_consumers: list[ConsumerGroupUpdated] = []
+    """What makes each group from nothing."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -43,6 +49,8 @@ def snapshot(state: State) -> bytes:
             next_commit_order=state.next_commit_order,
             incidents=state.incidents,
             reserved_group_epoch=state.reserved_group_epoch,
+            settled=state.settled,
+            settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
         )
     )
 
@@ -63,12 +71,31 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         next_commit_order=held.next_commit_order,
         incidents=held.incidents,
         reserved_group_epoch=held.reserved_group_epoch,
+        settled=held.settled,
+        settled_consumers={event.group_id: updated(None, event) for event in held.settled_consumers},
     )
     for topic in held.topics:
         state.volatile.topic_names[topic.topic_id] = topic.topic
     for entry in held.transactionals:
         state.volatile.transactional_by_producer[entry.producer_id] = entry
     return state
+
+
+def is_same(one: State, other: State) -> bool:
+    """Compare what is durable, whatever the order in which sets are encoded."""
+    return snapshot(one) == snapshot(other) or (
+        list(one.topics.items()) == list(other.topics.items())
+        and list(one.partitions.items()) == list(other.partitions.items())
+        and list(one.transactionals.items()) == list(other.transactionals.items())
+        and one.groups == other.groups
+        and one.next_producer_id == other.next_producer_id
+        and one.next_partition_id == other.next_partition_id
+        and one.next_commit_order == other.next_commit_order
+        and one.incidents == other.incidents
+        and one.reserved_group_epoch == other.reserved_group_epoch
+        and one.settled == other.settled
+        and one.settled_consumers == other.settled_consumers
+    )
 
 
 def fold(blob: bytes | None, events: Iterable[bytes]) -> bytes:
@@ -90,9 +117,12 @@ def replayed(blob: bytes | None, events: Iterable[bytes], limits: Limits) -> Sta
 def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
     """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`), if it may.
 
-    And let no group have an epoch again that one may have had before.
+    And let groups go on with the members that they had, and with no epoch that one may have had before.
     """
     state.volatile.has_recovered = bool(state.topics or state.groups or state.reserved_group_epoch)
     state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, state.reserved_group_epoch)
+    state.volatile.least_group_epoch = state.reserved_group_epoch
+    state.volatile.memberships = dict(state.settled)
+    state.volatile.consumer_groups = dict(state.settled_consumers)
     if may_have_forgotten:
         state.volatile.may_have_forgotten = set(state.transactionals)

@@ -1,7 +1,7 @@
 """The state: a fold of events, as plain mutable structs. Only `apply` changes it; everybody may read it.
 
-What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`); group membership and what is
-derived (indexes over the rest) lies beside it in `Volatile` and is empty or rebuilt after recovery.
+What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`); what goes on in a group right now,
+and what is derived (indexes over the rest), lies beside it in `Volatile` and is rebuilt after recovery.
 """
 
 from __future__ import annotations
@@ -263,10 +263,13 @@ class Volatile(Struct):
     topic_names: dict[bytes, str] = field(default_factory=dict)
     """By topic id: which topic it names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
+    """Groups as they are now; as `State.settled` has them after a restart."""
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
     """A group id is here, or in `memberships`, or in neither."""
     has_recovered: bool = False
-    """There is a past of which the members are forgotten."""
+    """There is a past, of which groups without members are forgotten."""
+    least_group_epoch: int = 0
+    """No group comes to an epoch or a generation below: one that the last crash has forgotten may have had it."""
     first_group_epoch: int = 1
     """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -288,7 +291,11 @@ class State(Struct):
     next_commit_order: int = 0
     incidents: dict[str, list[Incident]] = field(default_factory=dict)
     reserved_group_epoch: int = 0
-    """All epochs that groups of the consumer protocol have had are below (decision 0012)."""
+    """All epochs and generations that groups have had are below (decision 0012)."""
+    settled: dict[str, Membership] = field(default_factory=dict)
+    """Groups of the classic protocol that have members, as their last rebalance has left them (decision 0025)."""
+    settled_consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """Groups of the consumer protocol that have members."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:
@@ -300,8 +307,8 @@ class State(Struct):
     def unknown_group(self) -> Rejection:
         """Return what a member of a group is told that we do not know.
 
-        After a restart it may have been one (membership is volatile): then it must join again, as clients do that are
-        no members any more, while most give up where there is no group.
+        After a restart it may have been one: groups without members are forgotten. Then it must join again, as clients
+        do that are no members any more, while most give up where there is no group.
         """
         return Rejection.UNKNOWN_MEMBER_ID if self.volatile.has_recovered else Rejection.GROUP_ID_NOT_FOUND
 

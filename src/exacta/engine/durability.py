@@ -66,20 +66,21 @@ WAITS: dict[type[Command], bool] = {
     SetTopicConfigs: True,
     DeleteGroup: True,
     DeleteOffsets: True,
-    # promises that its epochs are never given out again (decision 0012): once in a while there is that to wait for
-    ConsumerHeartbeat: True,
+    # promises that what a member is told of its group outlives a restart (decision 0025), and that no epoch or
+    # generation is given out again (0012): where neither changes there is nothing to write
+    JoinGroup: True,
+    SyncGroup: True,
     LeaveGroup: True,
+    ExpireMember: True,
+    ExpireRebalance: True,
+    ConsumerHeartbeat: True,
     ExpireConsumer: True,
     ExpireRevocation: True,
     # promises only that the next request is accepted, which makes up for it if this one is forgotten; see `WRITTEN`
     AddPartitions: False,
     AddGroup: False,
-    # promises nothing durable: members join again
-    JoinGroup: False,
-    SyncGroup: False,
+    # promises nothing: a session begins anew after a restart
     Heartbeat: False,
-    ExpireMember: False,
-    ExpireRebalance: False,
 }
 
 WRITTEN = (AddPartitions, AddGroup)

@@ -199,7 +199,7 @@ class Engine:
         if waits_for_write:
             self._schedule_flush()
         for waiting, answer in woken:
-            waiting([answer])
+            self._wake(waiting, answer, waits=waits)
         if len(answers) == len(commands) and done is not _nobody:
             if waits:
                 self._release(lambda: done(answers))
@@ -207,6 +207,13 @@ class Engine:
                 self._gathering.written_releases.append(lambda: done(answers))
             else:
                 done(answers)
+
+    def _wake(self, waiting: Done, answer: Answer, *, waits: bool) -> None:
+        """Answer a request that has waited for others, as late as the one that they wait for."""
+        if waits:
+            self._release(lambda: waiting([answer]))
+        else:
+            waiting([answer])
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one JoinGroup or SyncGroup."""

@@ -15,6 +15,7 @@ from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.kafka.authorization import Authorizer, everybody
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
+from exacta.kafka.lost_coordinators import LostCoordinators
 from exacta.kafka.memory import Memory
 from exacta.ports.record_format import Buffer
 
@@ -50,6 +51,7 @@ class BrokerContext:
             configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1
         )
         self.memory = Memory(configuration, engine.scheduler)
+        self.lost_coordinators = LostCoordinators(engine.scheduler)
         self.wall_ms = wall_clock or engine.now_ms
         """The time for timestamps of records, in milliseconds since 1970."""
         self.log_dir = log_dir

@@ -534,6 +534,13 @@ class Connection(asyncio.BufferedProtocol):
         if not self._closing:
             self._end()
 
+    def close_if_idle(self) -> bool:
+        """Close, or do nothing and return False where an answer is owed."""
+        if self._unanswered and not self._closing:
+            return False
+        self.close()
+        return True
+
     def abort(self) -> None:
         """Close at once."""
         self._closing = True

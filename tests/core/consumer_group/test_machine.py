@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from exacta.core.commands import DeleteTopic
+from exacta.core.consumer_membership import ConsumerMember
 from tests.core.consumer_group.members import REBALANCE_MS, Consumer
 from tests.core.world import World
 
@@ -70,14 +71,23 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
+        """Members outlive it; only what is no member's any more must never be one's again."""
+        members = self.members()
         self.world.crash()
         self.incarnation += 1
+        assert self.members() == members
+        self.epochs.update({(key, member.epoch): self.incarnation for key, member in members.items()})
+
+    def members(self) -> dict[str, ConsumerMember]:
+        group = self.world.state.volatile.consumer_groups.get("g")
+        return {} if group is None else group.members
 
     @invariant()
     def every_partition_is_held_once_and_epochs_are_of_one_incarnation(self) -> None:
         group = self.world.state.volatile.consumer_groups.get("g") if hasattr(self, "world") else None
         if group is None:
             return
+        self.world.check()
         held = [each for member in group.members.values() for each in (*member.assigned, *member.revoking)]
         assert len(held) == len(set(held))
         for member in group.members.values():

@@ -22,7 +22,11 @@ takes the place of the member that had it, who is fenced from then on.
 A static member that is late for a rebalance stays in the group, and may be assigned something; it goes by its session's
 end, or by not fetching its assignment in time.
 
-Membership is volatile (DESIGN D4): each step makes a new frozen `Membership` and emits it as a volatile event. Its
-rooms: `step` is what each decision does to a membership, `joining` decides on JoinGroup, `belonging` on what members do
-afterwards, `leaving` on who goes and on deadlines. What offsets need to know of members is in `core.committing`.
+Each step makes a new frozen `Membership` and emits it as a volatile event. Where a rebalance has ended (in STABLE, or
+in EMPTY), the step emits a durable event as well, before anybody is told: a restart goes on from there, and every
+session begins anew (decision 0025). A rebalance that has not ended is forgotten, but for the number of its generation.
+
+The rooms: `step` is what each decision does to a membership, `joining` decides on JoinGroup, `belonging` on what
+members do afterwards, `leaving` on who goes and on deadlines. What offsets need to know of members is in
+`core.committing`.
 """

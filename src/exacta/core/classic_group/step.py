@@ -5,9 +5,10 @@ from collections import Counter
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireMember, ExpireRebalance
-from exacta.core.events import Event, MemberSeen, MembershipChanged
+from exacta.core.events import Event, GroupEpochsReserved, GroupSettled, MemberSeen, MembershipChanged
+from exacta.core.group_epochs import next_epoch, reserve
 from exacta.core.ids import Ticket
-from exacta.core.membership import NOBODY, Member, Membership, Phase
+from exacta.core.membership import NOBODY, Member, Membership, Phase, settled
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, Reply, Synced
@@ -24,18 +25,35 @@ class Step:
     """The membership as it was, changed by methods into what it will be."""
 
     def __init__(self, state: State, group_id: str, now_ms: int) -> None:
+        self.state = state
         self.limits = state.limits
         self.group_id = group_id
         self.now_ms = now_ms
-        self.membership = state.volatile.memberships.get(group_id, NOBODY)
+        self.membership = self.before = state.volatile.memberships.get(group_id, NOBODY)
+        self.reserved = state.reserved_group_epoch
         self.wakes: list[Wake] = []
         self.timers: list[Timer] = []
         self.seen: list[Event] = []
 
     def outcome(self, reply: Reply | Rejection | None) -> Outcome:
-        """Return what has come of it."""
-        changed = MembershipChanged(group_id=self.group_id, membership=self.membership)
-        return Outcome(events=(changed, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
+        """Return what has come of it. Generations are reserved before anybody is told of one."""
+        events: list[Event] = []
+        if self.reserved != self.state.reserved_group_epoch:
+            events.append(GroupEpochsReserved(end_epoch=self.reserved))
+        events += self._settled()
+        events.append(MembershipChanged(group_id=self.group_id, membership=self.membership))
+        return Outcome(events=(*events, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
+
+    def _settled(self) -> tuple[Event, ...]:
+        """Return the durable event where a rebalance has ended, or a static member has been succeeded without one."""
+        now = self.membership
+        if now.phase is self.before.phase and now.members.keys() == self.before.members.keys():
+            return ()
+        if now.phase is Phase.STABLE:
+            return (GroupSettled(group_id=self.group_id, membership=settled(now)),)
+        if now.phase is Phase.EMPTY and self.group_id in self.state.settled:
+            return (GroupSettled(group_id=self.group_id, membership=None),)
+        return ()
 
     def put(self, member: Member) -> None:
         """Add a member, or change it."""
@@ -102,9 +120,9 @@ class Step:
             if member.join_ticket is None and member.instance_id is None:
                 self.remove(member.member_id)
         before = self.membership
-        generation = before.generation + 1
+        generation = next_epoch(self.state, before.generation)
         if not before.members:
-            # The generation counts on, so that nobody of an earlier one is taken for a member.
+            # The generation counts on, so that nobody of an earlier one is taken for a member. Nobody is told of it.
             self.membership = Membership(
                 generation=generation, protocol_type=before.protocol_type, pending=before.pending
             )
@@ -113,6 +131,7 @@ class Step:
         if not joined:  # nobody is there to lead: wait until somebody joins, or their sessions end
             self.set_deadline(max(_rebalance_timeout_ms(before), NOBODY_LEADS_MS))
             return
+        self.reserved = reserve(self.reserved, generation)
         leader = before.leader if before.leader in joined else joined[0]
         self.membership = replace(
             before,

@@ -15,8 +15,8 @@ A partition is thus given to its new owner only when its old owner no longer rep
 its epoch: one that comes with another epoch than its own is fenced, gives up everything and joins again, but for the
 epoch before if it owns nothing beyond its assignment (its answer was lost). Commits name the epoch as well (KIP-447).
 
-Membership is volatile, member ids are the clients' own and outlive a restart of ours: that no epoch is ever given out
-twice is what keeps the offsets of a zombie out, and is durable (decision 0012, `epochs`).
+Each change is durable before its member is told of it, and so are the epochs, of which none is given out twice
+(decisions 0025 and 0012): what a member holds from before a crash is the present, or is known to be of the past.
 
 The rooms: `heartbeat` decides on a member that joins or goes on, `leaving` on who goes, `step` is what both do to a
 group; `subscriptions`, `assignors` and `reconciliation` are functions of plain values.

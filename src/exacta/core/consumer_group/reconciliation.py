@@ -39,7 +39,7 @@ def reconcile(
     pending = wanted - kept.keys()
     # What it was giving up until now it holds itself, and may have again.
     unreleased = {each for each in pending - member.held if is_held(each)}
-    taken = kept | dict.fromkeys(pending - unreleased, target_epoch)
+    taken = kept | dict.fromkeys(sorted(pending - unreleased), target_epoch)
     phase = MemberPhase.UNRELEASED if unreleased else MemberPhase.STABLE
     return _at(member, target_epoch, phase, taken, {})
 

@@ -15,14 +15,13 @@ from exacta.core.consumer_membership import (
     MemberPhase,
     TopicPartition,
 )
+from exacta.core.consumer_updates import update
 from exacta.core.events import ConsumerGroupChanged, Event, GroupEpochsReserved, MemberSeen
+from exacta.core.group_epochs import next_epoch, reserve
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.state import State
-
-EPOCHS_AT_ONCE = 1000
-"""How many epochs one durable event reserves; a restart skips what is left of them. There are two thousand million."""
 
 
 class Step:
@@ -47,14 +46,15 @@ class Step:
         if self.reserved != self.state.reserved_group_epoch:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
         if self.group is not self.before:
-            events.append(ConsumerGroupChanged(group_id=self.group_id, group=self.group))
+            held = self.state.settled_consumers.get(self.group_id)
+            looked = ConsumerGroupChanged(group_id=self.group_id, group=self.group)
+            events.append(update(self.group_id, held, self.group) or looked)
         return Outcome(events=(*events, *self.events), reply=reply, timers=tuple(self.timers))
 
     def bump(self) -> None:
         """Begin the group's next epoch, which no group has ever had before a restart or a deletion."""
-        epoch = self.group.epoch + 1
-        if epoch >= self.reserved:
-            self.reserved = epoch + EPOCHS_AT_ONCE
+        epoch = next_epoch(self.state, self.group.epoch)
+        self.reserved = reserve(self.reserved, epoch)
         self.group = replace(self.group, epoch=epoch)
 
     def put(self, member: ConsumerMember) -> None:

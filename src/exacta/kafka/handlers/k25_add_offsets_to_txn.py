@@ -2,6 +2,8 @@
 
 from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -16,7 +18,13 @@ PLAIN_ERROR = AddOffsetsToTxnResponse
 
 
 def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on."""
+    """Pass it on; the client may need a push to go on (`lost_coordinators`)."""
+
+    def done(answer: Answer) -> None:
+        reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version)))
+        if not isinstance(answer, Rejection):
+            broker.lost_coordinators.registered(request.transactional_id, context)
+
     broker.ask(
         context,
         AddGroup(
@@ -25,5 +33,5 @@ def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: Requ
             producer_epoch=ProducerEpoch(request.producer_epoch),
             group_id=request.group_id,
         ),
-        lambda answer: reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version))),
+        done,
     )

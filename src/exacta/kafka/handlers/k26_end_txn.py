@@ -21,6 +21,7 @@ PLAIN_ERROR = EndTxnResponse
 
 def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when the outcome is durable."""
+    broker.lost_coordinators.went_on(request.transactional_id)
 
     def done(answer: Answer) -> None:
         if isinstance(answer, TransactionEnded):

@@ -28,6 +28,7 @@ _API = CommitApi(
 
 def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
     """Put the offsets into the open transaction."""
+    broker.lost_coordinators.went_on(request.transactional_id)
     commit(
         _API,
         broker,

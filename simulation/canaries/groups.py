@@ -1,0 +1,81 @@
+"""Planted bugs of group membership over restarts."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from exacta.core import snapshot
+from exacta.core.apply import _APPLY
+from exacta.core.classic_group import step
+from exacta.core.commands import ConsumerHeartbeat, SyncGroup
+from exacta.core.events import GroupSettled
+from exacta.core.state import State
+from exacta.engine import engine
+from exacta.engine.durability import WAITS
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary(
+    "members are given partitions by a rebalance that is not durable (decision 0025)", shows=r"groups: members of .*"
+)
+def sync_not_awaited() -> Replacements:
+    return [(WAITS, SyncGroup, False)]
+
+
+@canary(
+    "a member of the consumer protocol is given partitions before that is durable (decision 0025)",
+    shows=r"groups: members of .* were told of epoch",
+)
+def consumer_not_awaited() -> Replacements:
+    return [(WAITS, ConsumerHeartbeat, False)]
+
+
+@canary(
+    "a restart goes on with the members of the consumer protocol as of before their last change",
+    shows=r"groups: there are",
+)
+def consumer_change_forgotten() -> Replacements:
+    recover = snapshot.after_recovery
+
+    def behind(state: State, **options: bool) -> None:
+        recover(state, **options)
+        for group_id, group in state.settled_consumers.items():
+            stale = {key: replace(each, epoch=each.previous_epoch) for key, each in group.members.items()}
+            state.volatile.consumer_groups[group_id] = replace(group, members=stale)
+
+    return [(engine, "after_recovery", behind)]
+
+
+@canary("a restart forgets who is in a group (decision 0001)", shows=r"groups: there are \{\}, and there were")
+def members_forgotten() -> Replacements:
+    recover = snapshot.after_recovery
+
+    def forgetful(state: State, **options: bool) -> None:
+        recover(state, **options)
+        state.volatile.memberships.clear()
+
+    return [(engine, "after_recovery", forgetful)]
+
+
+@canary(
+    "a group that left without its last members keeps them over a restart (a tombstone that is missing)",
+    shows=r"groups: there are",
+)
+def departure_forgotten() -> Replacements:
+    settled = _APPLY[GroupSettled]
+
+    def kept(state: State, event: GroupSettled) -> None:
+        if event.membership is not None:
+            settled(state, event)
+
+    return [(_APPLY, GroupSettled, kept)]
+
+
+@canary(
+    "a generation that a crash has forgotten is begun again (decision 0012)",
+    shows=r"groups: generation .* is begun a second time",
+)
+def generation_begun_again() -> Replacements:
+    return [(step, "next_epoch", lambda state, epoch: epoch + 1)]
