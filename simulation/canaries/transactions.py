@@ -105,7 +105,10 @@ def offsets_not_fenced() -> Replacements:
     return [(offsets, "check_committer", unfenced)]
 
 
-@canary("offsets of an aborted transaction take effect (KAFKA-17507)", shows=r"offset and data apart: |8: ")
+@canary(
+    "offsets of an aborted transaction take effect (KAFKA-17507)",
+    shows=r"offset and data apart: |8: |3: the offset of .* has taken effect",
+)
 def offsets_apart_from_data() -> Replacements:
     ended = _APPLY[TransactionEnded]
 

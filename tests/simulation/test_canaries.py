@@ -19,7 +19,6 @@ BEGIN_AT = {
     "answer-before-durable": 2,
     "begin-not-awaited": 72,
     "directory-not-synced": 4,
-    "offsets-apart-from-data": 4,
     "offsets-not-fenced": 77,
     "pending-offsets-ignored": 95,
     "repeat-refused": 6,

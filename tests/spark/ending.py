@@ -1,62 +1,48 @@
 """A job of two queries that ends in one way or another, with a batch under way; called as a program of its own.
 
-The batch under way has written: `slow` waits for a file that never comes, after its first rows.
+The batch under way has a task that has written its rows and stands still, so that no task has told the driver anything.
 """
 
 import sys
-import time
 from pathlib import Path
 
 
-def main(bootstrap, source, sink, directory, how):
-    """Start a query that gets stuck in its batch; then end as `how` says."""
+def main(bootstrap, source, sink, place, how):
+    """Start a query that stands still in its batch; then end as `how` says."""
     import exacta.spark
-    from exacta.client.routing import Client
-    from exacta.client.transactions import list_transactions
+    from tests.spark import faults
+    from tests.spark.lives import wait_until
 
-    # Small batches and buffers: the stuck task has written some rows when it waits.
-    spark = exacta.spark.session(
-        "local[3]", quick_start=True, settings={"spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
-    )
+    directory = Path(place)
+    faults.travel_by_value()
+    spark = exacta.spark.session("local[3]", quick_start=True)
     spark.sparkContext.setLogLevel("OFF")
+    spark.dataSource.register(faults.FaultySource)
+    rows = (
+        spark.readStream.format("exacta")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", source)
+        .option("startingOffsets", "earliest")
+        .load()
+        .select("key", "value")
+    )
 
-    def slow(batches):
-        for number, batch in enumerate(batches):
-            if number == 3:
-                while not Path(directory, "go on").exists():
-                    time.sleep(0.05)
-            yield batch
-
-    def broken(batches):
-        yield from ()
-        raise ValueError("a bad row")
-
-    def query(transformed, name):
-        rows = (
-            spark.readStream.format("exacta")
-            .option("kafka.bootstrap.servers", bootstrap)
-            .option("subscribe", source)
-            .option("startingOffsets", "earliest")
-            .load()
-            .select("key", "value")
-            .mapInArrow(transformed, "key binary, value binary")
-        )
+    def start(rows, name):
         return (
-            rows.writeStream.format("exacta")
+            rows.writeStream.format("faulty")
             .queryName(name)
+            .option("fault.directory", str(directory))
             .option("kafka.bootstrap.servers", bootstrap)
-            .option("kafka.batch.size", "100")
             .option("topic", sink)
-            .option("checkpointLocation", str(Path(directory, name)))
+            .option("checkpointLocation", str(directory / name))
             .start()
         )
 
-    stuck = query(slow, "stuck")
-    with Client(bootstrap) as client:
-        while not any(each.startswith(f"{stuck.id}-0") for each in list_transactions(client, f"{stuck.id}-")):
-            time.sleep(0.05)
+    faults.arm(directory, faults.MARKER_WRITTEN)
+    stuck = start(rows, "stuck")
+    wait_until(lambda: faults.struck(directory), "a task has written its rows")
     if how == "another fails":
-        query(broken, "broken")
+        start(rows.selectExpr("key", "string(raise_error('a bad row')) as value"), "broken")
         spark.streams.awaitAnyTermination()
     elif how == "session":
         spark.stop()

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from tests.spark.lives import wait_until
 from tests.spark.queries import fill
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-PROGRAM = Path(__file__).with_name("ending.py")
 
 
 @pytest.fixture
@@ -24,7 +21,7 @@ def topics(bootstrap):
 
 def begin(bootstrap, topics, directory, how):
     return subprocess.Popen(
-        [sys.executable, str(PROGRAM), bootstrap, *topics, str(directory), how],
+        [sys.executable, "-m", "tests.spark.ending", bootstrap, *topics, str(directory), how],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
