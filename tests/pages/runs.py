@@ -24,6 +24,7 @@ REPAIR = "docs/how-to/repair.md"
 CLUSTERS = "docs/how-to/clusters.md"
 SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
+TESTING = "docs/how-to/testing.md"
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,14 @@ RUNS = [
         expects={"flights": {b"on time", b"late"}, "shouted": {b"ON TIME", b"LATE"}, "counts": {b"1"}},
     ),
     Run(TUTORIAL, (), spark=True, serves=True, prints="^orders lost: 0, written more than once: [1-9]"),
+    Run(
+        TESTING,
+        (),
+        serves=True,
+        context="import exacta\nfrom confluent_kafka import Producer\nbroker = exacta.Broker().start()\n",
+        afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
+        prints="^=+ 1 passed in ",
+    ),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
