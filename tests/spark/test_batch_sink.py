@@ -38,7 +38,9 @@ class Work:
         return pickle.loads(self._sent)
 
     def task(self, task, rows, attempt=0):
-        context = SimpleNamespace(partitionId=lambda: task, attemptNumber=lambda: attempt)
+        context = SimpleNamespace(
+            partitionId=lambda: task, attemptNumber=lambda: attempt, getLocalProperty={"spark.app.name": "a job"}.get
+        )
         self._monkeypatch.setattr("pyspark.TaskContext.get", lambda: context)
         batch = pa.RecordBatch.from_arrays([pa.array([b"%d" % row for row in rows])], names=["value"])
         return pickle.loads(pickle.dumps(self.copy().write(iter([batch]))))

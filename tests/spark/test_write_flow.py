@@ -6,15 +6,18 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from exacta.client.routing import Client
 from exacta.spark import foreach_batch, write
 from exacta.spark.batch_sink import ExactaBatchWriter, job_of
 from exacta.spark.explained import ClusterError
 from exacta.spark.options import OptionError, sink_options
+from exacta.spark.owners import owners_of_groups
 from exacta.spark.protocol import SinkDriver
 from exacta.spark.running_query import RunningQuery
 from exacta.spark.sink_errors import SinkError
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
+CONF = {"spark.app.name": "a job"}
 FIELD = SimpleNamespace(name="value", dataType=SimpleNamespace(simpleString=lambda: "string"))
 
 
@@ -22,7 +25,7 @@ class Frame:
     """A micro-batch: what Spark's DataFrame is to `write`."""
 
     schema = SimpleNamespace(fields=[FIELD])
-    sparkSession = SimpleNamespace()  # as in Spark Connect: it tells nothing of the query
+    sparkSession = SimpleNamespace(conf=CONF)  # as in Spark Connect: it tells nothing of the query
 
     def __init__(self, rows):
         self.rows = rows
@@ -57,7 +60,9 @@ class Spark:
         writer = pickle.dumps(ExactaBatchWriter(sink_options(writers), job))
         messages = []
         for task in range(2):
-            context = SimpleNamespace(partitionId=lambda task=task: task, attemptNumber=lambda: 0)
+            context = SimpleNamespace(
+                partitionId=lambda task=task: task, attemptNumber=lambda: 0, getLocalProperty=CONF.get
+            )
             self._monkeypatch.setattr("pyspark.TaskContext.get", lambda context=context: context)
             batch = pa.RecordBatch.from_pydict({"value": [str(row) for row in frame.rows[task::2]]})
             messages.append(pickle.loads(writer).write(iter([batch])))
@@ -77,10 +82,11 @@ def spark(monkeypatch):
 @pytest.fixture
 def query(bootstrap, tmp_path):
     (tmp_path / "offsets").mkdir()
-    (tmp_path / "metadata").write_text(f'{{"id":"query-{tmp_path.name}-{id(tmp_path)}"}}')
+    query_id = f"query-{tmp_path.name}-{id(tmp_path)}"
+    (tmp_path / "metadata").write_text(f'{{"id":"{query_id}"}}')
     topic = new_topic(bootstrap, 2)
     options = {"kafka.bootstrap.servers": bootstrap, "topic": topic, "checkpointLocation": str(tmp_path)}
-    return SimpleNamespace(bootstrap=bootstrap, topic=topic, options=options, checkpoint=tmp_path)
+    return SimpleNamespace(bootstrap=bootstrap, topic=topic, options=options, checkpoint=tmp_path, query_id=query_id)
 
 
 def plan(query, batch_id, until):
@@ -102,6 +108,10 @@ def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
         assert written.alone == (written.tasks == 0)
         ways.append(frame.computed)
         first += size
+        with Client(query.bootstrap) as client:
+            group = f"{query.query_id}-manifest"
+            owner = owners_of_groups(client, [group])[group]
+        assert (owner.origin.application, owner.last_batch) == ("a job", batch_id)
     assert ways == [["driver"], ["driver", "tasks"], ["tasks"], ["tasks"], ["driver"]]
     check_exactly(query.bootstrap, query.topic, range(first))
 
