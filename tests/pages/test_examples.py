@@ -63,7 +63,7 @@ def test_it_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
         del prepared
     finally:
         reader.end()
-        broker.stop()
+        broker.close()
 
 
 def test_printed_output_stands_for_what_is_like_it() -> None:
