@@ -1,4 +1,4 @@
-"""What members of groups have been told, over all lives of the broker.
+"""Keeps what members of groups have been told, over all lives of the broker.
 
 Owns two rules of decisions 0025 and 0012. What a member was told of a finished rebalance (in the consumer protocol: of
 anything) outlives the broker, and a restart goes on from there. And a generation that anybody was told of is never

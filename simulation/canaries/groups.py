@@ -60,7 +60,7 @@ def members_forgotten() -> Replacements:
 
 
 @canary(
-    "a group that left without its last members keeps them over a restart (a tombstone that is missing)",
+    "a group whose last members have left has them again after a restart (its tombstone is passed over)",
     shows=r"groups: there are",
 )
 def departure_forgotten() -> Replacements:

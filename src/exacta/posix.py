@@ -1,4 +1,4 @@
-"""What Python has on Linux and macOS only. Whatever needs one of these names imports it from here.
+"""The names that Python has on Linux and macOS only. Every module that needs one imports it from here.
 
 So a module that cannot work on Windows fails when it is imported, and with a sentence that says why.
 """

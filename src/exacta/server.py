@@ -432,7 +432,7 @@ async def _serve(configuration: Configuration, data: Path, listen: Endpoint, adv
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup starts us, who is to outlive the terminal
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it, to have us outlive the terminal
         loop.add_signal_handler(signal.SIGHUP, asked.set)
     # What is alive now lives as long as the server: collecting garbage need not look at it.
     gc.collect()

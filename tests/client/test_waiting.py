@@ -40,7 +40,7 @@ def said(caplog):
 
 def test_a_closed_port_is_said_once_and_tried_to_the_end(caplog):
     address = f"127.0.0.1:{free_port()}"
-    with Client(address, call_timeout_ms=700) as client, pytest.raises(DeadlineExceeded):
+    with Client(address, call_timeout_ms=1_200) as client, pytest.raises(DeadlineExceeded):
         client.nodes()
     assert said(caplog) == [f"cannot connect to {address}: Connection refused; trying for 1 s more"]
     assert caplog.records[0].levelno == logging.WARNING, "what Python shows where nobody has set up logging"
@@ -49,7 +49,7 @@ def test_a_closed_port_is_said_once_and_tried_to_the_end(caplog):
 def test_a_host_that_says_nothing_is_named_while_it_is_waited_for(caplog):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with Client(address, call_timeout_ms=700) as client, pytest.raises(DeadlineExceeded):
+        with Client(address, call_timeout_ms=1_200) as client, pytest.raises(DeadlineExceeded):
             client.nodes()
     assert said(caplog) == [f"{address} has not answered yet; trying for 1 s more"]
 
@@ -62,7 +62,8 @@ def test_the_next_call_says_it_again_after_one_that_gave_up(caplog):
     assert len(said(caplog)) == 2
 
 
-def test_nothing_is_said_where_somebody_answers(caplog):
+def test_nothing_is_said_where_somebody_answers(caplog, monkeypatch):
+    monkeypatch.setattr(waiting, "SILENT_S", 60)  # a busy machine may take longer than a moment to answer
     with (
         ScriptedBroker(Script()) as broker,
         Client(f"127.0.0.1:{free_port()},{broker.address}", call_timeout_ms=5_000) as client,
@@ -121,11 +122,11 @@ def test_an_address_that_only_the_cluster_gives_is_said_to_be_its_own():
 
 
 def test_a_command_says_whom_it_waits_for(monkeypatch):
-    monkeypatch.setattr(cli_cluster, "_CALL_TIMEOUT_MS", 700)
+    monkeypatch.setattr(cli_cluster, "_CALL_TIMEOUT_MS", 1_200)
     address = f"127.0.0.1:{free_port()}"
     ended = CliRunner().invoke(app, ["groups", "lag", "g", "--bootstrap-server", address])
     assert ended.exit_code == 1
     assert ended.stderr == (
         f"exacta: cannot connect to {address}: Connection refused; trying for 1 s more\n"
-        f"exacta: gave up after 0.7 s: cannot connect to {address}: Connection refused\n"
+        f"exacta: gave up after 1.2 s: cannot connect to {address}: Connection refused\n"
     )

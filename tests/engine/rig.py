@@ -15,6 +15,9 @@ from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, RecordFormat
 
+EXPIRIES = 2
+"""Timers that are always there: they look for idle transactional ids and producers."""
+
 
 class _Handle:
     def __init__(self) -> None:

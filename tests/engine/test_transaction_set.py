@@ -49,13 +49,6 @@ def write(rig: Rig) -> EndTransactions:
     return EndTransactions(transactions=tuple(entries), commit=True)
 
 
-@pytest.fixture
-def rig() -> Rig:
-    rig = Rig()
-    rig.topic()
-    return rig
-
-
 def stable(rig: Rig) -> list[int]:
     seen = [rig.engine.visible("t", partition) for partition in PARTITIONS]
     return [each.last_stable_offset for each in seen if each is not None]

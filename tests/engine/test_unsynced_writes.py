@@ -19,13 +19,6 @@ from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
 
-@pytest.fixture
-def rig() -> Rig:
-    rig = Rig()
-    rig.topic()
-    return rig
-
-
 def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig: Rig) -> None:
     producer = Producer(rig)
     producer.idle()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tests.pages.blocks import Block
 from tests.pages.runs import ADDRESSES, PLACE, Run, why_not_run
+from tests.spark.installed import variables_without_this_machines
 
 PYTHON, SHELL, CONSOLE, OUTPUT = "python", "sh", "console", ("text", "")
 LANGUAGES = (PYTHON, SHELL, CONSOLE, *OUTPUT)
@@ -92,9 +93,7 @@ class Reader:
         assert code == self._run.exits.get(lines[0], 0), f"{block}: exit code {code}\n{self.printed[-4000:]}"
 
     def _call(self, command: list[str], typed: str) -> tuple[int, str]:
-        left_out = ("JAVA_HOME", "SPARK_HOME", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-        environment = {name: value for name, value in os.environ.items() if name not in left_out}
-        environment |= {
+        environment = variables_without_this_machines() | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "TZ": "UTC",  # the sign of a zone is compared
             **self._run.environment,

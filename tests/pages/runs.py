@@ -51,8 +51,8 @@ class Run:
     """Blocks of commands, by their first, that end with another code than 0."""
     prints: str = ""
     """What is printed meanwhile, among other things: an expression."""
-    expects: Mapping[str, set[bytes]] = field(default_factory=dict)
-    """What topics hold in the end, for readers of committed records."""
+    expects: Mapping[str, Mapping[bytes, int]] = field(default_factory=dict)
+    """The values that topics hold in the end, for readers of committed records, and how often."""
 
     def __str__(self) -> str:
         return f"{self.page}#{self.sections[0]}" if self.sections else self.page
@@ -133,7 +133,7 @@ RUNS = [
         ("With Spark",),
         spark=True,
         serves=True,
-        expects={"flights": {b"on time", b"late"}, "shouted": {b"ON TIME", b"LATE"}, "counts": {b"1"}},
+        expects={"flights": {b"on time": 1, b"late": 1}, "shouted": {b"ON TIME": 1, b"LATE": 1}, "counts": {b"1": 2}},
     ),
     Run(TUTORIAL, (), spark=True, serves=True, prints="^orders lost: 0, written more than once: [1-9]"),
     Run(
@@ -169,9 +169,9 @@ RUNS = [
         afterwards=_UNTIL_ALL_IS_READ,
         answers="y\n",
         expects={
-            "counts": {b"20", b"1"},
-            "often": {b"20"},
-            "clicks-by-key": {b"click %d" % number for number in range(30)},
+            "counts": {b"20": 1, b"1": 10},
+            "often": {b"20": 1},
+            "clicks-by-key": {b"click %d" % number: 1 for number in range(30)},
         },
     ),
     Run(SPARK, ("Sessions",), spark=True),
@@ -182,7 +182,7 @@ RUNS = [
         prepare=_events,
         context=_A_SESSION + 'servers, checkpoint = "127.0.0.1:9092", "/path/to/checkpoint"\n',
         afterwards=_UNTIL_ALL_IS_READ,
-        expects={"counts": {b"3"}},
+        expects={"counts": {b"3": 10}},
     ),
 ]
 

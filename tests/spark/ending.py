@@ -12,20 +12,14 @@ def main(bootstrap, source, sink, place, how):
     import exacta.spark
     from tests.spark import faults
     from tests.spark.lives import wait_until
+    from tests.spark.queries import reading
 
     directory = Path(place)
     faults.travel_by_value()
     spark = exacta.spark.session("local[3]", quick_start=True)
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(faults.FaultySource)
-    rows = (
-        spark.readStream.format("exacta")
-        .option("kafka.bootstrap.servers", bootstrap)
-        .option("subscribe", source)
-        .option("startingOffsets", "earliest")
-        .load()
-        .select("key", "value")
-    )
+    rows = reading(spark, bootstrap, source).select("key", "value")
 
     def start(rows, name):
         return (

@@ -4,6 +4,7 @@ Owns a virtual environment whose packages are links: those that the extra asks f
 else. The project itself is on its path as the source tree.
 """
 
+import os
 import re
 import tomllib
 import venv
@@ -26,6 +27,12 @@ def environment(folder: Path, extra: str) -> Path:
         if not (packages / path.name).exists():
             (packages / path.name).symlink_to(path)
     return folder / "bin" / "python"
+
+
+def variables_without_this_machines() -> dict[str, str]:
+    """Return the environment's variables, without what they say here of Java, Spark and Python."""
+    left_out = ("JAVA_HOME", "SPARK_HOME", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 def required(extra: str) -> set[str]:

@@ -224,7 +224,11 @@ def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
     ("config", "code", "message"),
     [
         ("# how to connect\nsecurity.protocol=PLAINTEXT\nkafka.request.timeout.ms = 5000\n", 0, None),
-        ("linger.ms=5\nrequest.timeout.mss=5", 0, "FILE: passed over what does not say how a cluster is reached: "),
+        (
+            "linger.ms=5\nrequest.timeout.mss=5",
+            0,
+            "FILE: keys that do not say how to connect were passed over: ",
+        ),
         (
             "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n",
             2,

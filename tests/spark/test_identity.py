@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import exacta.spark
+from exacta.client.routing import Client
 from exacta.spark.checkpoint_files import SparkFiles
 from exacta.spark.cleaning import clean
 from tests.spark.clusters import check_exactly, new_topic, tally
@@ -40,10 +41,7 @@ class Query:
         """Run the query until it has read what there is."""
         rows = reading(self.spark, self.bootstrap, self.source).select("key", "value")
         # Two tests must not share a name on the cluster.
-        options = {
-            name.replace("__", "."): f"{value}-{self.sink}" if name.endswith("prefix") else value
-            for name, value in options.items()
-        }
+        options = {name: f"{value}-{self.sink}" if name == PREFIX else value for name, value in options.items()}
         if self.way == "format":
             run(writing(rows, self.bootstrap, self.checkpoint, topic=self.sink, **options))
             return
@@ -111,8 +109,6 @@ def test_records_that_the_cluster_has_forgotten(query):
     query.run()
     query.forget_that_it_is_done()
     query_id = json.loads((query.checkpoint / "metadata").read_text())["id"]
-    from exacta.client.routing import Client
-
     with Client(query.bootstrap) as client:
         clean(client, query_id)
         with pytest.raises(StreamingQueryException, match="the cluster has forgotten"):

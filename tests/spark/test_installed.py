@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.clusters import check_exactly, new_topic
-from tests.spark.installed import environment, required
+from tests.spark.installed import environment, required, variables_without_this_machines
 from tests.spark.test_query import fill
 
 OWN_SESSION = """
@@ -68,13 +68,11 @@ def test_what_the_extra_asks_for() -> None:
 
 def run(python: Path, folder: Path, program: str, *arguments: str, **variables: str) -> None:
     """Run a program without what this machine's environment says of Java, Spark and Python."""
-    left_out = ("JAVA_HOME", "SPARK_HOME", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    environment = {name: value for name, value in os.environ.items() if name not in left_out} | variables
     with (folder / "log").open("wb") as log:
         done = subprocess.run(
             [str(python), "-c", program, *arguments],
             cwd=folder,
-            env=environment,
+            env=variables_without_this_machines() | variables,
             stdout=log,
             stderr=log,
             timeout=240,

@@ -53,7 +53,7 @@ def test_groups_with_replay_markers_are_not_listed_unless_asked_for(query, place
     listed = [line.split()[0] for line in done.stdout.splitlines()]
     assert mine in listed
     assert not any(group.startswith(name) for group in listed)
-    assert "groups with the replay markers of Spark queries (--all shows them)" in done.stderr
+    assert "groups with replay markers of Spark queries are not shown: " in done.stderr
     lines = run(query, "groups", "list", "--all").stdout.splitlines()
     of_query = {line.split()[0]: line for line in lines if "Spark query 'clicks by hour'" in line}
     assert {f"{name}-0", f"{name}-manifest"} <= set(of_query)

@@ -210,7 +210,7 @@ def test_a_further_sink_is_told_from_one_of_another_name(place):
     place.written(sink_name="a", used={None})
     with pytest.raises(IdentityChanged, match=r"option 'sink\.name' was changed from 'a' to 'b'"):
         place.notes(sink_name="b", used={None}).check(recorded=False)
-    with pytest.raises(IdentityChanged, match="a further sink is to be written behind those"):
+    with pytest.raises(IdentityChanged, match="if this is a further sink, call write for it after"):
         place.notes(sink_name="b").check(recorded=False)
     place.notes(sink_name="b", used={None, "a"}).check(recorded=False)
     place.notes(sink_name="b", adopted_batch=5).check(recorded=False)

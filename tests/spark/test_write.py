@@ -1,26 +1,19 @@
 """`exacta.spark.write` and batch jobs in a real Spark: what only Spark shows."""
 
-import re
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
 import exacta.spark
-from exacta.client.routing import Client
-from exacta.client.topics import create_topic
 from exacta.spark import session
 from exacta.spark.foreach_batch import _rows_up_to
 from exacta.spark.running_query import partitions_of
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-DOCS = Path(__file__).parents[2] / "docs"
-REFERENCE = DOCS / "reference" / "spark.md"
 
 
 @pytest.fixture(scope="module")
@@ -221,19 +214,3 @@ def test_what_is_wrong_is_said_in_a_sentence(spark, bootstrap):
     assert "a topic's name has at most 249 characters" in said(
         job(rows, bootstrap, sink, **{"transaction.marker.topic": "no where"})
     )
-
-
-def test_the_example_of_the_reference(spark, bootstrap, tmp_path):
-    source = new_topic(bootstrap, 1)
-    with Client(bootstrap) as client:
-        for topic in ("counts", "often"):
-            create_topic(client, topic, partitions=2)
-    fill(bootstrap, source, range(100))
-    example = re.search(r"## `exacta\.spark\.write`.*?```python\n(.*?)```", REFERENCE.read_text(), re.DOTALL)
-    clicks = reading(spark, bootstrap, source, 50)
-    names = {"servers": bootstrap, "checkpoint": str(tmp_path / "checkpoint"), "clicks": clicks}
-    exec(example[1], names)
-    names["query"].processAllAvailable()
-    names["query"].stop()
-    assert values(bootstrap, "counts") == Counter({"8": 1, "7": 6, "15": 2, "14": 5})
-    assert values(bootstrap, "often") == Counter({"15": 2, "14": 5})

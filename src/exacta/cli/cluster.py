@@ -55,7 +55,7 @@ def cluster_of(bootstrap_servers: str, command_config: Path | None, client_id: s
     except OptionError as error:
         fail(by_file(error), EXIT_USAGE)
     if passed_over:
-        note(f"{command_config}: passed over what does not say how a cluster is reached: {', '.join(passed_over)}")
+        note(f"{command_config}: keys that do not say how to connect were passed over: {', '.join(passed_over)}")
     return cluster
 
 

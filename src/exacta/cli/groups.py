@@ -51,7 +51,7 @@ def list_all(
     else:
         typer.echo("there are no groups")
     if len(shown) < len(found):
-        note(f"left out: {len(found) - len(shown)} groups with the replay markers of Spark queries (--all shows them)")
+        note(f"groups with replay markers of Spark queries are not shown: {len(found) - len(shown)} (--all shows them)")
 
 
 @groups.command()

@@ -1,4 +1,4 @@
-"""What the journal says of a group of the consumer protocol (KIP-848): what has changed, not the group.
+"""The journal holds the changes of a group of the consumer protocol (KIP-848), not the group after each change.
 
 A group of a thousand members changes thousands of times while it rebalances; each change is of one member, and of the
 targets once. A group that has no members any more is not kept.

@@ -1,8 +1,8 @@
 """What has happened: one struct per event. Durable state is a fold of the durable ones, in journal order.
 
 Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
-default, a tag is never used again. Volatile events (what goes on in a group between two rebalances, and signs of life:
-decision 0025) change the state in memory only.
+default, a tag is never used again. Volatile events (the course of a rebalance, and signs of life: decision 0025) change
+the state in memory only.
 """
 
 from typing import ClassVar
@@ -225,9 +225,9 @@ class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True, ta
 
 
 class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
-    """A rebalance of the classic protocol has ended: who is in the group, and who reads what. None: nobody is left.
+    """A rebalance of the classic protocol has ended, and the group is this now; None: it has no members any more.
 
-    So has a static member's place been taken by its successor without a rebalance.
+    It is written, too, where a static member's successor takes its place without a rebalance.
     """
 
     group_id: str
@@ -235,7 +235,7 @@ class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
 
 
 class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, tag=32):
-    """What has changed in a group of the consumer protocol: these members, their targets, and who is `gone`.
+    """A group of the consumer protocol has changed: these members and targets are new, and those of `gone` have left.
 
     `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
     the same history has the same bytes.

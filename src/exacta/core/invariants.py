@@ -1,45 +1,33 @@
 """What must always hold (DESIGN section 6), as functions over the state and the journal's events that led to it.
 
 Each yields one sentence per violation, and derives its expectation from the events alone, the long way round, so that
-it does not repeat what `decide` and `apply` believe. `violations` is all of them. For tests and simulation, not for the
-hot path: each call reads the whole log.
+it does not repeat what `decide` and `apply` believe. `violations` is all of them, those of groups (`group_invariants`)
+among them. For tests and simulation, not for the hot path: each call reads the whole log.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from exacta.core.apply import apply
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
-    ConsumerGroupUpdated,
-    Event,
-    GroupDeleted,
-    GroupEpochsReserved,
-    GroupSettled,
     LogStartMoved,
-    OffsetsCommitted,
-    OffsetsDeleted,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
     TopicCreated,
-    TopicDeleted,
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
 )
+from exacta.core.group_invariants import Log, group_offsets_have_taken_effect, groups_are_durable
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.lag import aborted_records
-from exacta.core.membership import Phase as GroupPhase
-from exacta.core.membership import settled
 from exacta.core.snapshot import is_same
 from exacta.core.state import Partition, Phase, State
 from exacta.core.views import aborted_between
-
-Log = Sequence[Event]
 
 
 class Acknowledged(Struct, frozen=True):
@@ -174,73 +162,6 @@ def only_older_ones_hold_back(state: State, log: Log) -> Iterator[str]:
                 if not any(first < held_back for first in open_transactions.get(batch.partition_id, {}).values()):
                     where = f"{partition.topic}-{partition.index}"
                     yield f"3: {event} has ended, and nothing older holds back its record at {held_back} of {where}"
-
-
-def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
-    """Invariant 3, for groups: of the offsets that took effect, a group has the one that was written last.
-
-    Those of a transaction take effect where it is committed, whatever other transactions have pending.
-    """
-    found = {
-        (group.group_id, topic, index): each.offset
-        for group in state.groups.values()
-        for topic, by_partition in group.offsets.items()
-        for index, each in by_partition.items()
-    }
-    expected = {place: offset for place, (_, offset) in _effective_offsets(log).items()}
-    for place in sorted(found.keys() | expected.keys()):
-        if found.get(place) != expected.get(place):
-            yield f"3: the offset of {place} is {found.get(place)}, and {expected.get(place)} has taken effect"
-
-
-GroupPartition = tuple[str, str, int]
-"""Group, topic, partition index."""
-Written = dict[GroupPartition, tuple[int, int]]
-"""When it was written, and the offset."""
-
-
-def _effective_offsets(log: Log) -> Written:
-    topics: set[str] = set()
-    effective: Written = {}
-    pending: dict[ProducerId, Written] = {}
-    for number, event in enumerate(log):
-        match event:
-            case TopicCreated():
-                topics.add(event.topic)
-            case OffsetsCommitted():
-                effective |= _written(event, number, topics)
-            case TransactionalOffsetsCommitted():
-                pending.setdefault(event.producer_id, {}).update(_written(event, number, topics))
-            case TransactionEnded():
-                for place, last in pending.pop(event.producer_id, {}).items():
-                    if event.committed:
-                        effective[place] = max(last, effective.get(place, last))
-            case TopicDeleted():
-                topics.discard(event.topic)
-                for offsets in (effective, *pending.values()):
-                    _forget(offsets, [place for place in offsets if place[1] == event.topic])
-            case GroupDeleted():
-                for offsets in (effective, *pending.values()):
-                    _forget(offsets, [place for place in offsets if place[0] == event.group_id])
-            case OffsetsDeleted():
-                for offsets in (effective, *(pending.values() if event.pending else ())):
-                    _forget(offsets, [(event.group_id, topic, index) for topic, index in event.partitions])
-            case _:
-                pass
-    return effective
-
-
-def _written(event: OffsetsCommitted | TransactionalOffsetsCommitted, number: int, topics: Set[str]) -> Written:
-    return {
-        (event.group_id, each.topic, each.partition): (number, each.offset)
-        for each in event.offsets
-        if each.topic in topics
-    }
-
-
-def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
-    for place in places:
-        offsets.pop(place, None)
 
 
 def _open_at_end(log: Log) -> dict[PartitionId, dict[ProducerId, Offset]]:
@@ -478,40 +399,6 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             None,
         ]:
             yield f"partitions: {topic.topic} does not find its partitions"
-
-
-def groups_are_durable(state: State, log: Log) -> Iterator[str]:
-    """What members are told of their groups is in the journal; epochs only grow, below what is reserved (0025, 0012).
-
-    And no partition is two members' in the consumer protocol.
-    """
-    for group_id, membership in state.volatile.memberships.items():
-        if membership.phase is GroupPhase.STABLE and settled(membership) != state.settled.get(group_id):
-            yield f"groups: {group_id} is {membership}, and a restart finds {state.settled.get(group_id)}"
-    for group_id, group in state.volatile.consumer_groups.items():
-        kept = state.settled_consumers.get(group_id)
-        if group.members and (kept is None or replace(group, topics_version=kept.topics_version) != kept):
-            yield f"groups: {group_id} is {group}, and a restart finds {kept}"
-        held = [partition for member in group.members.values() for partition in member.held]
-        if len(held) != len(set(held)):
-            yield f"groups: a partition is held by two members of {group_id}: {group}"
-    reserved, last = 0, dict[tuple[type[Event], str], int]()
-    for event in log:
-        if isinstance(event, GroupEpochsReserved):
-            reserved = event.end_epoch
-        if isinstance(event, GroupSettled):
-            epoch = None if event.membership is None else event.membership.generation
-        elif isinstance(event, ConsumerGroupUpdated):
-            epoch = event.epoch
-        else:
-            continue
-        key = type(event), event.group_id
-        if epoch is None:
-            last.pop(key, None)
-        elif last.get(key, 0) <= epoch < reserved:
-            last[key] = epoch
-        else:
-            yield f"groups: {event} comes after {last.get(key)}, and {reserved} is reserved"
 
 
 def state_is_the_fold(state: State, log: Log) -> Iterator[str]:

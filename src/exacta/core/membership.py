@@ -1,6 +1,6 @@
 """Who is in a group (classic protocol): plain frozen data. The rules are in `classic_group/`.
 
-A change makes a new `Membership`. What a rebalance has come to is durable (`settled`), what goes on between two is not.
+A change makes a new `Membership`. What a rebalance has come to is durable (`settled`); its course is not.
 Both structs are written to the journal: a field may be added only at the end and with a default.
 """
 

@@ -1,10 +1,10 @@
 """A client that registers a group with its transaction and brings no offsets may wait for ever: it is woken up.
 
-Owns when. librdkafka (issue 5511, 2.16.0 with its default `metadata.recovery.strategy=rebootstrap`) forgets all brokers
-when none can be reached, but goes on remembering one that it has forgotten as the coordinator of the group. After the
-answer to AddOffsetsToTxn it waits for that broker to come up, whatever the time-out of the call was, and looks for
-another one only when a connection comes up or goes down. No answer makes it look: it asks nothing any more. So its
-connection is closed, as a broker may do at any time; it connects again, looks for the coordinator, and goes on.
+Owns when that is. librdkafka (issue 5511, 2.16.0 with its default `metadata.recovery.strategy=rebootstrap`) forgets all
+brokers when none can be reached, but goes on remembering one of them as the coordinator of the group. After the answer
+to AddOffsetsToTxn it waits for that broker to come up, whatever the time-out of the call was, and looks for another one
+only when a connection comes up or goes down. No answer makes it look: it asks nothing any more. So its connection is
+closed, as a broker may do at any time; it connects again, looks for the coordinator, and goes on.
 
 Offsets follow on a registration within milliseconds otherwise. A client that takes longer for another reason only
 connects once more.

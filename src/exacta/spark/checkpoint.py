@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CheckpointUnreadable(RuntimeError):
-    """The checkpoint could not be read, or the sink's note not be written there."""
+    """The checkpoint could not be read, or the sink's note could not be written there."""
 
 
 class Checkpoint:

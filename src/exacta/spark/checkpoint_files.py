@@ -1,4 +1,4 @@
-"""Where the files of a checkpoint are: on this machine, or in a store, behind pyarrow or Spark's own file system.
+"""The files of a checkpoint lie on this machine, or in a store that pyarrow or Spark's own file system reaches.
 
 Owns reading, writing and listing by name. What the files say is `checkpoint.py`'s and `sink_note.py`'s.
 

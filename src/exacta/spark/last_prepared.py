@@ -1,4 +1,4 @@
-"""Which driver's incarnation this Spark application has prepared a query's last batch with.
+"""A Spark application remembers with which incarnation of the driver it has prepared a query's last batch.
 
 Owns one small file per query in Spark's local directory of the driver. Spark prepares a batch in one Python process and
 calls `abort` in another. Where no task has sent a message, as when a job fails or a query is stopped in the middle of a

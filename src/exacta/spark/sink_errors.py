@@ -66,7 +66,7 @@ class IdentityChanged(MayComeTwice):
         )
         further = ""
         if any(name == "sink.name" for name, _, _ in changes):
-            further = " (a further sink is to be written behind those that were there before)"
+            further = " (if this is a further sink, call write for it after the sinks that were there before)"
         super().__init__(
             f"since the query with the checkpoint at '{location}' has written, {told}: as it is now, the sink cannot "
             f"know whether batch {batch_id} was written before. To go on as before, {back}{further}.",
