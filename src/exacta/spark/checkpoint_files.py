@@ -33,7 +33,11 @@ class CheckpointFiles(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole or not at all, in place of another of that name; raises `OSError`."""
+        """Write a file in place of another of that name; raises `OSError`.
+
+        It is there whole or not at all, but where pyarrow writes to a store with real folders (`hdfs`): there a crash
+        may leave a part of it.
+        """
         ...
 
     def names(self, folder: str) -> list[str]:

@@ -181,7 +181,7 @@ class _Call:
 
     def _prepare_and_collect(self, memory: SinkMemory, most_rows: int) -> tuple[Prepared, Collected | None]:
         """Prepare the batch while Spark computes its rows."""
-        # Spark is called from this thread, which it knows; and nothing else here talks to the cluster meanwhile.
+        # Spark computes for this thread, which it knows; and nothing else here talks to the cluster meanwhile.
         with ThreadPoolExecutor(1, "exacta-prepare") as beside:
             preparing = beside.submit(self._driver.prepare)
             try:
@@ -234,8 +234,8 @@ def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | No
     if location is None:
         raise OptionError(
             "write cannot find out here which query is running (it can in classic Spark, in the thread in which Spark "
-            "calls the function): set option 'checkpointLocation' to the query's; exactly once hangs on the query's "
-            "identity, which lies there"
+            "calls the function): set option 'checkpointLocation' to the query's: the query's identity lies there, "
+            "and the sink's note"
         )
     checkpoint = Checkpoint(location, batch_df.sparkSession)
     if query is not None:

@@ -50,7 +50,10 @@ def owners_of_transactions(
 
 def owners_of_groups(client: Client, groups: Iterable[str], deadline: Deadline | None = None) -> dict[str, Owner]:
     """Return the Spark queries of those groups that hold a query's replay markers and decisions."""
-    return _owners(client, _GROUP, groups, deadline)
+    groups = set(groups)
+    # A name without that group has no record: it need not be asked for.
+    with_record = {each for each in groups if (found := _GROUP.fullmatch(each)) and f"{found[1]}-manifest" in groups}
+    return _owners(client, _GROUP, with_record, deadline)
 
 
 def _owners(

@@ -154,10 +154,14 @@ class SinkDriver:
     def _begin(self, driver: Producer) -> None:
         """Put a record on the cluster that says that the sink has begun and decided nothing."""
         location = record.shown_location(self._location)
-        self.records.put_decision(
-            driver, Decision.none_yet(self._query_id, location, self._query_name, self._application)
-        )
-        end_transaction(self._client, driver, commit=True)
+        nothing = Decision.none_yet(self._query_id, location, self._query_name, self._application)
+        try:
+            self.records.put_decision(driver, nothing)
+            end_transaction(self._client, driver, commit=True)
+        except KafkaError as error:
+            if error.fenced:
+                raise NewerDriver(self._names.name) from error
+            raise
         _log.info(
             "the sink '%s' begins on %s: it has committed nothing there yet, as is normal for a new query",
             self._names.name,
@@ -199,7 +203,7 @@ class SinkDriver:
                 "the old one; or, to begin anew on purpose, run `exacta spark clean --prefix "
                 f"{self._names.name}` first or set another 'transactional.id.prefix'"
             )
-        if location not in self._locations:
+        if record.shown_location(location) not in self._locations:
             raise CopiedCheckpoint.of(self._query_id, self._location, location)
 
     def _roll_forward(self, driver: Producer, decision: Decision | None) -> frozenset[int]:

@@ -35,7 +35,14 @@ import msgspec
 
 from exacta.spark.checkpoint import Checkpoint, CheckpointUnreadable, canonical_location
 from exacta.spark.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions
-from exacta.spark.sink_errors import CopiedCheckpoint, IdentityChanged, RecordsForgotten, SinkError, UnknownPast
+from exacta.spark.sink_errors import (
+    CopiedCheckpoint,
+    IdentityChanged,
+    MayComeTwice,
+    RecordsForgotten,
+    SinkError,
+    UnknownPast,
+)
 
 _FOLDER = "exacta"
 _FORM = 1
@@ -204,13 +211,11 @@ class SinkNotes:
             used=self._used,
             moved_from=self._moved_from,
         )
-        adopted = isinstance(reason, IdentityChanged | RecordsForgotten | UnknownPast) and (
-            reason.batch_id == self._adopted_batch
-        )
+        adopted = isinstance(reason, MayComeTwice) and reason.batch_id == self._adopted_batch
         if reason is not None and not adopted:
             raise reason
-        kept = own is not None and not adopted
-        self._wanted = self.identity.note(own.decided_batch if kept and own is not None else _NONE_DECIDED)
+        decided_batch = _NONE_DECIDED if own is None or adopted else own.decided_batch
+        self._wanted = self.identity.note(decided_batch)
 
     def keep(self) -> None:
         """Write the note, unless it is there. To be called when the cluster has a record of the sink."""
@@ -260,13 +265,15 @@ class SinkNotes:
         except OSError as error:
             raise CheckpointUnreadable(
                 f"the sink's note '{name}' could not be written to the checkpoint at '{self._checkpoint.location}', "
-                f"where it says what the sink is called on the cluster: {error}"
+                f"where it says what the sink is called on the cluster: {error}. The sink must be permitted to write "
+                "there"
             ) from error
         self._found = self._wanted = note
 
     def _unreadable(self, name: str, error: Exception) -> CheckpointUnreadable:
         return CheckpointUnreadable(
-            f"the sink's note '{name}' in the checkpoint at '{self._checkpoint.location}' could not be read: {error}"
+            f"the sink's note '{name}' in the checkpoint at '{self._checkpoint.location}' could not be read: {error}. "
+            "If the file is damaged, remove it: the sink then goes by what the cluster has of it"
         )
 
 
