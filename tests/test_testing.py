@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -262,6 +263,25 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(ServerError, match="address already in use"):
             third.start()
     assert set(threading.enumerate()) == threads
+
+
+def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C does, or a time-out of the test: nobody waits for a broker that then comes up and serves."""
+    plain = Server.open
+
+    def interrupted(server: Server) -> None:
+        # The broker's thread is in here: the one that waits in `start` gets a signal now.
+        os.kill(os.getpid(), signal.SIGINT)
+        plain(server)
+
+    monkeypatch.setattr(Server, "open", interrupted)
+    broker = exacta.Broker()
+    with pytest.raises(KeyboardInterrupt):
+        broker.start()
+    monkeypatch.undo()
+    assert not [thread for thread in threading.enumerate() if thread.name == "exacta-broker"]
+    with broker:
+        assert broker.bootstrap_servers
 
 
 def test_two_brokers_side_by_side() -> None:

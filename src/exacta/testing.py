@@ -61,6 +61,7 @@ class Broker:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Future[bool] | None = None
+        self._to_be_ended: bool | None = None  # cleanly or not: said while the broker was still starting
 
     @property
     def bootstrap_servers(self) -> str:
@@ -86,6 +87,7 @@ class Broker:
             self._temporary = Path(tempfile.mkdtemp(prefix="exacta-"))
             self._remove = weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
         ready: Future[None] = Future()
+        self._to_be_ended = None
         self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
         self._thread.start()
         try:
@@ -131,9 +133,11 @@ class Broker:
     # --- the broker's thread ------------------------------------------------------------------------------------------
 
     def _finish(self, *, clean: bool) -> None:
-        thread, loop, end = self._thread, self._loop, self._end
+        thread = self._thread
         if thread is None:
             return
+        self._to_be_ended = clean  # before the look at what it may not have yet
+        loop, end = self._loop, self._end
         if loop is not None and end is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
                 loop.call_soon_threadsafe(_settle, end, clean)
@@ -157,6 +161,8 @@ class Broker:
         self._listen = server.listening
         end: asyncio.Future[bool] = loop.create_future()
         self._loop, self._end = loop, end
+        if self._to_be_ended is not None:
+            _settle(end, self._to_be_ended)
         ready.set_result(None)
         await asyncio.wait((end, server.failure), return_when=asyncio.FIRST_COMPLETED)
         if server.failure.done():

@@ -449,6 +449,15 @@ def test_what_a_batch_reads_is_told_by_its_offsets_and_its_watermark(tmp_path):
         found.digest_of_batch(4)
 
 
+def test_a_place_with_signs_of_an_address_in_its_name_is_found(tmp_path):
+    """Spark tells the path of a checkpoint as it is, with nothing quoted."""
+    odd = tmp_path / "a#b?c d"
+    odd.mkdir()
+    (odd / "metadata").write_text('{"id":"0aa1"}')
+    assert checkpoint.Checkpoint(f"file:{odd}").query_id() == "0aa1"
+    assert checkpoint.Checkpoint(str(odd)).query_id() == "0aa1"
+
+
 def test_one_place_has_one_name(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -207,7 +207,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(spark, bootstrap, tmp_path):
     )
     ends = {"subscribe": topic, "endingOffsets": "latest"}
     assert "'endingOffsets' is for batches: a stream has no use for it" in refusal(ends, "c")
-    with pytest.raises(Exception, match="'maxOffsetsPerTrigger' is for streams: a batch has no use for it"):
-        optioned(spark.read, bootstrap, {"subscribe": topic, "maxOffsetsPerTrigger": 5}).count()
+    with pytest.raises(Exception, match=r"'commit\.group\.id' is for streams: a batch has no use for it"):
+        optioned(spark.read, bootstrap, {"subscribe": topic, "commit.group.id": "g"}).count()
     with pytest.raises(Exception, match="exactly one of the options 'subscribe'"):
         optioned(spark.read, bootstrap, {})

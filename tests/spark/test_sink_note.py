@@ -41,8 +41,8 @@ def test_a_name_on_the_cluster():
 def test_every_change_is_refused_and_names_the_option(before, now, recorded):
     """Whatever the cluster knows under the new name."""
     if before.sink_name != now.sink_name:
-        # Another sink has another note: of this one there is none, and nobody uses the other.
-        found = refused(now, None, [before.note(4)], recorded=False, batch=5)
+        # Another sink has another note: of this one there is none, and the other names the batch at hand.
+        found = refused(now, None, [before.note(5)], recorded=recorded, batch=5)
         if not before.exactly_once and not now.exactly_once:
             assert found is None
             return
@@ -206,15 +206,54 @@ def test_no_option_allows_a_copy(place):
 def test_a_further_sink_is_told_from_one_of_another_name(place):
     place.plan(5)
     # The first sink of a query that has a past was adopted.
-    place.written(adopted_batch=5)
-    place.written(sink_name="a", used={None})
+    place.written(adopted_batch=5).deciding(5)
+    place.written(sink_name="a", used={None}).deciding(5)
     with pytest.raises(IdentityChanged, match=r"option 'sink\.name' was changed from 'a' to 'b'"):
         place.notes(sink_name="b", used={None}).check(recorded=False)
     with pytest.raises(IdentityChanged, match="if this is a further sink, call write for it after"):
         place.notes(sink_name="b").check(recorded=False)
     place.notes(sink_name="b", used={None, "a"}).check(recorded=False)
     place.notes(sink_name="b", adopted_batch=5).check(recorded=False)
+    with pytest.raises(IdentityChanged):  # records of an earlier life of that name say nothing
+        place.notes(sink_name="b").check(recorded=True)
+
+
+def test_a_name_that_is_changed_and_changed_back_is_refused_both_times(place):
+    place.written().deciding(1)
+    place.plan(1)
+    with pytest.raises(IdentityChanged):
+        place.notes(sink_name="b").check(recorded=False)
+    place.written(sink_name="b", adopted_batch=1).deciding(1)
+    place.plan(2)
+    place.notes(sink_name="b").deciding(2)
+    for name, was in ((None, "b"), ("c", "b")):
+        # Whatever the cluster has under the other name.
+        with pytest.raises(IdentityChanged, match=rf"option 'sink\.name' was .*'{was}'"):
+            place.notes(sink_name=name).check(recorded=True)
     place.notes(sink_name="b").check(recorded=True)
+
+
+def test_a_sink_that_rests_is_in_nobodys_way(place):
+    """One that writes now and then, and the others of its query, which go on, in whatever order they are called."""
+    place.written().deciding(0)
+    place.written(sink_name="late", used={None}).deciding(0)
+    place.plan(1)
+    place.notes().check(recorded=True)
+    place.written(sink_name="errors", used={None}).deciding(1)
+    # The batch is repeated: each is called in its turn.
+    place.notes().deciding(1)
+    place.notes().check(recorded=True)
+    place.notes(sink_name="errors", used={None}).check(recorded=True)
+    place.notes(sink_name="late", used={None, "errors"}).check(recorded=True)
+
+
+def test_a_long_name_has_a_file_too(place):
+    names = ["é" * 80, "é" * 81]
+    for name in names:
+        place.written(sink_name=name, used=set(names)).deciding(3)
+    files = [each.name for each in (place.directory / "exacta").iterdir()]
+    assert len(files) == 2
+    assert all(len(name.encode()) < 255 for name in files)
 
 
 def test_two_guarantees_under_one_name_in_one_run_are_two_sinks(place):

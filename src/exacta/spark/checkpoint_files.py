@@ -47,9 +47,9 @@ class CheckpointFiles(Protocol):
 
 def local_path(location: str) -> str | None:
     """Return the path of a location on this machine, None where it is elsewhere."""
-    parts = urlsplit(location)
+    parts = urlsplit(location, allow_fragments=False)  # Spark tells a path that is not quoted
     if parts.scheme == "file":
-        return unquote(parts.path)
+        return unquote(parts.path) + (f"?{parts.query}" if parts.query else "")
     # One letter before the colon is a drive, not a scheme.
     return location if len(parts.scheme) <= 1 else None
 
@@ -84,6 +84,7 @@ class LocalFiles:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
+                os.fchmod(file.fileno(), 0o644)  # as Spark's own files: another user may run the query next
             os.replace(beside, path)
         except BaseException:
             with contextlib.suppress(OSError):

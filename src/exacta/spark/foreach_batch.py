@@ -97,7 +97,7 @@ def write(
         query_id = checkpoint.query_id()
         run = run_id(batch_df, query_id) if query is None else query.run_id
         used = used_sinks(query_id, run)
-        notes = SinkNotes.of(checkpoint, wanted.sink, sink_name=wanted.sink_name, used=used)
+        notes = SinkNotes.of(checkpoint, wanted.sink, sink_name=wanted.sink_name, used=used, batch_id=batch_id)
         if not wanted.sink.exactly_once:
             from exacta.spark.batch_sink import without_checkpoint
 

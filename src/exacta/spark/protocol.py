@@ -240,9 +240,9 @@ class SinkDriver:
         }
         shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
+        if self._notes is not None:  # also of a batch without rows, so that the notes of several sinks can be compared
+            self._notes.deciding(batch_id)
         if live or shared:
-            if self._notes is not None:
-                self._notes.deciding(batch_id)
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)

@@ -21,14 +21,18 @@ What is refused can be allowed for one batch, by its number (option `checkpoint.
 is left standing, allows nothing later. Two orders make the note worth believing: a sink has a record on the cluster
 before it has a note, and the note names a batch before that batch is decided.
 
-A query with several sinks (`exacta.spark.write`) has a note for each. A sink without one, beside sinks with one, is a
-further sink, or an old one whose name was changed: it is the latter where this run has not used all of the noted ones.
+A query with several sinks (`exacta.spark.write`) has a note for each. Where the name of one was changed in the middle
+of a batch, its note stays behind: it names the batch at hand, this run has not used it, and the note of the sink that
+now writes does not name that batch. A function that calls its sinks one after the other, in one order, never leaves
+that picture: a sink that is called later notes a batch after those that are called before it. Nor does a sink leave it
+that rests, since it writes now and then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import quote
 
 import msgspec
@@ -47,6 +51,8 @@ from exacta.spark.sink_errors import (
 _FOLDER = "exacta"
 _FORM = 1
 _NONE_DECIDED = -1
+#: So much of a sink's name is shown in the name of its file; file systems take 255 bytes.
+_LONGEST_FILE_NAME = 120
 
 
 class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +64,7 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
     guarantee: str = msgspec.field(name="delivery.guarantee")
     prefix: str | None = msgspec.field(name="transactional.id.prefix", default=None)
     sink_name: str | None = msgspec.field(name="sink.name", default=None)
-    decided_batch: int = _NONE_DECIDED  # the last one that may have been decided
+    decided_batch: int = _NONE_DECIDED  # the last one that may have been decided; at least once: written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +124,12 @@ def refusal(
             return CopiedCheckpoint.of(identity.query_id, identity.location, own.checkpoint)
         if identity.exactly_once and not recorded and batch() <= own.decided_batch:
             return RecordsForgotten(identity.name, batch())
-        return None
-    if recorded:
-        return None
     for other in others:
         # Between two that write at least once, a name makes no difference.
-        if other.sink_name not in used and (identity.exactly_once or other.guarantee == EXACTLY_ONCE):
+        counts = other.sink_name not in used and (identity.exactly_once or other.guarantee == EXACTLY_ONCE)
+        if counts and other.decided_batch >= batch() and (own is None or own.decided_batch < batch()):
             return IdentityChanged(identity.location, _changes(identity, other), batch())
-    if identity.exactly_once and not others and batch() > 0:
+    if identity.exactly_once and not recorded and own is None and not others and batch() > 0:
         return UnknownPast(identity.location, batch())
     return None
 
@@ -148,7 +152,7 @@ class SinkNotes:
     """The note of one sink in its query's checkpoint, read and written.
 
     `used`: the names of the sinks that this run of the query has used; `adopted_batch`: what option
-    `checkpoint.adopt.batch` says.
+    `checkpoint.adopt.batch` says; `batch_id`: the batch at hand, where the caller knows it.
     """
 
     def __init__(
@@ -159,12 +163,14 @@ class SinkNotes:
         moved_from: str | None = None,
         adopted_batch: int | None = None,
         used: Collection[str | None] = (),
+        batch_id: int | None = None,
     ) -> None:
         self.identity = identity
         self._checkpoint = checkpoint
         self._moved_from = moved_from
         self._adopted_batch = adopted_batch
         self._used = used
+        self._batch_id = batch_id
         self._wanted = identity.note()
         self._found: SinkNote | None = None
 
@@ -176,6 +182,7 @@ class SinkNotes:
         *,
         sink_name: str | None = None,
         used: Collection[str | None] = (),
+        batch_id: int | None = None,
     ) -> SinkNotes:
         """Return the note of a sink with these options; raises `CheckpointUnreadable`."""
         identity = SinkIdentity(
@@ -192,6 +199,7 @@ class SinkNotes:
             moved_from=None if moved_from is None else canonical_location(moved_from),
             adopted_batch=options.adopted_batch,
             used=used,
+            batch_id=batch_id,
         )
 
     def check(self, *, recorded: bool) -> None:
@@ -205,9 +213,10 @@ class SinkNotes:
         reason = refusal(
             self.identity,
             own,
-            () if own is not None or recorded else self._of_others(),
+            # A sink that this run has used has looked before.
+            () if own is not None and own.sink_name in self._used else self._of_others(),
             recorded=recorded,
-            batch=self._checkpoint.current_batch,
+            batch=self._batch,
             used=self._used,
             moved_from=self._moved_from,
         )
@@ -225,19 +234,27 @@ class SinkNotes:
     def keep_without_records(self) -> None:
         """Check and write the note of a sink that writes at least once: the cluster holds no records of it."""
         self.check(recorded=False)
-        self.keep()
+        self.deciding(self._batch())
 
     def deciding(self, batch_id: int) -> None:
         """Note that a batch may be decided from now on."""
         self._write(self.identity.note(batch_id))
 
+    def _batch(self) -> int:
+        """Return the batch at hand: what the caller knows, else what Spark has planned last."""
+        if self._batch_id is None:
+            self._batch_id = self._checkpoint.current_batch()
+        return self._batch_id
+
     def _of_others(self) -> list[SinkNote]:
-        """Return the notes of the query's sinks, where this one has none."""
+        """Return the notes of the query's other sinks."""
         try:
             names = sorted(self._checkpoint.files.names(_FOLDER))
         except OSError as error:
             raise self._unreadable(_FOLDER, error) from error
-        notes = [self._read(f"{_FOLDER}/{name}") for name in names if name.endswith(".json")]
+        mine = _file_of(self.identity.sink_name)
+        paths = [f"{_FOLDER}/{name}" for name in names if name.endswith(".json")]
+        notes = [self._read(path) for path in paths if path != mine]
         return [note for note in notes if note is not None]
 
     def _read(self, name: str) -> SinkNote | None:
@@ -278,4 +295,9 @@ class SinkNotes:
 
 
 def _file_of(sink_name: str | None) -> str:
-    return f"{_FOLDER}/sink.json" if sink_name is None else f"{_FOLDER}/sink.{quote(sink_name, safe='')}.json"
+    if sink_name is None:
+        return f"{_FOLDER}/sink.json"
+    quoted = quote(sink_name, safe="")
+    if len(quoted) > _LONGEST_FILE_NAME:
+        quoted = f"{quoted[:_LONGEST_FILE_NAME]}-{sha256(sink_name.encode()).hexdigest()[:16]}"
+    return f"{_FOLDER}/sink.{quoted}.json"
