@@ -1,9 +1,12 @@
 """A client that registers a group and then waits for ever is woken up by the end of its connection; no other is."""
 
+import pytest
+
 from exacta.kafka.lost_coordinators import OFFSETS_WITHIN_SECONDS
 from exacta.protocol.errors import ErrorCode
 from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest
 from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
 from exacta.protocol.messages.k26_end_txn import EndTxnRequest
@@ -17,9 +20,12 @@ from tests.kafka.by_hand import Broker, Client
 WITHIN_MS = int(OFFSETS_WITHIN_SECONDS * 1000)
 
 
-def registered(broker: Broker) -> tuple[Client, dict[str, object]]:
+def registered(broker: Broker, software: str = "confluent-kafka-python") -> tuple[Client, dict[str, object]]:
     """Return a client that has registered a group, and who it is."""
     client = broker.connect()
+    if software:
+        named = ApiVersionsRequest(client_software_name=software, client_software_version="2.16.0")
+        broker.ask(client, named, 3)
     broker.ask(client, MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=True), 9)
     bound = broker.ask(client, InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
     who = {"transactional_id": "x", "producer_id": bound.producer_id, "producer_epoch": bound.producer_epoch}
@@ -46,6 +52,15 @@ def test_a_client_that_waits_loses_its_connection_once() -> None:
     assert not other.closed
     answer = broker.ask(other, offsets(who), 3)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, "its transaction goes on"
+    broker.end()
+
+
+@pytest.mark.parametrize("software", ["", "apache-kafka-java"])
+def test_a_client_that_does_not_wait_so_keeps_its_connection(software: str) -> None:
+    broker = Broker()
+    client, _ = registered(broker, software)
+    broker.pass_time(10 * WITHIN_MS)
+    assert not client.closed
     broker.end()
 
 

@@ -7,7 +7,8 @@ only when a connection comes up or goes down. No answer makes it look: it asks n
 closed, as a broker may do at any time; it connects again, looks for the coordinator, and goes on.
 
 Offsets follow on a registration within milliseconds otherwise. A client that takes longer for another reason only
-connects once more.
+connects once more. Java's client, and one that does not say what it is (KIP-511; librdkafka does), are left alone: they
+do not wait so. The bindings of librdkafka give names of their own, so it is not looked for by its name.
 """
 
 from exacta.kafka.context import RequestContext
@@ -15,6 +16,8 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 
 OFFSETS_WITHIN_SECONDS = 1.0
 """librdkafka looks for the coordinator at most once a second."""
+
+_NEVER_WAITS = ("", "apache-kafka-java")
 
 
 class LostCoordinators:
@@ -27,6 +30,8 @@ class LostCoordinators:
     def registered(self, transactional_id: str, context: RequestContext) -> None:
         """Expect offsets, or the end of the transaction, after this answer."""
         self.went_on(transactional_id)
+        if context.connection.client_software in _NEVER_WAITS:
+            return
 
         def overdue() -> None:
             del self._waiting[transactional_id]

@@ -60,6 +60,7 @@ def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
 
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
+    context.connection.client_software = request.client_software_name
     response = _response(broker.configuration, ErrorCode.NONE)
     lowest = 0 if context.version >= LEVEL_0_SINCE else 1
     in_force = features(broker.configuration)
