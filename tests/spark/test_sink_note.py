@@ -153,6 +153,7 @@ def test_a_note_is_for_people_too(place):
         "delivery.guarantee": "exactly-once",
         "transactional.id.prefix": "pa",
         "sink.name": "late/rows",
+        "topic": "x",
         "decided_batch": 7,
     }
 
@@ -245,6 +246,23 @@ def test_a_sink_that_rests_is_in_nobodys_way(place):
     place.notes().check(recorded=True)
     place.notes(sink_name="errors", used={None}).check(recorded=True)
     place.notes(sink_name="late", used={None, "errors"}).check(recorded=True)
+
+
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_two_sinks_that_swap_their_names_in_the_middle_of_a_batch_are_refused(place, first):
+    """The first had written the batch, the second had not; whichever is called first now."""
+    topics = {"x": "to-x", "y": "to-y"}
+    for batch_id, names in ((0, "xy"), (1, "x")):
+        place.plan(batch_id)
+        for name in names:
+            place.written(sink_name=name, topic=topics[name], used=set(names)).deciding(batch_id)
+    swapped = {"x": "to-y", "y": "to-x"}
+    with pytest.raises(IdentityChanged):
+        place.notes(sink_name=first, topic=swapped[first]).check(recorded=True)
+    # Between two batches a sink may go on to another topic.
+    place.notes(sink_name="y", topic="to-y", used={"x"}).deciding(1)
+    place.plan(2)
+    place.notes(sink_name=first, topic=swapped[first]).check(recorded=True)
 
 
 def test_a_long_name_has_a_file_too(place):

@@ -64,6 +64,7 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
     guarantee: str = msgspec.field(name="delivery.guarantee")
     prefix: str | None = msgspec.field(name="transactional.id.prefix", default=None)
     sink_name: str | None = msgspec.field(name="sink.name", default=None)
+    topic: str | None = None  # None: rows name their topics
     decided_batch: int = _NONE_DECIDED  # the last one that may have been decided; at least once: written
 
 
@@ -76,6 +77,7 @@ class SinkIdentity:
     exactly_once: bool = True
     prefix: str | None = None
     sink_name: str | None = None
+    topic: str | None = None
 
     @property
     def name(self) -> str:
@@ -92,6 +94,7 @@ class SinkIdentity:
             guarantee=EXACTLY_ONCE if self.exactly_once else AT_LEAST_ONCE,
             prefix=self.prefix,
             sink_name=self.sink_name,
+            topic=self.topic,
             decided_batch=decided_batch,
         )
 
@@ -120,6 +123,10 @@ def refusal(
         changes = _changes(identity, own)
         if changes:
             return IdentityChanged(identity.location, changes, batch())
+        topics = (own.topic, identity.topic)
+        if None not in topics and len(set(topics)) > 1 and own.decided_batch >= batch():
+            # Two sinks that swapped their names look so; and a batch that was cut off is repeated where it was written.
+            return IdentityChanged(identity.location, [("topic", *topics)], batch())
         if identity.exactly_once and own.checkpoint not in (identity.location, moved_from):
             return CopiedCheckpoint.of(identity.query_id, identity.location, own.checkpoint)
         if identity.exactly_once and not recorded and batch() <= own.decided_batch:
@@ -191,6 +198,7 @@ class SinkNotes:
             exactly_once=options.exactly_once,
             prefix=options.name,
             sink_name=sink_name,
+            topic=options.topic,
         )
         moved_from = options.checkpoint_moved_from
         return cls(
