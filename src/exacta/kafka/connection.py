@@ -94,7 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self._forget = forget
         self.configuration = broker.configuration
         self.client_software = ""
-        """What the client says that it is (KIP-511); empty: nothing yet."""
+        """The client names its software here (KIP-511); empty: it has not yet."""
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
         self._most_elements = most_elements(broker.configuration.limits())
         self._memory = broker.memory

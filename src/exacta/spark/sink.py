@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 from exacta.spark import last_prepared
-from exacta.spark.checkpoint import Checkpoint, canonical_location
+from exacta.spark.checkpoint import Checkpoint
 from exacta.spark.connect import client_of
 from exacta.spark.explained import explained, explaining, refused_while_pickling
 from exacta.spark.messages import Prepared, TaskResult
@@ -139,7 +139,6 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 def driver_of(client: Client, options: SinkOptions, notes: SinkNotes, *, application: str = "") -> SinkDriver:
     """Return the driver's half of the protocol for a sink of a query."""
-    moved_from = options.checkpoint_moved_from
     return SinkDriver(
         client,
         notes.identity.name,
@@ -148,7 +147,7 @@ def driver_of(client: Client, options: SinkOptions, notes: SinkNotes, *, applica
         marker=marker_of(client, options),
         transaction_timeout_ms=options.transaction_timeout_ms,
         replay_deterministic=options.replay_deterministic,
-        moved_from=None if moved_from is None else canonical_location(moved_from),
+        moved_from=notes.moved_from,
         notes=notes,
         query_name=options.query_name,
         application=application,

@@ -174,7 +174,7 @@ class SinkNotes:
     ) -> None:
         self.identity = identity
         self._checkpoint = checkpoint
-        self._moved_from = moved_from
+        self.moved_from = moved_from
         self._adopted_batch = adopted_batch
         self._used = used
         self._batch_id = batch_id
@@ -226,7 +226,7 @@ class SinkNotes:
             recorded=recorded,
             batch=self._batch,
             used=self._used,
-            moved_from=self._moved_from,
+            moved_from=self.moved_from,
         )
         adopted = isinstance(reason, MayComeTwice) and reason.batch_id == self._adopted_batch
         if reason is not None and not adopted:
