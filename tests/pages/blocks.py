@@ -11,7 +11,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 class Block(NamedTuple):
