@@ -1,7 +1,8 @@
-"""Whatever refers to a document, a section, a decision or a rule leads to one that is in this repository.
+"""Whatever refers to a document, a section, a decision, a rule or a module leads to one that is in this repository.
 
-Owns the forms that references have here: links, names of pages, `decision 0016`, `decision D4`, `invariant 3`. A form
-that cannot be looked up (a document without a path, a section of it by number) is wrong by itself.
+Owns the forms that references have here: links, names of pages, names of modules between backticks, `decision 0016`,
+`decision D4`, `invariant 3`. A form that cannot be looked up (a document without a path, a section by its number) is
+wrong by itself.
 """
 
 import re
@@ -25,6 +26,7 @@ FILES = sorted(
 )
 SKETCH = "00NN"  # the number of a decision record that is still to be written
 
+_MODULE = re.compile(r"`([\w./]+\.py)`")
 _URL = re.compile(r"\w+://[^\s)>`]+")
 _LINK = re.compile(r"\]\(([^)\s#]*)(#[^)\s]+)?\)")
 _PAGE = re.compile(r"(?<![\w/*])([\w.][\w./-]*\.md)(#[\w-]+)?")
@@ -53,6 +55,15 @@ def dangling(text: str, path: Path) -> Iterator[str]:
         numbers = re.findall(r"\d+", found[1])
         yield from (f"invariant {each}" for each in numbers if f"invariant-{each}" not in anchors(ARCHITECTURE))
     yield from _dangling_pages(text, path)
+    if path.parent != ROOT / "docs" / "decisions":  # these tell of the modules of their time
+        for found in _MODULE.finditer(text):
+            if f"\n# {found[1]}\n" not in text and not any(each.endswith(f"/{found[1]}") for each in _modules()):
+                yield found[1]
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(f"/{path.relative_to(ROOT)}" for path in FILES if path.suffix == ".py")
 
 
 def _dangling_pages(text: str, path: Path) -> Iterator[str]:
@@ -128,6 +139,7 @@ def test_every_founding_decision_and_rule_can_be_looked_up() -> None:
         "docs/reference/no-such-page.md",
         "docs/explanation/architecture.md#d99",
         "`spark-on-kafka.md`",
+        "see `no_such_module.py`",
     ],
 )
 @pytest.mark.parametrize("name", ["core/apply.py", "page.md"])
@@ -152,7 +164,7 @@ def test_a_link_that_leads_nowhere_is_found(text: str) -> None:
     [
         "decision D4, with decisions 0016 and 0022: invariants 2 and 8; RFC 5802 §5, KIP-98 §Consumer",
         "decisions [0002](docs/decisions/README.md), [0022](docs/decisions/README.md)",
-        "docs/explanation/architecture.md#traps and docs/decisions/README.md",
+        "docs/explanation/architecture.md#traps and docs/decisions/README.md; `core/apply.py`, `apply.py`",
         "designed by DESIGNERS: https://example.org/docs/page.md#section and a glob of docs/*.md",
         "docs/decisions/00NN-what-is-decided.md",
     ],
