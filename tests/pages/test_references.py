@@ -63,7 +63,7 @@ def dangling(text: str, path: Path) -> Iterator[str]:
 
 @cache
 def _modules() -> frozenset[str]:
-    return frozenset(f"/{path.relative_to(ROOT)}" for path in FILES if path.suffix == ".py")
+    return frozenset(f"/{path.relative_to(ROOT)}" for path in (*FILES, Path(__file__)) if path.suffix == ".py")
 
 
 def _dangling_pages(text: str, path: Path) -> Iterator[str]:
