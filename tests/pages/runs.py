@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from exacta.adapters.local.inspection import Place, inspect
+from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 
