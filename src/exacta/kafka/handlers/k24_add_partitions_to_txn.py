@@ -14,8 +14,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k24_add_partitions_to_txn import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
