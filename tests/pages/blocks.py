@@ -11,6 +11,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
+ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 

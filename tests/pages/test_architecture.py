@@ -3,12 +3,11 @@
 import re
 from pathlib import Path
 
-from tests.pages.blocks import ROOT, blocks_of, inline_code
+from tests.pages.blocks import ARCHITECTURE, ROOT, blocks_of, inline_code
 
-PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 DECISIONS = ROOT / "docs" / "decisions"
 PACKAGE = ROOT / "src" / "exacta"
-CODE = inline_code(PAGE)
+CODE = inline_code(ARCHITECTURE)
 
 
 def test_every_folder_is_on_the_map() -> None:
@@ -23,7 +22,7 @@ def test_every_folder_is_on_the_map() -> None:
 
 def test_every_path_on_the_page_exists() -> None:
     paths = [code for code in CODE if re.fullmatch(r"[\w./-]+(/|\.py|\.md|\.toml)", code)]
-    drawn = re.findall(r"\b\w[\w/]*/(?= )|\b\w+\.py\b", blocks_of(PAGE)[0].text)
+    drawn = re.findall(r"\b\w[\w/]*/(?= )|\b\w+\.py\b", blocks_of(ARCHITECTURE)[0].text)
     assert len(paths) > 50
     assert len(drawn) > 10
     there = {

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.pages.blocks import ROOT
+from tests.pages.blocks import ARCHITECTURE, ROOT
 
-ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
 FOLDERS = ("benchmarks", "docs", "examples", "simulation", "src", "tests")
 SUFFIXES = {".md", ".py", ".toml"}
 FILES = sorted(

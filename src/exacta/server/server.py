@@ -8,7 +8,7 @@ journal, which may take its time and blocks; only then does `start` accept clien
 clients, no new requests, everybody who waits for records is answered, what has gathered is made durable, the state is
 saved, the journal closed, then the connections. `abandon` is the end that a crash would make: nothing is flushed,
 nothing is saved. When the journal fails, nothing in memory can be trusted: `failure` is set and whoever runs the server
-must abandon it (DESIGN D4).
+must abandon it (decision D4).
 """
 
 import asyncio
