@@ -5,7 +5,7 @@ from typing import assert_type
 
 import exacta
 from exacta.config.options import ConfigurationError
-from exacta.server.server import ServerError
+from exacta.server.errors import ServerError
 from exacta.testing import Broker
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exacta import spark as spark
     from exacta.config.options import ConfigurationError
-    from exacta.server.server import ServerError
+    from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
@@ -19,7 +19,7 @@ __all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.options",
-    "ServerError": "exacta.server.server",
+    "ServerError": "exacta.server.errors",
 }
 
 
