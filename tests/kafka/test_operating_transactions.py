@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from exacta.kafka.authorization import Permission
 
 from exacta.core.ids import Cause
 from exacta.core.state.incidents import What
-from exacta.kafka.authorization import Permission
 from exacta.kafka.context import RequestContext
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k27_write_txn_markers as markers

@@ -30,8 +30,8 @@ case (`WRITE_HIGH_WATER_BYTES`).
 from typing import Protocol
 
 from exacta.config.options import Configuration
-from exacta.kafka.keys import ApiKey
 from exacta.ports.scheduler import Scheduler, TimerHandle
+from exacta.protocol.kafka.apis import ApiKey
 
 ALLOWANCE_BYTES = 16 << 10
 """Of requests, for each connection, whatever others hold: heartbeats, commits and small batches always pass."""

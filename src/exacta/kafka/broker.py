@@ -13,10 +13,10 @@ from exacta.core.state.state import State
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.front.memory import Memory
-from exacta.kafka.authorization import Authorizer, everybody
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
+from exacta.ports.authorizer import AllowAll, Authorizer
 from exacta.ports.record_format import Buffer
 
 T = TypeVar("T")
@@ -39,13 +39,13 @@ class BrokerContext:
         advertised_host: str,
         advertised_port: int,
         log_dir: Path | None = None,
-        authorize: Authorizer = everybody,
+        authorizer: Authorizer | None = None,
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
         self.configuration = configuration
         self.cluster_id = cluster_id
-        self.authorize = authorize
+        self.authorizer = authorizer or AllowAll()
         self.node_id = configuration.node_id
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(2**31 - 1) + 1

@@ -16,7 +16,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
-from exacta.kafka.topic_config_changes import Change, ChangeRefused, Operation, changed, require_well_formed
+from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.protocol.kafka.errors import ErrorCode
 
 
@@ -96,7 +96,7 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
     """Return what the engine is to be asked; None where there is nothing to do. Raises ChangeRefused."""
     require_well_formed(wanted.changes)
     name = wanted.resource_name
-    given = [change.name for change in wanted.changes if change.operation != Operation.DELETE]
+    given = [change.name for change in wanted.changes if change.operation != ConfigOperation.DELETE]
     match wanted.resource_type:
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)

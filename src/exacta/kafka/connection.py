@@ -33,10 +33,12 @@ from typing import cast
 
 from exacta.engine.fetch import Admitted
 from exacta.front.memory import ALLOWANCE_BYTES, LONG_ANSWERS, LONG_READ_BYTES, READ_BYTES, Budget
+from exacta.kafka.access import serve
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.request_size import most_elements
+from exacta.ports.authorizer import ANONYMOUS
 from exacta.protocol.kafka.codec import DecodeError, TooManyElements, decode_request, decode_request_header
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer
@@ -90,6 +92,8 @@ class Connection(asyncio.BufferedProtocol):
         self.configuration = broker.configuration
         self.client_software = ""
         """The client names its software here (KIP-511); empty: it has not yet."""
+        self.principal = ANONYMOUS
+        """Who the client is; nobody can log in yet."""
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
         self._most_elements = most_elements(broker.configuration.limits())
         self._memory = broker.memory
@@ -301,7 +305,10 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._enqueue(context)
         try:
-            handler.handle(self._broker, request, context, context.reply)
+            if self._broker.authorizer.allows_all:
+                handler.handle(self._broker, request, context, context.reply)
+            else:
+                serve(handler, self._broker, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from exacta.engine.fetch import Admitted, FetchRequest
+from exacta.ports.authorizer import Principal
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -65,6 +66,11 @@ class RequestContext:
     def client_host(self) -> str:
         """Where the client sits, as Kafka shows it for a group's members."""
         return "/" + self.connection.peer_host
+
+    @property
+    def principal(self) -> Principal:
+        """Who the client has shown itself to be; the connection knows it."""
+        return self.connection.principal
 
     @property
     def local_host(self) -> str:

@@ -1,7 +1,7 @@
 """Who may do what: the question that a front asks before it serves a request.
 
-Owns the vocabulary (principals, operations, resources) and the contract of whoever answers. The words are Kafka's (KIP-11,
-KIP-290); another protocol's front maps its own permissions to them. How a refusal is told is each front's own matter.
+Owns the vocabulary (principals, operations, resources) and the contract of an authorizer. The words are Kafka's
+(KIP-11, KIP-290); another protocol's front maps its own permissions to them. Each front decides how it tells a refusal.
 """
 
 from enum import Enum

@@ -6,13 +6,16 @@ from exacta.core.rejections import Rejection
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
 from exacta.engine.fetch import FetchResult
+from exacta.kafka.access import allows
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
+from exacta.kafka.needs import Inside
+from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import (
     AbortedTransaction,
@@ -35,6 +38,11 @@ READ_COMMITTED = 1
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
 
+NEEDS = (
+    Inside(Operation.READ, ResourceKind.TOPIC),
+    Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
+)
+
 
 def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions from one state of the log (decision D2)."""
@@ -48,7 +56,7 @@ def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext
         response = _response(broker, request, context, answers)
         if request.session_epoch == FULL_EPOCH:
             for asked, result in answers:
-                asked.must_answer(result)
+                asked.must_answer(_result(result))
             response.session_id = broker.fetch_sessions.begin(
                 partitions, broker.engine.now_ms(), by_topic_id=context.version >= BY_TOPIC_ID_SINCE
             )
@@ -85,9 +93,9 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
     def done(answers: list[_Answer]) -> None:
         response = FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if going_on.epoch == expected_epoch:
-            told = [(asked, result) for asked, result in answers if asked.must_answer(result)]
+            told = [(asked, result) for asked, result in answers if asked.must_answer(_result(result))]
             for asked, result in told:
-                if result is not None and result.records:
+                if isinstance(result, FetchResult) and result.records:
                     going_on.answered_with_records(asked)
             response = _response(broker, request, context, told)
         response.session_id = going_on.session_id
@@ -99,15 +107,14 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
     _read(broker, request, context, session.partitions.values(), done)
 
 
-_Answer = tuple[Asked, FetchResult | None]
-"""One partition and what came of it; None: refused before it was read."""
+_Answer = tuple[Asked, FetchResult | ErrorCode | None]
+"""A partition and its result; an error, or None for the partition's own error, where it was not even read."""
 
 
 def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext) -> list[Asked]:
     """Return what the request itself asks for, with its own reasons to refuse it."""
     found = []
-    state = request.replica_state
-    is_replica = (request.replica_id if state is None else state.replica_id) >= 0
+    is_replica = _is_replica(request)
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topics:
         topic_id = topic.topic_id if by_topic_id else b""
@@ -123,6 +130,11 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
             wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
             found.append(Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted))
     return found
+
+
+def _is_replica(request: FetchRequest) -> bool:
+    state = request.replica_state
+    return (request.replica_id if state is None else state.replica_id) >= 0
 
 
 def _name(broker: BrokerContext, asked: Asked) -> None:
@@ -152,6 +164,8 @@ def _read(
     reading: list[Asked] = []
     wanted: list[Wanted] = []
     refused: list[_Answer] = []
+    if not broker.authorizer.allows_all:
+        partitions, refused = _take_out_unreadable(broker, context, partitions, _is_replica(request))
     for asked in partitions:
         if asked.wanted is None:
             refused.append((asked, None))
@@ -184,13 +198,38 @@ def _response(
             response.responses.append(topic)
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
-        if result is None:
-            data.error_code = _unread(broker, asked)
+        if not isinstance(result, FetchResult):
+            data.error_code = _unread(broker, asked) if result is None else result
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=LEADER_EPOCH)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
     return response
+
+
+def _result(answer: FetchResult | ErrorCode | None) -> FetchResult | None:
+    return answer if isinstance(answer, FetchResult) else None
+
+
+def _take_out_unreadable(
+    broker: BrokerContext, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
+) -> tuple[list[Asked], list[_Answer]]:
+    """Return the partitions that the client may read, and the answers to the others, which are not looked at.
+
+    A replica needs a right on the cluster instead. An id that no topic has is answered as such.
+    """
+    operation, kind = Operation.READ, ResourceKind.TOPIC
+    if is_replica:
+        operation, kind = Operation.CLUSTER_ACTION, ResourceKind.CLUSTER
+    readable: list[Asked] = []
+    refused: list[_Answer] = []
+    for asked in partitions:
+        name = CLUSTER.name if is_replica else asked.topic
+        if name is None or allows(broker, context, operation, kind, name):
+            readable.append(asked)
+        else:
+            refused.append((asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    return readable, refused
 
 
 def _unread(broker: BrokerContext, asked: Asked) -> ErrorCode:
@@ -221,3 +260,12 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
         ]
     if result.records:
         data.records = result.records
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+)

@@ -10,9 +10,11 @@ from exacta.core.state.partition import ProducerState as KnownProducer
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k61_describe_producers import (
     DescribeProducersRequest,
@@ -29,6 +31,8 @@ MAX_VERSION = 0
 COORDINATOR_EPOCH = 0
 """There is one coordinator, which writes this into its markers."""
 NO_COORDINATOR_EPOCH = -1
+
+NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
@@ -73,3 +77,28 @@ def _producer(state: State, partition: Partition, producer_id: ProducerId, known
         coordinator_epoch=COORDINATOR_EPOCH if transactional else NO_COORDINATOR_EPOCH,
         current_txn_start_offset=partition.open_transactions.get(producer_id, -1),
     )
+
+
+def refused(request: DescribeProducersRequest, code: ErrorCode, version: int) -> DescribeProducersResponse:
+    """Refuse every partition of a request."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    PartitionResponse(partition_index=index, error_code=code) for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

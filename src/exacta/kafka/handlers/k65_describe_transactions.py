@@ -7,9 +7,11 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transactional
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Shown
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -21,6 +23,11 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import (
 KEY = ApiKey.DESCRIBE_TRANSACTIONS
 MIN_VERSION = 0
 MAX_VERSION = 0
+
+NEEDS = (
+    Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transaction_states", name=""),
+    Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transaction_states.topics", name="topic"),
+)
 
 
 def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -58,3 +65,23 @@ def _partitions(state: State, held: Transactional) -> list[TopicData]:
         partition = state.partitions[partition_id]
         topics.setdefault(partition.topic, []).append(partition.index)
     return [TopicData(topic=topic, partitions=indexes) for topic, indexes in sorted(topics.items())]
+
+
+def refused(request: DescribeTransactionsRequest, code: ErrorCode, version: int) -> DescribeTransactionsResponse:
+    """Refuse every transactional id of a request."""
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(transactional_id=each, error_code=code, producer_id=-1)
+            for each in request.transactional_ids
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)
