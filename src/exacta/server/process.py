@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.posix import resource
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from exacta.adapters.local import LocalJournal
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.front.connection_limits import Admission
