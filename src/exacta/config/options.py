@@ -77,7 +77,7 @@ _ELSEWHERE = {
     "log.dirs": "--data DIR",
     "log.dir": "--data DIR",
 }
-"""What Kafka has as options of its configuration and `exacta serve` on its command line."""
+"""Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
 def _find(given: str) -> Option:
