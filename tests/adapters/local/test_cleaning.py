@@ -484,7 +484,7 @@ def test_by_an_altered_index_nothing_is_removed():
             turns = Turns()
             journal = opened(lives, turns)
             damage: list[Failed] = []
-            journal.watch(damage.append)
+            journal.on_failure(damage.append)
             lives.rot(name, byte, byte % 8)
             clean(turns, journal, floors)
             turns.drain()

@@ -125,7 +125,7 @@ class LocalJournal:
         self._cache_growth = Growth()
         self._index = recovered.index
         self._index.on_damage = self._damaged
-        self._on_damage: Callable[[Failed], None] = lambda failed: None
+        self._on_failure: Callable[[Failed], None] = lambda failed: None
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
         self._unsynced_writes = unsynced_writes
@@ -208,14 +208,14 @@ class LocalJournal:
         except OSError as error:
             raise JournalError(f"the journal in {files.directory} cannot be opened: {error}") from error
 
-    def watch(self, on_damage: Callable[[Failed], None]) -> None:
-        """See `Journal.watch`."""
-        self._on_damage = on_damage
+    def on_failure(self, callback: Callable[[Failed], None]) -> None:
+        """See `JournalReader.on_failure`."""
+        self._on_failure = callback
 
     def _damaged(self, damage: DamagedIndex) -> None:
         if self._failure is None:
             self._failure = Failed(f"in {self._files.directory}, {damage}")
-            self._on_damage(self._failure)
+            self._on_failure(self._failure)
 
     # --- appending ---------------------------------------------------------------------------------------------------
 
