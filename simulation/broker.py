@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
@@ -52,7 +52,7 @@ class SimulatedContext(BrokerContext):
 
 
 class _Life:
-    """What one process has in memory."""
+    """The things that one process has in memory."""
 
     def __init__(
         self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext

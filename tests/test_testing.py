@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
-from exacta.config.options import ConfigurationError
+from exacta.config.configuration import ConfigurationError
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic

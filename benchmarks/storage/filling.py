@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.batches import NO_SEQUENCE, batch
 from exacta.adapters.local import LocalJournal
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.engine.clock import Clock

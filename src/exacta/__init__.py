@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
-    from exacta.config.options import ConfigurationError
+    from exacta.config.configuration import ConfigurationError
     from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
@@ -18,7 +18,7 @@ __all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"
 
 _HOMES = {
     "Broker": "exacta.testing",
-    "ConfigurationError": "exacta.config.options",
+    "ConfigurationError": "exacta.config.configuration",
     "ServerError": "exacta.server.errors",
 }
 

@@ -6,7 +6,7 @@ import resource
 import pytest
 
 import exacta
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.front.connection_limits import QUIET_SECONDS, Admission
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
 from exacta.server.open_files import files_allowed

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.topic import (
     COMPRESSION_LEVELS,
     COMPRESSION_TYPE,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.retention import retention_rules
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed

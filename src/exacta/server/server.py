@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from exacta.adapters.local import LocalJournal
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.front.connection_limits import Admission
@@ -52,9 +52,9 @@ class Server:
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """Done when the journal has failed."""
         self.listening = listen
-        """Where clients find us, once open: with the real port."""
+        """The endpoint where clients find the server, once it is open: with the real port."""
         self.is_for_all = False
-        """Whether other machines can connect, once open."""
+        """True if other machines can connect, once the server is open."""
         self._loop = loop
         self._configuration = configuration
         self._data = data

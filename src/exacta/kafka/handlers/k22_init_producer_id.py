@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBound
