@@ -1,7 +1,7 @@
 """Altering configurations (AlterConfigs, IncrementalAlterConfigs): resource by resource, each whole or not at all.
 
-Only topics have configurations that change. The broker's options are read when it starts; of groups and of clients'
-metrics there are none: asking for a value there is refused, asking for none is granted.
+Only topics have configurations that change. The broker's options are read when it starts. Groups and clients' metrics
+have none: a request that sets one there is refused, and one that sets none is granted.
 """
 
 from collections import Counter
@@ -21,7 +21,10 @@ from exacta.protocol.kafka.errors import ErrorCode
 
 
 class Alteration(NamedTuple):
-    """What a request wants of one resource; `replaces`: what it does not name goes back to its default."""
+    """The changes that a request wants of one resource.
+
+    `replaces`: configurations that it does not name go back to their defaults.
+    """
 
     resource_type: int
     resource_name: str

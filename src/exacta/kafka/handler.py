@@ -1,4 +1,4 @@
-"""What the connection must know of an API: the `HANDLER` at the end of each handler module."""
+"""The facts about an API that the connection needs: the `HANDLER` at the end of each handler module."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""What a request needs of its client: the operations on resources that each handler declares beside its key.
+"""The operations on resources that a request needs of its client: each handler declares them beside its key.
 
 Owns the forms of a declaration; `access.py` asks the authorizer by them. The operations are those of Apache Kafka's own
 handlers ("Operations and resources on protocols" in its documentation; KIP-11, KIP-277, KIP-664, KIP-848). A handler

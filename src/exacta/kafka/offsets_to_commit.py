@@ -1,4 +1,4 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each.
+"""The common part of OffsetCommit and TxnOffsetCommit: many partitions in one command, an error code for each.
 
 Their newest versions name topics by id. A partition of a topic that is gone is answered here; the core is asked about
 the others, if there are any.

@@ -1,7 +1,7 @@
-"""What a request makes of a topic's own configurations: set, deleted, appended to, subtracted from (KIP-339).
+"""Changes of a topic's own configurations: they are set, deleted, appended to, subtracted from (KIP-339).
 
-Owns what may be asked for and in which order it is looked at, which is Kafka's; the values themselves are checked in
-`topic.py`. The whole of the new configurations counts: one that is wrong leaves all as they are.
+Owns the changes that may be asked for and the order in which they are checked, which is Kafka's; `config/topic.py`
+checks the values themselves. The new configurations count as a whole: one that is wrong leaves all as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 
 
 class ConfigOperation(IntEnum):
-    """What to do with a value, in Kafka's numbers."""
+    """An operation on a value, in Kafka's numbers."""
 
     SET = 0
     DELETE = 1

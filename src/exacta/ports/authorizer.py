@@ -1,4 +1,4 @@
-"""Who may do what: the question that a front asks before it serves a request.
+"""The port of authorizers: a front asks whether a client may do something before it does it.
 
 Owns the vocabulary (principals, operations, resources) and the contract of an authorizer. The words are Kafka's
 (KIP-11, KIP-290); another protocol's front maps its own permissions to them. Each front decides how it tells a refusal.

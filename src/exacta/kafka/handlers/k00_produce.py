@@ -1,4 +1,4 @@
-"""Produce: append record batches. Bytes are checked here, the rest by the core (decision D5)."""
+"""Produce appends record batches. It checks the bytes here; the core checks the rest (decision D5)."""
 
 import struct
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ ADVERTISED_MIN_VERSION = 0
 NO_RESPONSE_ACKS = 0
 VALID_ACKS = (-1, 0, 1)
 MOST_RECORD_ERRORS = 100
-"""Of one batch that are named: what is said of a record without a key is longer than that record."""
+"""The bound on the records of one batch that are named: the text about one is longer than a record without a key."""
 _UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
 
 NEEDS = (

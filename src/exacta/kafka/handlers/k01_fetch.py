@@ -1,4 +1,4 @@
-"""Fetch: read records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
+"""Fetch reads records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
 
 from collections.abc import Callable, Iterable
 
@@ -33,7 +33,7 @@ MIN_VERSION = 4
 MAX_VERSION = 18
 BY_TOPIC_ID_SINCE = 13
 LEADER_SINCE = 16
-"""From here on an answer that another broker leads says which one (KIP-951)."""
+"""The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 READ_COMMITTED = 1
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""

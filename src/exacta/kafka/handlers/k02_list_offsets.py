@@ -1,4 +1,4 @@
-"""ListOffsets: the first, the next, or the offset for a time.
+"""ListOffsets tells the first offset, the next one, or the offset for a time.
 
 All storage is local: there is nothing tiered, hence no last tiered offset and nothing that waits to be uploaded, and
 the earliest local offset is the earliest (KIP-405, KIP-1005, KIP-1023), as with Apache Kafka without tiered storage.
@@ -35,7 +35,7 @@ MIN_VERSION = 1
 MAX_VERSION = 11
 
 MAX_SEARCHES_IN_FLIGHT = 4
-"""Of one request. Each holds a whole batch while it waits for a thread, and a request can name every partition."""
+"""The bound for one request: each search holds a whole batch while it waits, and a request can name every partition."""
 
 READ_COMMITTED = 1
 
@@ -54,7 +54,7 @@ SINCE = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""What can be asked for instead of a time -> the first version that can."""
+"""Word that may stand for a time -> the first version that knows it."""
 
 NEEDS = (Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),)
 

@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics, and topics created because somebody asked for them."""
+"""Metadata describes brokers and topics, and creates topics because a client asks for them."""
 
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection

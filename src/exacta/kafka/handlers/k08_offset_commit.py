@@ -1,4 +1,4 @@
-"""OffsetCommit: a group's positions, outside any transaction."""
+"""OffsetCommit stores a group's positions, outside any transaction."""
 
 from exacta.core.commands import CommitOffsets
 from exacta.kafka.broker import BrokerContext

@@ -1,4 +1,4 @@
-"""OffsetFetch: the positions of groups. Version 8 asks for several groups at once, version 10 names topics by ids."""
+"""OffsetFetch tells the positions of groups. Version 8 asks for several groups, version 10 names topics by ids."""
 
 from collections.abc import Callable, Hashable
 from itertools import groupby
@@ -35,7 +35,7 @@ KEY = ApiKey.OFFSET_FETCH
 MIN_VERSION = 1
 MAX_VERSION = 10
 GROUP_ERRORS_SINCE = 2
-"""From here on an error can be told of the group as a whole."""
+"""The first version that has room for an error of the group as a whole."""
 SEVERAL_GROUPS_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1

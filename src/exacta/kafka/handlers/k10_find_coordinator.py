@@ -1,4 +1,4 @@
-"""FindCoordinator: it is always this broker, but for share groups (version 6, KIP-932), which are not offered."""
+"""FindCoordinator names this broker always, except for share groups (version 6, KIP-932), which are not offered."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -45,7 +45,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
-    """Name this broker for groups and transactional ids, nobody for anything else."""
+    """Name this broker for groups and transactional ids, and no broker for anything else."""
     host, port = broker.endpoint(context)
     code, message = ErrorCode.NONE, None
     node_id = broker.node_id

@@ -1,4 +1,4 @@
-"""JoinGroup, classic protocol: the answer comes when everybody has joined, or time is up."""
+"""JoinGroup (classic protocol) is answered when every member has joined, or time is up."""
 
 from exacta.core.commands import JoinGroup
 from exacta.core.rejections import Rejection

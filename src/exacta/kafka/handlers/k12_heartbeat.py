@@ -1,4 +1,4 @@
-"""Heartbeat: a member lives, and learns of a rebalance."""
+"""Heartbeat keeps a member alive and tells it of a rebalance."""
 
 from exacta.core.commands import Heartbeat
 from exacta.kafka.broker import BrokerContext

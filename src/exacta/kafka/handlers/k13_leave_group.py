@@ -1,4 +1,7 @@
-"""LeaveGroup: members go, the others need not wait for their sessions to end. Version 3 names several (KIP-345)."""
+"""LeaveGroup takes members out, so that the others need not wait for their sessions to end.
+
+Version 3 names several (KIP-345).
+"""
 
 from exacta.core.commands import LeaveGroup, MemberToRemove
 from exacta.core.rejections import Rejection
@@ -23,7 +26,7 @@ NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on; reasons (KIP-800) are for logs, of which none are kept here."""
+    """Pass it on; reasons (KIP-800) are for logs, and no such log is kept here."""
     several = context.version >= SEVERAL_SINCE
     if several:
         members = tuple(

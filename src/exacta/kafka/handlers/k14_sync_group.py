@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignments, everybody gets theirs."""
+"""SyncGroup: the leader brings the assignments, and each member gets its own."""
 
 from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced

@@ -1,4 +1,4 @@
-"""DescribeGroups: members and assignments, for people and tools."""
+"""DescribeGroups tells the members of groups and their assignments, for people and tools."""
 
 from exacta.core.groups.description import DescribedConsumerGroup, describe_group
 from exacta.core.state.state import State
@@ -22,7 +22,7 @@ MIN_VERSION = 0
 MAX_VERSION = 6
 NOT_FOUND_SINCE = 6  # KIP-1043
 UNKNOWN_GROUP_STATE = "Dead"
-"""What Kafka says of a group that nobody knows, up to version 5, instead of an error."""
+"""The state that Kafka gives a group that is not there, up to version 5, instead of an error."""
 
 NEEDS = (Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),)
 

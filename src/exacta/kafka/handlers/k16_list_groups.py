@@ -1,4 +1,4 @@
-"""ListGroups: every group that has members or offsets."""
+"""ListGroups names every group that has members or offsets."""
 
 from exacta.core.groups.description import list_groups
 from exacta.core.state.state import State

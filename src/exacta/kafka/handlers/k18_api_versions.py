@@ -1,4 +1,4 @@
-"""ApiVersions: what is served here. Derived from the table of handlers, so that it cannot lie."""
+"""ApiVersions tells what is served here. It is made from the table of handlers, so that it cannot lie."""
 
 from functools import cache
 

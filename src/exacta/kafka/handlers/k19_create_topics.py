@@ -1,4 +1,4 @@
-"""CreateTopics: with one broker, hence one replica."""
+"""CreateTopics creates topics. There is one broker, hence one replica."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ MAX_VERSION = 7
 DEFAULT = -1
 """KIP-464: the broker chooses the number of partitions, or of replicas."""
 MOST_AT_ONCE = 10_000
-"""Topics of one request, each of which is answered with its configurations. Kafka bounds their partitions."""
+"""The bound on topics of one request: each is answered with its configurations. Kafka bounds their partitions."""
 
 NEEDS = (
     Each(Operation.CREATE, ResourceKind.TOPIC, "topics", "topics", instead=or_on_cluster(Operation.CREATE)),

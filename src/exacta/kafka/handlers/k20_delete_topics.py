@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, or from version 6 on by topic id."""
+"""DeleteTopics deletes topics by name, or from version 6 on by topic id."""
 
 from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
@@ -39,7 +39,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: RequestContext, reply: Reply) -> None:
-    """Delete each topic for itself; which one an id names is decided with the deletion, in one step."""
+    """Delete each topic for itself; the core decides in one step which topic an id names, and deletes it."""
     if context.version < BY_ID_SINCE:
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
     else:

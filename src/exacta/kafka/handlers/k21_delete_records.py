@@ -1,4 +1,4 @@
-"""DeleteRecords: from the beginning of partitions (KIP-107). Their space is freed when there is a cleaner."""
+"""DeleteRecords deletes from the beginning of partitions (KIP-107). The cleaner frees their space later."""
 
 from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords

@@ -1,7 +1,7 @@
-"""InitProducerId: a producer id and epoch; with a transactional id, the fence (KIP-98, KIP-360).
+"""InitProducerId gives a producer id and an epoch; with a transactional id it fences predecessors (KIP-98, KIP-360).
 
-Version 6 is two-phase commit (KIP-939). It is told of where the configuration allows that, so that others see what a
-released Apache Kafka shows; refused, it is refused as there.
+Version 6 brings two-phase commit (KIP-939). Clients are told of it only where the configuration allows that, so that
+others see what a released Apache Kafka shows. A refusal is the one of Apache Kafka.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader's records end (KIP-320). One leader, one epoch: at the high watermark."""
+"""OffsetForLeaderEpoch tells where a leader's records end (KIP-320): with one leader, at the high watermark."""
 
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext

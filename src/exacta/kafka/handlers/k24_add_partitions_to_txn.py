@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn: register partitions, all or none; begins the transaction.
+"""AddPartitionsToTxn registers partitions, all or none; the first one begins the transaction.
 
 From version 4 on it is for brokers among themselves (KIP-890): several transactions in one request, each to be extended
 or only looked at. One broker never sends it; tools may.

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: register a consumer group with the transaction."""
+"""AddOffsetsToTxn registers a consumer group with the transaction."""
 
 from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId

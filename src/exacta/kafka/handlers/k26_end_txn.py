@@ -1,4 +1,4 @@
-"""EndTxn: commit or abort, durable and in effect in all partitions and groups at once (decision D2)."""
+"""EndTxn commits or aborts, durably and in all partitions and groups at once (decision D2)."""
 
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
@@ -17,7 +17,7 @@ KEY = ApiKey.END_TXN
 MIN_VERSION = 0
 MAX_VERSION = 5
 BUMPS_SINCE = 5
-"""The answer brings the pair of the next transaction (KIP-890)."""
+"""The first version whose answer brings producer id and epoch of the next transaction (KIP-890)."""
 
 NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
 

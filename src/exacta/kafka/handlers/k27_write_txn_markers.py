@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: abort a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
+"""WriteTxnMarkers aborts a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
 
 In Kafka coordinators write their markers by it. Here the coordinator needs no request for that, so that only an
 operator's abort remains; `exacta.core.transactions.marker` says what it does. A commit is refused: only the

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: a group's positions as part of a transaction, fenced by member and generation (KIP-447)."""
+"""TxnOffsetCommit stores a group's positions in a transaction, fenced by member and generation (KIP-447)."""
 
 from exacta.core.commands import CommitTransactionalOffsets
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion

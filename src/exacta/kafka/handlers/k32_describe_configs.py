@@ -1,4 +1,4 @@
-"""DescribeConfigs: of topics and of this broker, values and where they come from."""
+"""DescribeConfigs tells the values of configurations of topics, groups and this broker, and their sources."""
 
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
@@ -108,7 +108,7 @@ _TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
 
 
 GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
-"""What clients know of a group's configuration; of the broker's options these are the ones that begin with `group.`."""
+"""The part of a group's configuration that clients know; the broker's options have `group.` before these names."""
 
 
 def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:

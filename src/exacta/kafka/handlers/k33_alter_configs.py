@@ -1,4 +1,4 @@
-"""AlterConfigs: what a resource's configurations shall be, and nothing beside (older than IncrementalAlterConfigs)."""
+"""AlterConfigs replaces all configurations of a resource (it is older than IncrementalAlterConfigs)."""
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_alteration import Alteration, alter

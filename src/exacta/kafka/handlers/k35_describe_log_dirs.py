@@ -1,4 +1,4 @@
-"""DescribeLogDirs: the one folder in which everything lies, and how much of it each partition has (KIP-113)."""
+"""DescribeLogDirs tells the one folder in which everything lies, and each partition's bytes in it (KIP-113)."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ MIN_VERSION = 1
 MAX_VERSION = 5
 
 IN_MEMORY = "memory"
-"""What a broker without a folder calls its own."""
+"""The name by which a broker without a folder calls its own."""
 SPACE_SINCE = 4
 """KIP-827."""
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
+"""CreatePartitions lets topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
 
 from collections import Counter
 

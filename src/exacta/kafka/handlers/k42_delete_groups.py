@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members, with their offsets (KIP-229)."""
+"""DeleteGroups deletes groups without members, with their offsets (KIP-229)."""
 
 from exacta.core.commands import DeleteGroup
 from exacta.engine.engine import Answer

@@ -1,4 +1,4 @@
-"""OffsetDelete: a group forgets where it was in some partitions, of topics that none of its members reads (KIP-496)."""
+"""OffsetDelete deletes a group's offsets in partitions of topics that none of its members reads (KIP-496)."""
 
 from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import OffsetsDeleted

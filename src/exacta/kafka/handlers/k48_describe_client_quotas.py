@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: nobody has one; what cannot be asked for is refused as Apache Kafka does (KIP-546)."""
+"""DescribeClientQuotas: no client has a quota; a wrong filter is refused as Apache Kafka refuses it (KIP-546)."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ MAX_VERSION = 1
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = range(3)
-"""How a component's name is matched."""
+"""The ways to match a component's name."""
 
 NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: nobody logs in here, hence nobody has credentials (KIP-554)."""
+"""DescribeUserScramCredentials: there are no logins here, hence no user has credentials (KIP-554)."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""DescribeProducers: who writes to a partition, and who holds its readers back since when (KIP-664).
+"""DescribeProducers names the producers of a partition, and where their open transactions begin (KIP-664).
 
 `kafka-transactions.sh find-hanging` asks this and DescribeTransactions for what is open here and for no coordinator:
 there is nothing of that kind, since both are answered from one state.

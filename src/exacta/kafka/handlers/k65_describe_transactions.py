@@ -1,4 +1,4 @@
-"""DescribeTransactions: what a transactional id is doing (KIP-664).
+"""DescribeTransactions tells the state of transactional ids and of their transactions (KIP-664).
 
 Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
 """

@@ -1,4 +1,4 @@
-"""ListTransactions: every transactional id, or those in a state, of a producer, open for long, of a name.
+"""ListTransactions names every transactional id, or those in a state, of a producer, open for long, of a name.
 
 KIP-664, KIP-994, KIP-1152.
 """

@@ -1,4 +1,8 @@
-"""ConsumerGroupHeartbeat: all that a member of the consumer protocol says, and is told (KIP-848)."""
+"""ConsumerGroupHeartbeat carries all that a member of the consumer protocol says and is told (KIP-848).
+
+A pattern may match topics that the client may not describe. It then gets their ids as an assignment, but neither their
+names nor their records: Metadata and Fetch refuse them.
+"""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -38,7 +42,7 @@ MESSAGES = {
     Rejection.UNSUPPORTED_ASSIGNOR: "This broker does not offer that assignor.",
     Rejection.INVALID_REGULAR_EXPRESSION: "The pattern is no regular expression of RE2's, or too large a one.",
 }
-"""What people read of it in their clients' logs."""
+"""Rejection -> the sentence that people read in their clients' logs."""
 
 
 def _subscribed_topics(request: Any) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: members, epochs and assignments of the consumer protocol, for people and tools (KIP-848)."""
+"""ConsumerGroupDescribe tells the members of groups of the consumer protocol, with epochs and assignments (KIP-848)."""
 
 from collections.abc import Iterable
 

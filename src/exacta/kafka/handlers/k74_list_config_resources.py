@@ -1,4 +1,4 @@
-"""ListConfigResources: what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
+"""ListConfigResources names what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext

@@ -1,6 +1,6 @@
-"""DescribeTopicPartitions: topics page by page, in the order of their names (KIP-966).
+"""DescribeTopicPartitions describes topics page by page, in the order of their names (KIP-966).
 
-A page has at most so many partitions; topics that are not there take no room in it. Where it ends, a cursor says.
+A page has at most so many partitions; topics that are not there take no room in it. A cursor says where it ends.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ MIN_VERSION = 0
 MAX_VERSION = 0
 
 MOST_PARTITIONS = 2000
-"""In one answer, whatever a client asks for."""
+"""The bound on partitions of one answer, whatever a client asks for."""
 
 NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.TOPIC),)
 
