@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from exacta.core.rejections import Rejection
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
@@ -56,7 +58,7 @@ def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext
         response = _response(broker, request, context, answers)
         if request.session_epoch == FULL_EPOCH:
             for asked, result in answers:
-                asked.must_answer(_result(result))
+                asked.must_answer(result)
             response.session_id = broker.fetch_sessions.begin(
                 partitions, broker.engine.now_ms(), by_topic_id=context.version >= BY_TOPIC_ID_SINCE
             )
@@ -93,9 +95,9 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
     def done(answers: list[_Answer]) -> None:
         response = FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if going_on.epoch == expected_epoch:
-            told = [(asked, result) for asked, result in answers if asked.must_answer(_result(result))]
+            told = [(asked, result) for asked, result in answers if asked.must_answer(result)]
             for asked, result in told:
-                if isinstance(result, FetchResult) and result.records:
+                if result is not None and result.records:
                     going_on.answered_with_records(asked)
             response = _response(broker, request, context, told)
         response.session_id = going_on.session_id
@@ -107,8 +109,8 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
     _read(broker, request, context, session.partitions.values(), done)
 
 
-_Answer = tuple[Asked, FetchResult | ErrorCode | None]
-"""A partition and its result; an error, or None for the partition's own error, where it was not even read."""
+_Answer = tuple[Asked, FetchResult | None]
+"""A partition and its result; None: it was refused before it was read."""
 
 
 def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext) -> list[Asked]:
@@ -198,17 +200,13 @@ def _response(
             response.responses.append(topic)
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
-        if not isinstance(result, FetchResult):
-            data.error_code = _unread(broker, asked) if result is None else result
+        if result is None:
+            data.error_code = _unread(broker, asked)
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=LEADER_EPOCH)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
     return response
-
-
-def _result(answer: FetchResult | ErrorCode | None) -> FetchResult | None:
-    return answer if isinstance(answer, FetchResult) else None
 
 
 def _take_out_unreadable(
@@ -228,12 +226,15 @@ def _take_out_unreadable(
         if name is None or allows(broker, context, operation, kind, name):
             readable.append(asked)
         else:
-            refused.append((asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            asked.sent = None  # a session tells its reader what follows an error
+            refused.append((replace(asked, refused=ErrorCode.TOPIC_AUTHORIZATION_FAILED, wanted=None), None))
     return readable, refused
 
 
 def _unread(broker: BrokerContext, asked: Asked) -> ErrorCode:
-    """Return why a partition was not even read; that it is not there comes first."""
+    """Return why a partition was not even read; that it is not there comes first, unless it may not be known."""
+    if asked.refused is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return asked.refused
     if asked.topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if broker.engine.visible(asked.topic, asked.partition) is None:
