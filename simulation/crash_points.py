@@ -10,7 +10,7 @@ was decided and what was acknowledged (invariant 8, decisions 0016 and 0022).
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from exacta.core.commands import (
     AddGroup,
@@ -30,6 +30,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.chance import dice
+from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
@@ -73,13 +74,13 @@ class Scene:
 
     def _recover(self, ledger: Ledger, complain: Callable[[str], None], stopped: bool) -> None:
         journal = WatchedJournal.open(
-            cast("Any", self.disk),
+            self.disk,
             self.process.call_soon,
+            job_runner=InPlace(self.disk),
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
             new_worker=self.process.worker(lambda: JOB_SECONDS),
         )
-        assert isinstance(journal, WatchedJournal)
         self.journal = journal
         journal.ledger = ledger
         self.engine = WatchedEngine(

@@ -8,9 +8,10 @@ import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
-from exacta.adapters.local.index.segment_index import HEADER_BYTES
+from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.local.space import cleaning
 from exacta.ports.journal import Buffer, Cleaned, Entry, Failed, JournalDamaged
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -24,7 +25,7 @@ FLOORS = ({1: 4, 2: 0}, {1: 9, 2: 2}, {1: 15, 2: 6}, {1: 16, 3: 0})
 
 
 def opened(disk: SimulatedDisk, turns: Turns) -> LocalJournal:
-    return LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    return open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
 
 
 def data(stream: int, number: int) -> bytes:
@@ -337,7 +338,7 @@ def test_a_fold_that_fails_is_wanted_still(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("no process left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal._aside, "run", fails)
+        patch.setattr(journal._job_runner, "run", fails)
         assert isinstance(turns.wait(lambda done: journal.fold_snapshot(joined, done)), Failed)
     assert journal.wants_snapshot
     assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
@@ -475,8 +476,9 @@ def test_by_an_altered_index_nothing_is_removed():
     turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
     names = [segment.index_name for segment in journal._segments[:-1]]
     journal.close()
-    places = [(names[0], byte) for byte in range(HEADER_BYTES, len(disk.content(names[0])))]
-    places += [(name, byte) for name in names for byte in range(HEADER_BYTES)]
+    header_bytes = len(pack_segment_index({}, b"12345678", 0, 0)[0])
+    places = [(names[0], byte) for byte in range(header_bytes, len(disk.content(names[0])))]
+    places += [(name, byte) for name in names for byte in range(header_bytes)]
     stopped = 0
     for name, byte in places:
         for floors in ({3: 0}, {2: 2, 3: 0}, {1: 0, 2: 0, 3: 0}):

@@ -14,6 +14,7 @@ import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.ports.journal import AppendResult, Entry, Failed, JournalDamaged, JournalError
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, become_quick, read
 
@@ -53,7 +54,7 @@ def play(
     Notes in the disk's log say how many were begun, written and acknowledged as durable.
     """
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     events = [entry.event for group in groups[:done] for entry in group]
     for number, group in enumerate(groups[done:], done):
         disk.note(("begun", number + 1))
@@ -86,7 +87,7 @@ def check_recovery(
     Sealed segments are read on threads, whose start takes most of the time: tests of thousands of crashes go without.
     """
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     blob, replayed = journal.replay()
     events = [*(blob.split(SEPARATOR) if blob else []), *replayed]
     prefixes = range(acknowledged, begun + 1)
@@ -234,7 +235,7 @@ def test_whoever_opens_is_told_whether_a_write_may_be_missing():
 
 def opened(disk: SimulatedDisk) -> LocalJournal:
     """Open and close."""
-    journal = LocalJournal.open(disk, Turns().call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, Turns().call_soon, segment_bytes=SEGMENT_BYTES)
     journal.close()
     return journal
 
@@ -314,7 +315,7 @@ def test_journal_goes_on_after_a_crash(history: list[Operation]):
 
 def open_and_append(disk: SimulatedDisk, groups: Groups) -> tuple[Turns, LocalJournal]:
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     for group in groups:
         assert journal.position < SEGMENT_BYTES
         append(turns, journal, *group)
@@ -331,7 +332,7 @@ def fails(turns: Turns, journal: LocalJournal, group: list[Entry]) -> str:
 @pytest.mark.parametrize("call", ["write", "sync_data"])
 def test_a_group_that_fails_while_the_loop_waits_is_final(call: str):
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, elapsed_seconds=lambda: 0.0)
+    journal = open_journal(disk, turns.call_soon, elapsed_seconds=lambda: 0.0)
     become_quick(turns, journal)
     end = journal.position
     disk.failing[call] = errno.EIO
@@ -341,7 +342,7 @@ def test_a_group_that_fails_while_the_loop_waits_is_final(call: str):
     assert journal.write(end, GROUPS[0], durably=True) == failed, "never tried again"
     fails(turns, journal, GROUPS[0])
     journal.close()
-    again = LocalJournal.open(disk.crashed(), turns.call_soon)
+    again = open_journal(disk.crashed(), turns.call_soon)
     assert again.position == end
     again.close()
 
@@ -455,7 +456,7 @@ def test_opening_fails_where_recovery_cannot_make_the_tail_durable():
     play(disk, GROUPS[:2])
     disk.failing["sync"] = errno.EIO
     with pytest.raises(JournalError, match="simulated failure of sync") as caught:
-        LocalJournal.open(disk, Turns().call_soon)
+        open_journal(disk, Turns().call_soon)
     assert not isinstance(caught.value, JournalDamaged)
     assert disk.open_handles == []
     assert disk.lock_count == 0

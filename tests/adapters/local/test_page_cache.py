@@ -19,6 +19,7 @@ from exacta.adapters.local.page_cache import (
     Growth,
 )
 from exacta.adapters.local.reading import Reader
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -134,7 +135,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(disk: Disk, turns: Turns, clock: Clock) -> LocalJournal:
-    return LocalJournal.open(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
+    return open_journal(disk, turns.call_soon, segment_bytes=1, trims_page_cache=True, busy_seconds=clock)
 
 
 def fill(turns: Turns, log: LocalJournal, first: int, end: int) -> None:
@@ -158,6 +159,13 @@ def settled(turns: Turns, log: LocalJournal, disk: Disk) -> list[str]:
     turns.drain()
     assert disk.open_handles == []
     return disk.released
+
+
+def test_all_stays_unless_trimming_is_asked_for(disk: Disk, turns: Turns, clock: Clock) -> None:
+    clock.step_s = 1.0
+    log = open_journal(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
+    fill(turns, log, 0, 10)
+    assert settled(turns, log, disk) == []
 
 
 def test_all_stays_where_memory_is_at_hand(disk: Disk, turns: Turns, log: LocalJournal) -> None:

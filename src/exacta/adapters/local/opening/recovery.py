@@ -17,6 +17,7 @@ import logging
 from dataclasses import dataclass
 from itertools import pairwise
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
@@ -31,13 +32,14 @@ from exacta.adapters.local.format import (
     positions_of,
     segments_of,
 )
-from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
+from exacta.adapters.local.index.index_writer import write_segment_index
+from exacta.adapters.local.index.segment_index import is_sound, map_segment_index
 from exacta.adapters.local.index.segment_rows import Segment, SegmentIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
-from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.ports.journal import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +61,6 @@ class Recovered:
     index: Index
     writer: Writer
     position: int
-
-
-def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged:
-    """Make the error that names file and byte."""
-    return JournalDamaged(
-        f"{files.directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal "
-        "is not opened; restore the directory from a copy, or see what `exacta log repair` can do."
-    )
 
 
 def recover(files: Files) -> Recovered:
@@ -190,16 +184,6 @@ def _rebuild_segment_index(files: Files, segment: Segment, scan: SegmentScan) ->
 def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
     """Return where the journal is at the end of a sealed segment, and the checksum of its last group there."""
     return (header.end, header.last_checksum) if header.was_written_at_once else (scan.end, scan.last_checksum)
-
-
-def write_segment_index(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> SegmentIndex:
-    """Write the segment index of a sealed segment from the rows that it has grown; return it mapped."""
-    name = segment.index_name
-    write_file(files, name, pack_segment_index(segment.growing, mark, end, last_checksum))
-    segment_index = map_segment_index(files, name, mark)
-    if segment_index is None:
-        raise damaged(files, name, 0, "what was just written reads differently")
-    return segment_index
 
 
 # --- the last segment ------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, SegmentId
 from exacta.adapters.local.index.sealed_segment import (
@@ -29,7 +30,6 @@ from exacta.adapters.local.index.sealed_segment import (
     require_space,
 )
 from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.snapshots import snapshot_files
 

@@ -15,6 +15,7 @@ Where there are more keys than memory should hold, some are compacted at a time,
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.index.sealed_segment import (
@@ -25,7 +26,6 @@ from exacta.adapters.local.index.sealed_segment import (
     require_space,
 )
 from exacta.adapters.local.index.segment_rows import Rows, Segment
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES
 from exacta.ports.compaction import BYTES_PER_KEY, Compact, Compaction, Rules
 from exacta.ports.journal import IndexEntry, JournalDamaged

@@ -1,4 +1,4 @@
-"""One cleaning or compaction after another: the writing aside, the change-over of readers, the removal of the old.
+"""Cleanings and compactions, one after another: new segments are written, readers change over, the old ones go.
 
 Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`,
 `compacting`), nor the list of compacted segments (see `compactor`).
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
-from exacta.adapters.local.child_process import Aside, Interrupted
+from exacta.adapters.local.child_process import Interrupted, JobRunner
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import is_temporary
 from exacta.adapters.local.index import sealed_segment
@@ -53,7 +53,7 @@ class Cleaner:
     def __init__(
         self,
         files: Files,
-        aside: Aside,
+        job_runner: JobRunner,
         thread: Jobs,
         post: Callable[..., None],
         *,
@@ -64,7 +64,7 @@ class Cleaner:
     ) -> None:
         """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
         self._files = files
-        self._aside = aside
+        self._job_runner = job_runner
         self._thread = thread
         self._post = post
         self._segment_bytes = segment_bytes
@@ -141,7 +141,7 @@ class Cleaner:
         self._thread.submit(job)
 
     def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment:
-        made = self._aside.run(compaction.compact, sources, rewriter, number, self._segment_bytes)
+        made = self._job_runner.run(compaction.compact, sources, rewriter, number, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if made.unreadable:
@@ -176,7 +176,7 @@ class Cleaner:
         if self._waited_with == known:
             return _Outcome(Cleaned(0, may_free_more=True))
         ids = [segment.id for segment in segments]
-        made = self._aside.run(cleaning.make_room, ids, floors, self._segment_bytes)
+        made = self._job_runner.run(cleaning.make_room, ids, floors, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if not made.segments:
