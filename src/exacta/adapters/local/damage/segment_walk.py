@@ -32,6 +32,22 @@ def pieces(found: Survey, number: int) -> Iterator[Group | Lost]:
     return _Walk(found, number).pieces()
 
 
+def events_from(found: Survey, position: int, end: int) -> Iterator[Group | Lost]:
+    """Yield the groups that lie between these positions, and what is lost there, in order."""
+    for number, slot in enumerate(found.slots):
+        if slot.base >= end:
+            return
+        if slot.end is not None and slot.end <= position:
+            continue
+        for piece in pieces(found, number):
+            begin = piece.begin if isinstance(piece, Lost) else piece.position
+            piece_end = piece.end
+            if begin >= end:
+                return
+            if piece_end > position or (isinstance(piece, Lost) and begin >= position):
+                yield piece
+
+
 class _Walk:
     """Over one slot."""
 
