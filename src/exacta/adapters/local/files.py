@@ -1,7 +1,7 @@
-"""Every system call of the local journal, and nothing else: the one file here that imports `os`.
+"""Files of one data directory: every system call of the local journal on them, and nothing else.
 
-Owns the seam at which tests exchange the disk for a simulated one that writes short, fails, loses what was not synced
-and tears what was. Owns no knowledge of what the files contain.
+Here tests exchange the disk for a simulated one that writes short, fails, loses what was not synced and tears what was.
+Nothing here knows what the files contain.
 
 `Files` speaks of one directory and of the names in it. Errors are OSError throughout; the callers turn them into what
 the port promises.
@@ -48,7 +48,7 @@ class Files(Protocol):
         """Create the directory if need be and take it for this journal alone; raise DirectoryInUse if it is taken."""
 
     def unlock(self) -> None:
-        """Let the directory go."""
+        """Release the directory."""
 
     def names(self) -> list[str]:
         """List the files, in no order."""
@@ -93,13 +93,13 @@ class Files(Protocol):
         """
 
     def release_cached(self, handle: int) -> None:
-        """Let go of the memory in which the system keeps what is synced of the file; it can be read as before."""
+        """Release the page cache of what is synced of the file; it can be read as before."""
 
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
     def release_mapped(self, view: memoryview) -> None:
-        """Let go of the memory that the mapping of this view has taken so far; it can be read as before."""
+        """Release the memory that the mapping of this view has taken so far; it can be read as before."""
 
     def rename(self, name: str, new_name: str) -> None:
         """Rename the file, in place of the one that has the new name."""
@@ -117,7 +117,7 @@ class Files(Protocol):
         """Return bytes that nobody can guess."""
 
     def boot_id(self) -> str:
-        """Return what names the time since the machine was started, up to 40 ASCII characters; empty: unknown."""
+        """Return an id of the time since the machine was started, of up to 40 ASCII characters; empty if unknown."""
 
 
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:

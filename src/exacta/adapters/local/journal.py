@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Outcome(NamedTuple):
-    """What the journal thread made of an append; `sealed` if it rolled."""
+    """Tell how an append ended on the journal thread; `sealed` is set if it began a new segment."""
 
     result: Appended | Failed
     sealed: Sealed | None
@@ -189,7 +189,7 @@ class LocalJournal(LocalJournalSpace):
 
     @property
     def _goes_on(self) -> bool:
-        """Whether a group needs nothing but to be written: this opening has a note, and its segment has room."""
+        """True if a group needs nothing but to be written: this opening has a note, and its segment has room."""
         return self._tail.has_begun and not self._is_full
 
     @property

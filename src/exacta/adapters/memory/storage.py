@@ -31,12 +31,12 @@ class MemoryStorage:
     """The number of groups at the end that are written, and not durable."""
     may_have_lost: bool = False
     may_be_unsynced: bool = False
-    """Whether the journal that appended last was opened for unsynced writes, and was not closed."""
+    """True if the journal that appended last was opened for unsynced writes, and was not closed."""
     snapshots: dict[int, bytes] = field(default_factory=dict)
     compacted: dict[int, list[tuple[IndexEntry, bytes]]] = field(default_factory=dict)
     """The batches that are left of each compacted stream, up to the offset to which it is compacted."""
     is_quick: bool = False
-    """Whether a group may be made durable while the event loop waits."""
+    """True if a group may be made durable while the event loop waits."""
     append_fault: str | None = None
     clean_fault: str | None = None
     read_fault: str | None = None

@@ -32,7 +32,7 @@ def put_in_place(files: Files, staged: Staged, keep: Files, report: str) -> None
 
 
 def is_interrupted(files: Files) -> bool:
-    """Whether a repair was decided on and not finished."""
+    """Say whether a repair was decided on and not finished."""
     return REPAIR_NAME in files.names()
 
 

@@ -1,12 +1,12 @@
 """Opening a data directory: find out what is there, mend what a crash explains, refuse what it does not.
 
-Owns the decisions between "a crash did this" and "data is lost". Owns no byte layout (see `format`, `scan`).
+This module decides between "a crash did this" and "data is lost". Byte layouts are in `format` and `segment_scan`.
 
 Theory of operation. Every group says up to which position all was durable when it was written. So after a crash
 everything up to the highest of these positions is on disk whole, and of what was written later (groups, or the header
 of a new segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it
-was durable, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
-done; the cases below bear its numbers.
+was durable, and the journal is not opened. `docs/reference/journal-format.md` has the table of what is found and what
+is done; the cases below have its numbers.
 
 The limit of what can be told apart: damage to the last groups of the journal, behind that position, looks like writes
 cut short, unless a snapshot's name bears witness that they were durable.

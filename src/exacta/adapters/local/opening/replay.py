@@ -1,7 +1,4 @@
-"""The events of a journal from a snapshot on.
-
-Owns reading them, at a start and to fold the next snapshot. Owns no meaning of an event, and no snapshot file.
-"""
+"""Replay: reads the events of a journal from a snapshot on, at a start and to fold the next snapshot."""
 
 from collections.abc import Iterator, Sequence
 

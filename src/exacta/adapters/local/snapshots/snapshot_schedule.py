@@ -1,7 +1,7 @@
-"""When a snapshot is wanted, and how it comes about while the journal is in use.
+"""Schedule of snapshots: when one is wanted, and how it is made while the journal is in use.
 
-Owns the count of events that a replay would have to go through, and the work of the keeping thread. The files are
-`snapshots`'.
+This module counts the events that a replay would have to go through, and gives the keeping thread its work. The files
+are in `snapshot_files`.
 """
 
 import logging
@@ -21,7 +21,7 @@ Done = Callable[[Failed | None], None]
 
 
 class Snapshotter:
-    """Of one opened journal; called on the event loop."""
+    """Make the snapshots of one opened journal; every method is called on the event loop."""
 
     def __init__(
         self, files: Files, job_runner: JobRunner, thread: Jobs, post: Callable[..., None], *, snapshot_events: int
@@ -42,7 +42,7 @@ class Snapshotter:
         return not self._is_folding and (self._is_wanted or self._events_since >= self._snapshot_events)
 
     def want(self) -> None:
-        """Let one be wanted."""
+        """Want a snapshot from now on."""
         self._is_wanted = True
 
     def count(self, events: int) -> None:
