@@ -14,7 +14,7 @@ from exacta.ports.journal import CompactionOrder, Entry, Failed, JournalDamaged
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
-from tests.adapters.local.test_cleaning import SEGMENT_BYTES, clean, opened, snapshot
+from tests.adapters.local.cleanings import SEGMENT_BYTES, clean, opened, snapshot
 from tests.adapters.turns import Turns, append, read
 
 EVERYTHING = 1 << 40

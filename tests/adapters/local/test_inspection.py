@@ -9,8 +9,8 @@ from exacta.adapters.local.damage.inspection import Finding, Place, Verdict, ins
 from exacta.ports.journal import JournalError
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.local.test_crashes import GROUPS, SOME_UNSYNCED, every_crash, play
-from tests.adapters.local.test_crashes import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
+from tests.adapters.local.histories import GROUPS, SOME_UNSYNCED, every_crash, play
+from tests.adapters.local.histories import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
 from tests.adapters.local.test_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of
 from tests.adapters.turns import Turns, append, batch
 

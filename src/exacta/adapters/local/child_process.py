@@ -27,10 +27,8 @@ T = TypeVar("T")
 LENGTH = struct.Struct("<Q")
 """The size of a job in bytes, which precedes the job on the child's standard input."""
 NICENESS = 10
-_MAIN = (
-    "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; "
-    "from exacta.adapters.local.child_main import main; main({directory!r})"
-)
+_MAIN_MODULE = "exacta.adapters.local.child_main"
+_MAIN = "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; from {module} import main; main({directory!r})"
 
 
 class Interrupted(Exception):
@@ -59,7 +57,9 @@ class ChildProcess:
     def run(self, job: Callable[..., T], *args: object) -> T:
         """See `JobRunner.run`."""
         request = pickle.dumps((job, args))
-        command = _MAIN.format(niceness=NICENESS, path=sys.path, directory=os.fspath(self._directory.absolute()))
+        command = _MAIN.format(
+            niceness=NICENESS, path=sys.path, module=_MAIN_MODULE, directory=os.fspath(self._directory.absolute())
+        )
         with self._lock:
             if self._is_stopped:
                 raise Interrupted

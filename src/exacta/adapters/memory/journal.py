@@ -12,7 +12,8 @@ stopped, too (`stop_machine`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from exacta.adapters.memory.journal_reader import MemoryJournalReader
 from exacta.adapters.memory.storage import Group, MemoryStorage
@@ -139,7 +140,7 @@ class MemoryJournal(MemoryJournalReader):
                 last_offsets[row.stream] = row.last_offset
                 batches.append((row, payload[row.start : row.start + row.size]))
         events = tuple(bytes(entry.event) for entry in entries)
-        return Group(self._position, self._position + size, events, tuple(batches))
+        return Group(position=self._position, end=self._position + size, events=events, batches=tuple(batches))
 
     def _finish_append(self, group: Group, done: Callable[[AppendResult], None]) -> None:
         storage = self._storage

@@ -1,12 +1,11 @@
 """Storage in memory: what a disk would keep, over the lives of the journals that are opened on it."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from exacta.ports.journal import IndexEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Hold what one append or write wrote: events, and batches with their rows."""
 
     position: int
@@ -19,8 +18,7 @@ class Group:
         return self.end - self.position
 
 
-@dataclass(slots=True)
-class MemoryStorage:
+class MemoryStorage(Struct, eq=False):
     """Hold what a disk would keep, and the faults to come: a reason in one of them makes `Failed`."""
 
     groups: list[Group] = field(default_factory=list)

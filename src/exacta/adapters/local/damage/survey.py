@@ -6,8 +6,9 @@ and by entry if the group's table can still be read.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
+
+from msgspec import Struct, field
 
 from exacta.adapters.local.damage.mended_journal import View
 from exacta.adapters.local.files import Files
@@ -25,9 +26,8 @@ class Mended(NamedTuple):
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A part of the journal that a segment holds, or held: up to `end` (None: it is the last one).
+class Slot(Struct, frozen=True, kw_only=True):
+    """Name a part of the journal that a segment holds, or held: up to `end` (None: it is the last one).
 
     `header` is None where there is no segment, or nothing that one could be taken apart by.
     """
@@ -46,8 +46,7 @@ class Slot:
         return self.generation > 0 or self.is_compacted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Struct, frozen=True, kw_only=True):
     """Tell of a part that is damaged and cannot be put right: the journal from `begin` to `end`, in this slot.
 
     In a cleaned segment the part is all that the segment stands for, though most of it is sound. `entries` is the
@@ -69,8 +68,7 @@ class Lost:
         return bool(self.entries)
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(Struct, eq=False):
     """Hold everything that was found; `end` is where the journal ends, as far as groups and snapshots tell.
 
     `snapshots` are the positions of sound snapshots, `unusable` the names of the others. `torn` is the byte of the last

@@ -14,8 +14,9 @@ cut short, unless a snapshot's name bears witness that they were durable.
 
 import errno
 import logging
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files, read_file, write_fully
@@ -48,9 +49,8 @@ class UnsupportedFormat(JournalError):
     """The data directory was written by a version of Exacta that this one cannot read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """An opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
+class Recovered(Struct, frozen=True, kw_only=True):
+    """Hold an opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
 
     `position` is its end, `next_compacted` the number of the next compacted segment.
     """
@@ -102,7 +102,14 @@ def recover(files: Files) -> Recovered:
         index.add_compacted(segment)
     for name in left_over:
         files.remove(name)  # case 14: a crash while cleaning
-    return Recovered(segments, compacted, next_compacted, index, writer, position)
+    return Recovered(
+        segments=segments,
+        compacted=compacted,
+        next_compacted=next_compacted,
+        index=index,
+        writer=writer,
+        position=position,
+    )
 
 
 def _check_format(files: Files, names: list[str]) -> None:
