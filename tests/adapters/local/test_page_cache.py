@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import exacta
 from exacta.adapters.local import LocalJournal, journal, page_cache
 from exacta.adapters.local.files import PosixFiles
 from exacta.adapters.local.index.segment_rows import Segment
@@ -166,6 +167,21 @@ def test_all_stays_unless_trimming_is_asked_for(disk: Disk, turns: Turns, clock:
     log = open_journal(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
     fill(turns, log, 0, 10)
     assert settled(turns, log, disk) == []
+
+
+@pytest.mark.parametrize("trims", [False, True])
+def test_a_broker_trims_only_if_its_option_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trims: bool
+) -> None:
+    made: list[Growth] = []
+
+    def make() -> Growth:
+        made.append(Growth())
+        return made[-1]
+
+    monkeypatch.setattr(journal, "Growth", make)
+    with exacta.Broker(tmp_path, config={"log.page.cache.trim.enable": True} if trims else {}):
+        assert len(made) == trims
 
 
 def test_all_stays_where_memory_is_at_hand(disk: Disk, turns: Turns, log: LocalJournal) -> None:
