@@ -11,7 +11,6 @@ from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import answers_ahead, recovery
 from exacta.engine.answers_ahead import AnswersAhead, Foundation
-from exacta.engine.commit_group import CommitGroup
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
@@ -35,16 +34,12 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    foundation = AnswersAhead._foundation
-
-    def ignores_the_sync(self: AnswersAhead, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Foundation:
-        if outcome.inside_transaction in self._begin_groups:
-            return Foundation.DURABLE
-        return foundation(self, outcome, now_ms, gathering)
+    def ignores_the_sync(self: AnswersAhead, outcome: Outcome) -> Foundation:
+        return Foundation.NONE if outcome.inside_transaction is None else Foundation.DURABLE
 
     # What is synced as soon as it is written is hardly ever missed.
     return [
-        (AnswersAhead, "_foundation", ignores_the_sync),
+        (AnswersAhead, "foundation", ignores_the_sync),
         (AnswersAhead, "sync_begins", lambda self, written: None),
     ]
 

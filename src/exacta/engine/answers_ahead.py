@@ -25,8 +25,9 @@ before the answer comes early:
     NOT_NEEDED   a begin that recovery needs not find, since it fences the
                  producer anyway (decision 0022)
 
-A further kind of early answer needs a value of `Promise` with a column here, and its foundation in `_foundation`: the
-begin of a transaction that names itself by a new id rests on the reservation of that id, for example.
+A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
+group that holds the earlier event, and `foundation` finds it. For example, the answer to the begin of a transaction
+under a new id would rest on the reservation of that id, whether that was made earlier or by the same command.
 
 What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
 sync of a begin that must be durable starts at once, while its client makes the first write.
@@ -103,35 +104,32 @@ class AnswersAhead:
 
     # --- what an answer waits for -------------------------------------------------------------------------------------
 
-    def wait_for(self, command: Command, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Wait:
-        """Return for what the answer to this command waits; its events are not applied yet."""
+    def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
+        """Return for what the answer to this command waits; to be called once, before its events are applied."""
+        for event in outcome.events:
+            self._note(event, gathering)
         promise = command.promises
         if promise is Promise.REGISTRATION and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        return WAITS_FOR[self._foundation(outcome, now_ms, gathering)][promise]
+        return WAITS_FOR[self.foundation(outcome)][promise]
 
-    def _foundation(self, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Foundation:
+    def foundation(self, outcome: Outcome) -> Foundation:
+        """Return what is known of the earlier event that the answer rests on; it may be among the outcome's own."""
         if outcome.inside_transaction is None:
             return Foundation.NONE
-        number = self._begin_groups.get(outcome.inside_transaction)
-        if number is None:  # it begins with this write
-            number = self._next_begin_group(outcome.inside_transaction, now_ms, gathering)
+        number = self._begin_groups[outcome.inside_transaction]
         if number == _NO_GROUP:
             return Foundation.NOT_NEEDED
         return Foundation.DURABLE if number <= self._last_synced else Foundation.UNSYNCED
 
-    def _next_begin_group(self, transactional_id: str, now_ms: int, gathering: CommitGroup) -> int:
-        """Return which group holds a begin that is made now, if that must be durable before a write is answered."""
-        is_unneeded = may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
-        return _NO_GROUP if is_unneeded else gathering.number
-
-    def note(self, event: Event, gathering: CommitGroup) -> None:
-        """Note where a transaction begins, and that it has ended; to be called before the event is applied."""
+    def _note(self, event: Event, gathering: CommitGroup) -> None:
+        """Note where a transaction begins, and that it has ended."""
         if isinstance(event, TransactionExtended):
             if event.transactional_id not in self._begin_groups:
-                number = self._next_begin_group(event.transactional_id, event.at_ms, gathering)
-                self._begin_groups[event.transactional_id] = number
-                gathering.holds_begin |= number != _NO_GROUP
+                held = self._state.transactionals[event.transactional_id]
+                is_needed = not may_begin_unseen(held, event.at_ms)
+                self._begin_groups[event.transactional_id] = gathering.number if is_needed else _NO_GROUP
+                gathering.holds_begin |= is_needed
         elif isinstance(event, TransactionEnded):
             self._begin_groups.pop(event.transactional_id, None)
 

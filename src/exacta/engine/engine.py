@@ -152,7 +152,7 @@ class Engine:
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                wait = writer.ahead.wait_for(command, outcome, now_ms, writer.gathering)
+                wait = writer.ahead.wait_for(command, outcome, writer.gathering)
                 if wait > waits_for:
                     waits_for = wait
                 if wait is Wait.WRITE:
@@ -288,14 +288,12 @@ class Engine:
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
-        writer = self._writer
         if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
-            writer.gathering.touched.update(topic.partition_ids)
-        writer.ahead.note(event, writer.gathering)
+            self._writer.gathering.touched.update(topic.partition_ids)
         apply(self._state, event)
         if event.durable:
-            writer.add(event, payload, wait)
+            self._writer.add(event, payload, wait)
 
     def _answer(self, done: OnAnswers, answers: list[Answer], wait: Wait) -> None:
         if wait is Wait.SYNC:
