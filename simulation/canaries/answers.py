@@ -5,7 +5,6 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import FenceAfterLoss
-from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
@@ -34,12 +33,9 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    def ignores_the_sync(self: AnswersAhead, outcome: Outcome) -> Foundation:
-        return Foundation.NONE if outcome.inside_transaction is None else Foundation.DURABLE
-
     # What is synced as soon as it is written is hardly ever missed.
     return [
-        (AnswersAhead, "foundation", ignores_the_sync),
+        (AnswersAhead, "foundation", lambda self, transactional_id: Foundation.DURABLE),
         (AnswersAhead, "sync_begins", lambda self, written: None),
     ]
 

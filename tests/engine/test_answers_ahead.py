@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from exacta.core.commands import AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
-from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
@@ -78,7 +77,7 @@ def test_each_answer_waits_as_the_table_says(
     other.write(b"pending")
     inside = foundation is not Foundation.NONE
     if inside:
-        assert rig.engine._writer.ahead.foundation(Outcome(inside_transaction="x")) is foundation
+        assert rig.engine._writer.ahead.foundation("x") is foundation
     asked = command(producer, promise, inside=inside)
     assert asked.promises is promise
     answered: list[Wait] = []
@@ -107,10 +106,10 @@ def test_a_begin_that_is_in_flight_is_durable_before_the_write_is_written(rig: R
     producer.idle()
     producer.add(0)
     ahead = rig.engine._writer.ahead
-    assert ahead.foundation(Outcome(inside_transaction="x")) is Foundation.UNSYNCED
+    assert ahead.foundation("x") is Foundation.UNSYNCED
     rig.loop.turn()
     assert rig.storage.unsynced
-    assert ahead.foundation(Outcome(inside_transaction="x")) is Foundation.UNSYNCED
+    assert ahead.foundation("x") is Foundation.UNSYNCED
     rig.loop.turn()
     assert rig.engine._writer.in_flight is not None
-    assert ahead.foundation(Outcome(inside_transaction="x")) is Foundation.DURABLE
+    assert ahead.foundation("x") is Foundation.DURABLE

@@ -50,6 +50,8 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 SYNC_WITHIN_MS = 20
 """For so long readers of uncommitted records may not see what is written into an open transaction."""
 
+_REGISTRATION = Promise.REGISTRATION
+_NOTED = frozenset({TransactionExtended, TransactionEnded})
 _RECOVERED = 0
 """The number of a group that was durable before this engine began."""
 _NO_GROUP = -1
@@ -80,6 +82,9 @@ WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
 }
 
 
+_NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED = Foundation
+
+
 class AnswersAhead:
     """Says for what an answer waits, and keeps what is written and not synced. The engine's."""
 
@@ -107,20 +112,20 @@ class AnswersAhead:
     def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
         """Return for what the answer to this command waits; to be called once, before its events are applied."""
         for event in outcome.events:
-            self._note(event, gathering)
+            if type(event) in _NOTED:
+                self._note(event, gathering)
         promise = command.promises
-        if promise is Promise.REGISTRATION and not outcome.events:
+        if promise is _REGISTRATION and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        return WAITS_FOR[self.foundation(outcome)][promise]
+        foundation = _NONE if outcome.inside_transaction is None else self.foundation(outcome.inside_transaction)
+        return WAITS_FOR[foundation][promise]
 
-    def foundation(self, outcome: Outcome) -> Foundation:
-        """Return what is known of the earlier event that the answer rests on; it may be among the outcome's own."""
-        if outcome.inside_transaction is None:
-            return Foundation.NONE
-        number = self._begin_groups[outcome.inside_transaction]
+    def foundation(self, transactional_id: str) -> Foundation:
+        """Return what is known of the begin of this open transaction, whose writes rest on it."""
+        number = self._begin_groups[transactional_id]
         if number == _NO_GROUP:
-            return Foundation.NOT_NEEDED
-        return Foundation.DURABLE if number <= self._last_synced else Foundation.UNSYNCED
+            return _NOT_NEEDED
+        return _DURABLE if number <= self._last_synced else _UNSYNCED
 
     def _note(self, event: Event, gathering: CommitGroup) -> None:
         """Note where a transaction begins, and that it has ended."""

@@ -29,13 +29,19 @@ class Wait(IntEnum):
     """Until the group is durable."""
 
 
+NOTHING, WRITE, SYNC = Wait
+"""The same by names of the module, since these are looked up for each answer, and a look-up in an Enum costs more."""
+
+
 class CommitGroup:
     """Entries in order, the answers that wait for them, and the partitions whose readers will see more."""
 
     __slots__ = (
         "entries",
         "holds_begin",
+        "marker_clock",
         "number",
+        "records",
         "releases",
         "synced_too",
         "touched",
@@ -43,32 +49,38 @@ class CommitGroup:
         "written_releases",
     )
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
+        """Begin the group of this number; groups are numbered in the order in which they are written.
+
+        `marker_clock` gives the timestamp of markers, in milliseconds since 1970.
+        """
         self.number = number
-        """Groups are numbered in the order in which they are written."""
+        self.records = records
+        self.marker_clock = marker_clock
         self.entries: list[Entry] = []
         self.written_releases: list[Release] = []
         """The answers to release once the group is written."""
         self.releases: list[Release] = []
         """The answers to release once the group is durable."""
         self.touched: set[PartitionId] = set()
-        self.waited_for = Wait.NOTHING
+        self.waited_for: Wait = NOTHING
         """The most that somebody waits for. A group that nobody waits for is written with the next one."""
         self.holds_begin = False
         """Whether a transaction begins in it whose first write waits until that is durable."""
         self.synced_too: set[PartitionId] = set()
         """The partitions touched by the groups before it that were only written, and are synced along with it."""
 
+    def next(self) -> "CommitGroup":
+        """Return the group after this one, empty."""
+        return CommitGroup(self.number + 1, self.records, self.marker_clock)
+
     @property
     def has_one_waiter(self) -> bool:
         """Whether it has entries, and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
-    def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
-        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers.
-
-        `marker_clock` gives the timestamp of markers, in milliseconds since 1970.
-        """
+    def add(self, event: Event, payload: Buffer | None) -> None:
+        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers."""
         encoded = encode_event(event)
         if isinstance(event, BatchAppended):
             assert payload is not None
@@ -82,10 +94,10 @@ class CommitGroup:
                 event.size,
                 event.record_count,
             )
-            self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
+            self.entries.append(Entry(encoded, self.records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
         elif isinstance(event, TransactionEnded):
-            self.entries.append(_ended(event, encoded, records, marker_clock()))
+            self.entries.append(_ended(event, encoded, self.records, self.marker_clock()))
             self.touched.update(partition_id for partition_id, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))

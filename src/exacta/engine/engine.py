@@ -29,7 +29,7 @@ from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.engine.commit_group import Wait
+from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
@@ -148,14 +148,14 @@ class Engine:
         answers: list[Answer] = []
         woken: list[tuple[OnAnswers, Answer]] = []
         notices: list[tuple[Hashable, Notice]] = []
-        waits_for = Wait.NOTHING
+        waits_for: Wait = NOTHING
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
                 wait = writer.ahead.wait_for(command, outcome, writer.gathering)
                 if wait > waits_for:
                     waits_for = wait
-                if wait is Wait.WRITE:
+                if wait is WRITE:
                     writer.want(wait)
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, wait)
@@ -288,17 +288,20 @@ class Engine:
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
-        if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
+        gathering = self._writer.gathering
+        if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
-            self._writer.gathering.touched.update(topic.partition_ids)
+            gathering.touched.update(topic.partition_ids)
         apply(self._state, event)
         if event.durable:
-            self._writer.add(event, payload, wait)
+            gathering.add(event, payload)
+            if wait is SYNC and gathering.waited_for is not SYNC:
+                self._writer.hurry()
 
     def _answer(self, done: OnAnswers, answers: list[Answer], wait: Wait) -> None:
-        if wait is Wait.SYNC:
+        if wait is SYNC:
             self._writer.release(lambda: done(answers))
-        elif wait is Wait.WRITE:
+        elif wait is WRITE:
             self._writer.release_when_written(lambda: done(answers))
         else:
             done(answers)

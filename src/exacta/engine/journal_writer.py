@@ -11,14 +11,13 @@ the journal appends it aside. What readers see of it is taken down when it is se
 
 from collections.abc import Callable, Sequence
 
-from exacta.core.events import Event
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.engine.answers_ahead import AnswersAhead
-from exacta.engine.commit_group import CommitGroup, Release, Wait, call_all
+from exacta.engine.commit_group import NOTHING, SYNC, WRITE, CommitGroup, Release, Wait, call_all
 from exacta.engine.visible import Changes, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 
@@ -45,13 +44,11 @@ class JournalWriter:
         """
         self._state = state
         self._journal = journal
-        self._records = records
         self._scheduler = scheduler
-        self._marker_clock = marker_clock
         self._show = show
         self._advance = advance
         self._fail = fail
-        self.gathering = CommitGroup(1)
+        self.gathering = CommitGroup(1, records, marker_clock)
         self.in_flight: CommitGroup | None = None
         self.ahead = AnswersAhead(state, scheduler, clock, self.hurry)
         self._changes: Changes = []
@@ -61,12 +58,6 @@ class JournalWriter:
 
     # --- what the engine asks -----------------------------------------------------------------------------------------
 
-    def add(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
-        """Let an event be written that is applied, and that an answer may wait for."""
-        self.gathering.add(event, payload, self._records, self._marker_clock)
-        if wait is Wait.SYNC:
-            self.want(wait)
-
     def want(self, wait: Wait) -> None:
         """Let what gathers be written, or be made durable with all that is written, as soon as can be."""
         if wait > self.gathering.waited_for:
@@ -75,13 +66,13 @@ class JournalWriter:
 
     def hurry(self) -> None:
         """Make durable what has gathered, and what is written, as soon as can be."""
-        self.want(Wait.SYNC)
+        self.want(SYNC)
 
     def release(self, release: Release) -> None:
         """Call back once the present state is durable, ignoring events that no pending answer depends on."""
-        if self.gathering.waited_for is Wait.SYNC:
+        if self.gathering.waited_for is SYNC:
             self.gathering.releases.append(release)
-        elif self.ahead.unsynced is not None or self.gathering.waited_for is Wait.WRITE:
+        elif self.ahead.unsynced is not None or self.gathering.waited_for is WRITE:
             self.gathering.releases.append(release)
             self.hurry()
         elif self.in_flight is not None:
@@ -123,12 +114,12 @@ class JournalWriter:
         if self.in_flight is not None or self._has_stopped:
             return
         group = self.gathering
-        if group.waited_for is Wait.WRITE and self._closing is None and self._write_unsynced(group):
+        if group.waited_for is WRITE and self._closing is None and self._write_unsynced(group):
             return
         if not group.entries and self.ahead.unsynced is None:
             self._finish_closing()
             return
-        self.gathering = CommitGroup(group.number + 1)
+        self.gathering = group.next()
         self.in_flight = group
         self.ahead.syncs(group)
         self._changes = visible_changes(self._state, group.touched)
@@ -162,7 +153,7 @@ class JournalWriter:
             return False
         if not self._was_taken(result):
             return True
-        self.gathering = CommitGroup(group.number + 1)
+        self.gathering = group.next()
         self.ahead.written(group)
         try:
             call_all(group.written_releases)
@@ -186,13 +177,13 @@ class JournalWriter:
         changes = self._changes
         self._show(changes)
         will_wait = self.gathering.has_one_waiter and self._journal.is_quick
-        if (self.gathering.waited_for is Wait.SYNC or self._closing is not None) and not will_wait:
+        if (self.gathering.waited_for is SYNC or self._closing is not None) and not will_wait:
             self._flush()  # before the answers: the disk works meanwhile
         try:
             call_all(group.written_releases + group.releases)
         finally:
             self._advance([partition_id for partition_id, _ in changes])
-            if self.gathering.waited_for is not Wait.NOTHING or self._closing is not None:
+            if self.gathering.waited_for is not NOTHING or self._closing is not None:
                 self._schedule_flush()  # after them: their connections send before the loop waits for the disk
 
     def _finish_closing(self) -> None:
