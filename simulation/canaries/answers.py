@@ -10,6 +10,7 @@ from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import answers_ahead, recovery
 from exacta.engine.answers_ahead import AnswersAhead, Foundation
+from exacta.engine.commit_group import Wait
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
@@ -22,7 +23,7 @@ Replacements = list[tuple[object, Any, object]]
     shows=r"lost write: .* which is committed|refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER",
 )
 def answer_before_durable() -> Replacements:
-    def release(self: JournalWriter, release: Callable[[], None]) -> None:
+    def release(self: JournalWriter, release: Callable[[], None], wait: Wait = Wait.SYNC) -> None:
         release()
 
     return [(JournalWriter, "release", release)]

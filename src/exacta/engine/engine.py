@@ -16,6 +16,7 @@ more and says so once through `on_failure`; the process must stop, and recovery 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
@@ -175,10 +176,10 @@ class Engine:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
             self._fail(f"{type(commands[0]).__name__}: {defect!r}")
             raise
-        for waiting, answer in woken:  # as late as the request that woke them
-            self._answer(waiting, [answer], waits_for)
+        for waiting, answer in woken:  # as late as the answer to the request that woke them
+            writer.release(partial(waiting, [answer]), waits_for)
         if len(answers) == len(commands) and done is not _nobody:
-            self._answer(done, answers, waits_for)
+            writer.release(partial(done, answers), waits_for)
         for key, notice in notices:
             self._notify(key, notice)
 
@@ -296,15 +297,7 @@ class Engine:
         if event.durable:
             gathering.add(event, payload)
             if wait is SYNC and gathering.waited_for is not SYNC:
-                self._writer.hurry()
-
-    def _answer(self, done: OnAnswers, answers: list[Answer], wait: Wait) -> None:
-        if wait is SYNC:
-            self._writer.release(lambda: done(answers))
-        elif wait is WRITE:
-            self._writer.release_when_written(lambda: done(answers))
-        else:
-            done(answers)
+                self._writer.want(wait)
 
     def _notify(self, key: Hashable, notice: Notice) -> None:
         """Tell the sink under the key once the present state is durable, if it is still there then."""

@@ -68,9 +68,16 @@ class JournalWriter:
         """Make durable what has gathered, and what is written, as soon as can be."""
         self.want(SYNC)
 
-    def release(self, release: Release) -> None:
-        """Call back once the present state is durable, ignoring events that no pending answer depends on."""
-        if self.gathering.waited_for is SYNC:
+    def release(self, release: Release, wait: Wait = SYNC) -> None:
+        """Call back once the present state is durable, ignoring events that no pending answer depends on.
+
+        For less to `wait` for: once what has gathered is written, which somebody must want; or now.
+        """
+        if wait is WRITE:
+            self.gathering.written_releases.append(release)
+        elif wait is NOTHING:
+            release()
+        elif self.gathering.waited_for is SYNC:
             self.gathering.releases.append(release)
         elif self.ahead.unsynced is not None or self.gathering.waited_for is WRITE:
             self.gathering.releases.append(release)
@@ -79,10 +86,6 @@ class JournalWriter:
             self.in_flight.releases.append(release)
         else:
             release()
-
-    def release_when_written(self, release: Release) -> None:
-        """Call back once what has gathered is written, which somebody must want."""
-        self.gathering.written_releases.append(release)
 
     def touched_ahead(self) -> set[PartitionId]:
         """Return the partitions whose acknowledged writes readers may not see yet, since they are only written."""
