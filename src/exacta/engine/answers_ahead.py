@@ -17,12 +17,12 @@ one that recovery can stand by although its events are missing. Two kinds of ans
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
 before the answer comes early:
 
-    foundation   the answer rests on                                             the rows of `WAITS_FOR`
+    foundation   the answer rests on
     NONE         no earlier event: a write outside of any transaction, or in
                  one that takes part in a two-phase commit (KIP-939)
     DURABLE      an event that is durable before what gathers now is written
     UNSYNCED     an event that a stop of the machine may lose
-    NOT_NEEDED   a begin that recovery needs not find, since it fences the
+    NOT_NEEDED   a begin that recovery need not find, since it fences the
                  producer anyway (decision 0022)
 
 A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
@@ -48,7 +48,10 @@ from exacta.engine.commit_group import CommitGroup, Wait
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 SYNC_WITHIN_MS = 20
-"""For so long readers of uncommitted records may not see what is written into an open transaction."""
+"""The longest time for which a write into an open transaction stays unsynced.
+
+Readers of uncommitted records may not see it for so long.
+"""
 
 _REGISTRATION = Promise.REGISTRATION
 _NOTED = frozenset({TransactionExtended, TransactionEnded})
@@ -59,7 +62,7 @@ _NO_GROUP = -1
 
 
 class Foundation(IntEnum):
-    """What is known of the earlier event that an answer rests on (see the table above)."""
+    """The knowledge of the earlier event that an answer rests on (see the table above)."""
 
     NONE = 0
     DURABLE = 1
@@ -86,12 +89,15 @@ _NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED = Foundation
 
 
 class AnswersAhead:
-    """Says for what an answer waits, and keeps what is written and not synced. The engine's."""
+    """Says for what an answer waits, and remembers what is written and not synced."""
 
     def __init__(
         self, state: State, scheduler: Scheduler, clock: Callable[[], int], make_durable: Callable[[], None]
     ) -> None:
-        """`make_durable` makes durable, as soon as can be, all that has gathered or is written."""
+        """Begin with a state that is durable.
+
+        `make_durable` makes durable, as soon as can be, all that has gathered or is written.
+        """
         self._state = state
         self._scheduler = scheduler
         self._clock = clock
@@ -99,7 +105,7 @@ class AnswersAhead:
         self._begin_groups: dict[str, int] = {
             held.transactional_id: _RECOVERED for held in state.transactionals.values() if held.phase is Phase.ONGOING
         }
-        """Of each open transaction, the number of the group that holds its begin, or `_NO_GROUP`."""
+        """The number of the group that holds the begin of each open transaction, or `_NO_GROUP`."""
         self._last_synced = _RECOVERED
         """The last group that is durable before what gathers now is written: it is durable, or in flight."""
         self.unsynced: set[PartitionId] | None = None
@@ -110,7 +116,7 @@ class AnswersAhead:
     # --- what an answer waits for -------------------------------------------------------------------------------------
 
     def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
-        """Return for what the answer to this command waits; to be called once, before its events are applied."""
+        """Return for what the answer to this command waits. To be called once, before its events are applied."""
         for event in outcome.events:
             if type(event) in _NOTED:
                 self._note(event, gathering)
@@ -128,7 +134,7 @@ class AnswersAhead:
         return _DURABLE if number <= self._last_synced else _UNSYNCED
 
     def _note(self, event: Event, gathering: CommitGroup) -> None:
-        """Note where a transaction begins, and that it has ended."""
+        """Note in which group a transaction begins, and that it has ended."""
         if isinstance(event, TransactionExtended):
             if event.transactional_id not in self._begin_groups:
                 held = self._state.transactionals[event.transactional_id]
@@ -150,7 +156,7 @@ class AnswersAhead:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync_in_time)
 
     def sync_begins(self, written: CommitGroup) -> None:
-        """Make a begin durable while its client makes its first write, which waits for that."""
+        """Make a begin in this group durable while its client makes its first write, which waits for that."""
         if written.holds_begin:
             self._make_durable()
 
@@ -168,7 +174,7 @@ class AnswersAhead:
             self._sync_timer.cancel()
 
     def _sync_in_time(self) -> None:
-        """Make durable what has waited for that long enough; one timer serves what has been written since, too."""
+        """Make durable what has waited for long enough; one timer also serves what has been written since."""
         self._sync_timer = None
         if self.unsynced is None:
             return

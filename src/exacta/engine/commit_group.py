@@ -1,4 +1,4 @@
-"""One group commit in the making: the entries of one journal append, and the answers that wait for it."""
+"""A commit group in the making: the entries of one journal append, and the answers that wait for it."""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -20,21 +20,21 @@ Release = Callable[[], None]
 
 
 class Wait(IntEnum):
-    """How long something waits for the disk; a later one includes the earlier ones."""
+    """The stage of a group that an answer waits for; a later stage includes the earlier ones."""
 
     NOTHING = 0
     WRITE = 1
-    """Until the group is written: the death of the process does not lose it, a stop of the machine may."""
+    """The group is written: the death of the process does not lose it, a stop of the machine may."""
     SYNC = 2
-    """Until the group is durable."""
+    """The group is durable."""
 
 
 NOTHING, WRITE, SYNC = Wait
-"""The same by names of the module, since these are looked up for each answer, and a look-up in an Enum costs more."""
+"""The members as names of the module: each answer looks them up, and a look-up in an Enum costs more."""
 
 
 class CommitGroup:
-    """Entries in order, the answers that wait for them, and the partitions whose readers will see more."""
+    """Gathers entries in order, the answers that wait for them, and the partitions whose readers will see more."""
 
     __slots__ = (
         "entries",
@@ -64,9 +64,9 @@ class CommitGroup:
         """The answers to release once the group is durable."""
         self.touched: set[PartitionId] = set()
         self.waited_for: Wait = NOTHING
-        """The most that somebody waits for. A group that nobody waits for is written with the next one."""
+        """The latest stage that an answer waits for. If none waits, the group stays open for more."""
         self.holds_begin = False
-        """Whether a transaction begins in it whose first write waits until that is durable."""
+        """True if a transaction begins in it whose first write waits until the begin is durable."""
         self.synced_too: set[PartitionId] = set()
         """The partitions touched by the groups before it that were only written, and are synced along with it."""
 
@@ -76,7 +76,7 @@ class CommitGroup:
 
     @property
     def has_one_waiter(self) -> bool:
-        """Whether it has entries, and exactly one answer waits: no other client gains from being heard meanwhile."""
+        """True if it has entries and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
     def add(self, event: Event, payload: Buffer | None) -> None:

@@ -1,7 +1,7 @@
 """The single writer: decides commands in order, makes their events durable, and releases the answers.
 
 Owns the one state, the order of commands, group commit, and the release of answers
-([D4](docs/explanation/architecture.md#d4)). Knows no rule of the semantics (`core/`), no wire format, no file.
+(decision D4, `docs/explanation/architecture.md`). Knows no rule of the semantics (`core/`), no wire format, no file.
 
 Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
 are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
@@ -38,7 +38,7 @@ from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import recover
-from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, Folding
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.timers import Timers
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
@@ -52,7 +52,7 @@ OnAnswers = Callable[[list[Answer]], None]
 
 
 class EngineFailed(Exception):
-    """Nothing in memory can be trusted any more (a group was not taken, or a defect): end the process and recover."""
+    """The state in memory is worthless (a group was not taken, or a defect): end the process and recover."""
 
 
 class Engine:
@@ -77,7 +77,7 @@ class Engine:
         """Recover from the journal. Blocks. Without a `schedule` everything is kept for ever.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
-        `fold_every_ms` is the shortest time between two snapshots (see `Folding`).
+        `fold_every_ms` is the shortest time between two snapshots (see `SnapshotSchedule`).
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -109,7 +109,9 @@ class Engine:
             advance=self._fetcher.advance,
             fail=self._fail,
         )
-        self._folding = Folding(journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms)
+        self._folding = SnapshotSchedule(
+            journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
+        )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
         self._show(visible_changes(self._state, self._state.partitions))
         for timer in recovered.timers:
@@ -122,7 +124,8 @@ class Engine:
             schedule,
             self._state,
             self._visible,
-            self._journal,
+            reader=self._journal,
+            space=self._journal,
             scheduler=self.scheduler,
             deadlines=self._deadlines,
             clock=self._clock,
@@ -184,12 +187,12 @@ class Engine:
             self._notify(key, notice)
 
     def new_ticket(self) -> Ticket:
-        """Return a ticket for one JoinGroup or SyncGroup."""
+        """Return a ticket for one Parked command."""
         self._last_ticket += 1
         return Ticket(self._last_ticket)
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
-        """Take a view of the state (and the time, in ms) now, and hand it out once that state is durable.
+        """Take a view of the state (and the time, in ms) now, and hand the view out once that state is durable.
 
         The view must copy what it returns: the state goes on changing.
         """
@@ -199,11 +202,12 @@ class Engine:
         self._writer.release(lambda: done(seen))
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """Read records; see `fetch.py`. What was acknowledged is there, also for readers of uncommitted records."""
+        """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record."""
 
         def answered(results: list[FetchResult]) -> None:
             if any(result.rejection is not None for result in results):
-                self._writer.release(lambda: done(results))  # it may rest on what is not durable: a topic that is gone
+                # A rejection may rest on state that is not durable: a topic that is gone.
+                self._writer.release(lambda: done(results))
             else:
                 done(results)
 
@@ -218,13 +222,13 @@ class Engine:
             self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
 
     def forget_fetch(self, request: FetchRequest) -> None:
-        """Do not answer it any more, if it waits."""
+        """Do not answer this request any more, if it waits."""
         self._fetcher.forget(request)
 
     def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
-        """Call back once readers may see whatever has been acknowledged in these partitions: mostly at once.
+        """Call back once readers may see every acknowledged record of these partitions: mostly at once.
 
-        Writes into open transactions are acknowledged before that.
+        A write into an open transaction is acknowledged before readers may see it.
         """
         written = self._writer.touched_ahead()
         found = (self._state.partition(*each) for each in partitions) if written else ()
@@ -244,7 +248,7 @@ class Engine:
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """Return the topic's own configurations as they are in this step, durable or not; None: there is no topic.
 
-        What is made of them must be submitted before the loop's next turn.
+        A command that rests on them must be submitted before the loop's next turn.
         """
         entry = self._state.topics.get(topic)
         return None if entry is None else entry.configs
@@ -255,7 +259,7 @@ class Engine:
         return 0 if entry is None else entry.partition_count
 
     def visible(self, topic: str, partition: int) -> Visible | None:
-        """Return what readers may know of a partition now; None if there is none, or not durably yet."""
+        """Return the offsets that readers may see of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
 
@@ -344,4 +348,4 @@ class Engine:
 
 
 def _nobody(answers: list[Answer]) -> None:
-    """Take the answers that nobody waits for, as those to timers."""
+    """Take answers that nobody waits for, such as those to timers."""

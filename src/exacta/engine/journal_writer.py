@@ -1,7 +1,7 @@
 """Group commit: hands groups of events to the journal, one after another, and releases the answers that wait for them.
 
-Owns the group that gathers, the group that is in flight, and the order in which answers are released. Owns neither for
-what an answer waits (`answers_ahead`) nor what is in a group (`commit_group`).
+Owns the group that gathers, the group that is in flight, and the order in which answers are released. Owns neither what
+an answer waits for (`answers_ahead`) nor what is in a group (`commit_group`).
 
 Theory of operation. A group is sealed at the end of the loop's turn in which something first waited for it, and only if
 nothing is in flight; meanwhile others join it. If answers wait only until it is written, the loop writes it itself
@@ -22,7 +22,7 @@ from exacta.ports.scheduler import Scheduler
 
 
 class JournalWriter:
-    """Writes what the engine decides. The engine's."""
+    """Writes what the engine decides, and releases the answers."""
 
     def __init__(
         self,
@@ -37,7 +37,9 @@ class JournalWriter:
         advance: Callable[[Sequence[PartitionId]], None],
         fail: Callable[[str], None],
     ) -> None:
-        """`clock` is the engine's, `marker_clock` gives the timestamps of markers; both in milliseconds since 1970.
+        """Begin with a state that is durable, and nothing to write.
+
+        `clock` is the engine's, `marker_clock` gives the timestamps of markers; both in milliseconds since 1970.
 
         `show` gets what readers may see once that is durable, `advance` the same partitions once the answers are
         released. `fail` is called where a group was not taken; the caller then stops the writer.
@@ -71,7 +73,7 @@ class JournalWriter:
     def release(self, release: Release, wait: Wait = SYNC) -> None:
         """Call back once the present state is durable, ignoring events that no pending answer depends on.
 
-        For less to `wait` for: once what has gathered is written, which somebody must want; or now.
+        For less to `wait` for: call back once the group that gathers is written (see `want`), or now.
         """
         if wait is WRITE:
             self.gathering.written_releases.append(release)
@@ -135,7 +137,7 @@ class JournalWriter:
             self._appended(result)
 
     def _append(self, group: CommitGroup) -> AppendResult | None:
-        """Give the group to the journal, which calls back, unless it can say at once what became of it."""
+        """Give the group to the journal; return the result if it is known at once, else the journal calls back."""
         position = self._journal.position
         if group.has_one_waiter and (result := self._journal.write(position, group.entries, durably=True)) is not None:
             return result
@@ -143,7 +145,7 @@ class JournalWriter:
         return None
 
     def _write_unsynced(self, group: CommitGroup) -> bool:
-        """Write the group ahead of its sync, and release the answers that wait only for that.
+        """Write the group ahead of its sync, and release the answers that wait only until it is written.
 
         Returns False where the journal wants an append instead.
         """
