@@ -1,6 +1,6 @@
 """A commit group in the making: the entries of one journal append, and the answers that wait for it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from enum import IntEnum
 
 from exacta.core.events import (
@@ -67,7 +67,7 @@ class CommitGroup:
         """The latest stage that an answer waits for. If none waits, the group stays open for more."""
         self.holds_begin = False
         """True if a transaction begins in it whose first write waits until the begin is durable."""
-        self.synced_too: set[PartitionId] = set()
+        self.synced_too: Set[PartitionId] = frozenset()
         """The partitions touched by the groups before it that were only written, and are synced along with it."""
 
     def next(self) -> "CommitGroup":

@@ -9,7 +9,7 @@ nothing is in flight; meanwhile others join it. If answers wait only until it is
 the journal appends it aside. What readers see of it is taken down when it is sealed, and shown when it is durable.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
@@ -89,11 +89,11 @@ class JournalWriter:
         else:
             release()
 
-    def touched_ahead(self) -> set[PartitionId]:
+    def touched_ahead(self) -> Set[PartitionId]:
         """Return the partitions whose acknowledged writes readers may not see yet, since they are only written."""
         if self.ahead.unsynced is not None:
             return self.ahead.unsynced
-        return self.in_flight.synced_too if self.in_flight is not None else set()
+        return self.in_flight.synced_too if self.in_flight is not None else frozenset()
 
     def close(self, done: Callable[[], None]) -> None:
         """Make durable what has gathered, and what is written; then call `done`, once."""
