@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.journal import _Framed
+from exacta.adapters.local.framing import Framed
 from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
@@ -79,7 +79,7 @@ class WatchedJournal(LocalJournal):
             (self.ledger.durable if durably else self.ledger.written)(result.position)
         return result
 
-    def _frame(self, entries: Sequence[Entry]) -> _Framed:
+    def _frame(self, entries: Sequence[Entry]) -> Framed:
         group = super()._frame(entries)
         self.ledger.framed(self.position, len(entries), group.end)
         for entry in entries:

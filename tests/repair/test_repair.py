@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Place, Verdict, inspect
 from exacta.core.apply import apply
 from exacta.core.events import decode_event
@@ -15,6 +14,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.ports.journal import IndexEntry, JournalError
 from exacta.repair import Examination, Remedy, Way, apply_remedy, examine, finish, is_batch
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests import repairing
 from tests.adapters.turns import Turns
@@ -34,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sound(data: Path) -> SimulatedDisk:
     disk = on_disk(data / "journal")
-    LocalJournal.open(disk, Turns().call_soon).close()  # as the next start leaves it
+    open_journal(disk, Turns().call_soon).close()  # as the next start leaves it
     assert findings(disk) == []
     assert len(names(disk, ".log")) >= 4
     assert len(names(disk, ".snapshot")) == 2
@@ -54,7 +54,7 @@ def fresh(disk: SimulatedDisk) -> SimulatedDisk:
 
 def state_of(disk: SimulatedDisk) -> State:
     """Open it as a server does; raise JournalError where that refuses."""
-    journal = LocalJournal.open(fresh(disk), Turns().call_soon)
+    journal = open_journal(fresh(disk), Turns().call_soon)
     try:
         blob, events = journal.replay()
         state = restore(blob, Limits())
@@ -260,7 +260,7 @@ def test_what_followed_the_last_sound_byte_is_given_up_only_by_a_cut(sound: Simu
     assert not {Way.MEND, Way.DROP} & possible(examine(disk)).keys()
     _, report, _ = repaired(disk, Way.DROP_AND_CUT)
     assert any(f"whatever was written behind position {newest}" in line for line in report)
-    assert LocalJournal.open(fresh(disk), Turns().call_soon).may_have_lost, "what is open there must be aborted"
+    assert open_journal(fresh(disk), Turns().call_soon).may_have_lost, "what is open there must be aborted"
 
 
 def test_where_no_snapshot_is_left_only_the_beginning_can_be_kept(sound: SimulatedDisk) -> None:
@@ -308,7 +308,7 @@ def cleaned(data: Path, tmp_path_factory: pytest.TempPathFactory) -> SimulatedDi
     put_back(on_disk(data / "journal"), directory / "journal")
     repairing.clean(directory)
     disk = on_disk(directory / "journal")
-    LocalJournal.open(disk, Turns().call_soon).close()
+    open_journal(disk, Turns().call_soon).close()
     assert findings(disk) == []
     assert names(disk, ".1.log")
     return disk
@@ -359,7 +359,7 @@ def compacted(tmp_path_factory: pytest.TempPathFactory) -> SimulatedDisk:
     directory = tmp_path_factory.mktemp("compacted")
     repairing.compact(directory)
     disk = on_disk(directory / "journal")
-    LocalJournal.open(disk, Turns().call_soon).close()
+    open_journal(disk, Turns().call_soon).close()
     assert findings(disk) == []
     assert all(is_batch(IndexEntry(*row, 0, 0, len(data), 0), data) for row, data in batches(disk).items())
     return disk

@@ -6,7 +6,8 @@ from typing import cast
 import msgspec
 
 from exacta.adapters.local.damage.inspection import Finding, Place, inspect
-from exacta.adapters.local.damage.repair import Staged, put_in_place, stage, unstage
+from exacta.adapters.local.damage.repair import put_in_place
+from exacta.adapters.local.damage.staging import Staged, stage, unstage
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.files import Files

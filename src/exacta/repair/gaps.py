@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from exacta.adapters.local.damage.repair import StandIn
 from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.staging import StandIn
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.ids import PartitionId

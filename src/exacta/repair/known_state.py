@@ -5,7 +5,7 @@ Raises `Unknown` with the position from which on it cannot.
 
 import msgspec
 
-from exacta.adapters.local.damage.repair import events_from
+from exacta.adapters.local.damage.segment_walk import events_from
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot

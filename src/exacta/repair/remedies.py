@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from exacta.adapters.local.damage.repair import Plan
 from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.staging import Plan
 from exacta.adapters.local.damage.survey import Survey
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import snapshot
