@@ -160,14 +160,16 @@ class Engine:
 
     # --- what the fronts ask ------------------------------------------------------------------------------------------
 
-    def submit(self, commands: Sequence[Command], done: Done, payloads: Sequence[Buffer | None] | None = None) -> None:
+    def submit(self, commands: Sequence[Command], done: Done, payloads: Sequence[Buffer | None] | None = None) -> int:
         """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
+
+        Returns the number of the commit group that the answers rest on, for `when_shown` and `fetch`; 0: none.
 
         `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
         JoinGroup and SyncGroup come alone, with a ticket from `new_ticket`. `done` may be called before this returns.
         """
         if self.failed is not None:
-            return
+            return 0
         now_ms = self._clock()
         answers: list[Answer] = []
         woken: list[tuple[Done, Answer]] = []
@@ -196,17 +198,20 @@ class Engine:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
             self._fail(f"{type(commands[0]).__name__}: {defect!r}")
             raise
+        rests_on = 0
         if waits_for_write:
+            rests_on = self._gathering.number
             self._schedule_flush()
         for waiting, answer in woken:
             self._wake(waiting, answer, waits=waits)
         if len(answers) == len(commands) and done is not _nobody:
             if waits:
-                self._release(lambda: done(answers))
+                rests_on = self._release(lambda: done(answers))
             elif waits_for_write:
                 self._gathering.written_releases.append(lambda: done(answers))
             else:
                 done(answers)
+        return rests_on
 
     def _wake(self, waiting: Done, answer: Answer, *, waits: bool) -> None:
         """Answer a request that has waited for others, as late as the one that they wait for."""
@@ -220,18 +225,21 @@ class Engine:
         self._last_ticket += 1
         return Ticket(self._last_ticket)
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and hand it out once that state is durable.
 
-        The view must copy what it returns: the state goes on changing.
+        The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
         """
         if self.failed is not None:
-            return
+            return 0
         seen = view(self._state, self._clock())
-        self._release(lambda: done(seen))
+        return self._release(lambda: done(seen))
 
-    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """Read records; see `fetch.py`. What was acknowledged is there, also for readers of uncommitted records."""
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
+        """Read records; see `fetch.py`. What was acknowledged is there, also for readers of uncommitted records.
+
+        So is what the commit group of the number `after` holds: the fetch waits for it.
+        """
 
         def answered(results: list[FetchResult]) -> None:
             if any(result.rejection is not None for result in results):
@@ -244,20 +252,22 @@ class Engine:
 
         if self.failed is not None:
             return
-        if request.read_committed:
-            start()
-        else:
-            self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
+        named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
+        self.when_shown(named, start, after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer it any more, if it waits."""
         self._fetcher.forget(request)
 
-    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
+    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None], after: int = 0) -> None:
         """Call back once readers may see whatever has been acknowledged in these partitions: mostly at once.
 
-        Writes into open transactions are acknowledged before that.
+        Writes into open transactions are acknowledged before that. `after` is the number of a commit group that they
+        must see as well, whatever it holds (decision 0028).
         """
+        if after > self._durable_number:
+            self._release(done)
+            return
         if self._unsynced is not None:
             written: Set[PartitionId] = self._unsynced
         else:
@@ -357,17 +367,23 @@ class Engine:
             del self._timers[command]
             self.submit((command,), _nobody)
 
-    def _release(self, release: Callable[[], None]) -> None:
-        """Call back once the present state is durable, but for what nobody's answer rests on."""
+    def _release(self, release: Callable[[], None]) -> int:
+        """Call back once the present state is durable, but for what nobody's answer rests on.
+
+        Returns the number of the commit group that this waits for; 0 where it was called back at once.
+        """
         if self._gathering.urgent:
-            self._gathering.releases.append(release)
+            group = self._gathering
         elif self._unsynced is not None or self._gathering.awaited:
-            self._gathering.releases.append(release)
+            group = self._gathering
             self._hurry()
         elif self._in_flight is not None:
-            self._in_flight.releases.append(release)
+            group = self._in_flight
         else:
             release()
+            return 0
+        group.releases.append(release)
+        return group.number
 
     # --- group commit -------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     if commands:
         broker.submit(context, commands, done, payloads)
     else:  # refused, maybe by a configuration that is not durable yet
-        broker.read(context, lambda state, now_ms: None, lambda _: _finish(request, response, context, reply))
+        broker.when_durable(context, lambda: _finish(request, response, context, reply))
 
 
 def _command(

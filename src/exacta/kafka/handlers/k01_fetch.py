@@ -159,6 +159,14 @@ def _read(
             reading.append(asked)
             wanted.append(asked.wanted)
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+
+    def read(results: list[FetchResult]) -> None:
+        answers: list[_Answer] = [*zip(reading, results, strict=True), *refused]
+        if refused:  # maybe since there is no such topic, and its deletion is not durable yet
+            broker.when_durable(context, lambda: done(answers))
+        else:
+            done(answers)
+
     broker.fetch(
         context,
         WantedRequest(
@@ -168,7 +176,7 @@ def _read(
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
         ),
-        lambda results: done([*zip(reading, results, strict=True), *refused]),
+        read,
     )
 
 
