@@ -1,0 +1,113 @@
+"""A read behind a write on one connection shows the write, also where the write is not answered yet (decision 0028).
+
+Every write, and behind it every read: the answer is the one that a client gets that waits in between. With
+EXACTA_TEST_BROKER=kafka Apache Kafka is asked the same.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from msgspec import Struct
+
+from exacta.kafka import offset_for_time
+from tests.conformance import brokers
+from tests.kafka.by_hand import Broker, Client
+from tests.kafka.pipelined import READS, WRITES, ReadRequest, Scene, done, prepared
+from tests.kafka.wire import Wire
+
+
+EXACTAS_OWN = ("DescribeLag",)
+
+
+@pytest.fixture(autouse=True)
+def without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the loop that is turned by hand look for the record of a time itself."""
+
+    def at_once(call: Callable[[], object], answered: Callable[[object], None]) -> None:
+        answered(call())
+
+    monkeypatch.setattr(offset_for_time, "on_thread", at_once)
+
+
+def scene_by_hand() -> tuple[Client, Scene]:
+    broker = Broker()
+    client = broker.connect()
+    scene = prepared(lambda message, version: broker.ask(client, message, version))
+    broker.pass_time(1_000)  # all of it is durable
+    return client, scene
+
+
+def shown(client: Client, read: ReadRequest) -> object:
+    return read.shown(client.broker.ask(client, read.message, read.version))
+
+
+def shown_to_the_patient(write: str, read: str) -> tuple[object, object]:
+    """Return what a read shows before a write, and after it, to a client that waits for its answers."""
+    client, scene = scene_by_hand()
+    before = shown(client, READS[read](scene))
+    for message, version in WRITES[write](scene):
+        done(lambda *asked: client.broker.ask(client, *asked), message, version)
+    return before, shown(client, READS[read](scene))
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("write", WRITES)
+def test_a_read_shows_the_write_before_it(write: str, read: str) -> None:
+    before, after = shown_to_the_patient(write, read)
+    client, scene = scene_by_hand()
+    broker, asked = client.broker, READS[read](scene)
+    broker.hold_syncs()
+    sent = [*WRITES[write](scene), (asked.message, asked.version)]
+    client.send_bytes(b"".join(client.frame(message, version) for message, version in sent))
+    broker.settle()
+    early = client.answers()
+    if before != after:
+        assert len(early) < len(sent), "what is not durable was shown"
+    broker.release_syncs()
+    broker.settle()
+    answers = [*early, *client.answers()]
+    assert len(answers) == len(sent)
+    assert asked.shown(answers[-1][1]) == after
+
+
+def test_every_write_is_shown_by_a_read_and_every_read_shows_a_write() -> None:
+    changed = {
+        (write, read)
+        for write in WRITES
+        for read in READS
+        if len(set(map(repr, shown_to_the_patient(write, read)))) == 2
+    }
+    assert {write for write, _ in changed} == set(WRITES)
+    assert {read for _, read in changed} == set(READS)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The broker under test, which is asked over a socket."""
+    with brokers.plain_broker(tmp_path_factory.mktemp("broker")) as bootstrap:
+        host, port = bootstrap.split(":")
+        yield host, int(port)
+
+
+@pytest.mark.skipif(not brokers.ON_KAFKA, reason="asks an Apache Kafka: set EXACTA_TEST_BROKER=kafka")
+@pytest.mark.parametrize("write", WRITES)
+def test_apache_kafka_shows_the_write_before_a_read(address: tuple[str, int], write: str) -> None:
+    wire, differing = Wire(address), {}
+    for name, read in READS.items():
+        if name in EXACTAS_OWN:
+            continue
+        patient, hasty = prepared(wire.ask), prepared(wire.ask)
+        asked = read(patient)
+        before = asked.shown(wire.ask(asked.message, asked.version))
+        for message, version in WRITES[write](patient):
+            done(wire.ask, message, version)
+        after = asked.shown(wire.ask(asked.message, asked.version))
+        asked = read(hasty)
+        sent = [*WRITES[write](hasty), (asked.message, asked.version)]
+        for message, version in sent:
+            wire.send(message, version)
+        answers = [wire.receive(message, version)[1] for message, version in sent]
+        if before != after != (found := asked.shown(answers[-1])):
+            differing[name] = found, after
+    wire.socket.close()
+    assert differing == {}
