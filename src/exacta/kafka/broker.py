@@ -13,6 +13,7 @@ from exacta.core.state import State
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.kafka.authorization import Authorizer, everybody
+from exacta.kafka.batch_rules import BatchRules, KnownRules
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
@@ -54,6 +55,7 @@ class BrokerContext:
         self.lost_coordinators = LostCoordinators(engine.scheduler)
         self.wall_ms = wall_clock or engine.now_ms
         """The time for timestamps of records, in milliseconds since 1970."""
+        self._rules = KnownRules(configuration)
         self.log_dir = log_dir
         """Where everything lies; None: in memory."""
         self._advertised_host = advertised_host
@@ -108,6 +110,10 @@ class BrokerContext:
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """See `Engine.topic_configs`."""
         return self.engine.topic_configs(topic)
+
+    def batch_rules(self, topic: str) -> BatchRules | None:
+        """Return the topic's rules for batches as they are in this step; None: there is no topic."""
+        return self._rules.of(topic, self.engine.topic_configs(topic))
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""

@@ -8,7 +8,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
-from exacta.kafka.batch_rules import BatchRules, Budget, KeylessRecords, batch_rules
+from exacta.kafka.batch_rules import BatchRules, Budget, KeylessRecords
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -63,7 +63,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
         name = broker.engine.topic_name(topic.topic_id) if by_topic_id else topic.name
-        rules = None if name is None else batch_rules(broker.topic_configs(name), broker.configuration)
+        rules = None if name is None else broker.batch_rules(name)
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
