@@ -4,6 +4,7 @@ Knows brokers by what they answer only, so that Apache Kafka can be asked the sa
 """
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +16,6 @@ from exacta.protocol.messages import (
     k01_fetch,
     k08_offset_commit,
     k09_offset_fetch,
-    k17785_describe_lag,
     k19_create_topics,
     k20_delete_topics,
     k21_delete_records,
@@ -30,6 +30,7 @@ from exacta.protocol.messages import (
     k47_offset_delete,
     k61_describe_producers,
     k75_describe_topic_partitions,
+    k17785_describe_lag,
 )
 from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -55,6 +56,7 @@ Ask = Callable[[Message, int], Any]
 PATIENCE_S = 20.0
 RECORDS = 3
 TOPIC_RESOURCE = 2
+NEW = "-new"
 _numbers = itertools.count()
 
 
@@ -70,12 +72,12 @@ class Scene(Struct):
     @property
     def new_topic(self) -> str:
         """A topic that is not there."""
-        return self.topic + "-new"
+        return self.topic + NEW
 
     @property
     def new_group(self) -> str:
         """A group that is not there."""
-        return self.group + "-new"
+        return self.group + NEW
 
     def producer(self) -> dict[str, Any]:
         """Return who writes."""
@@ -88,7 +90,7 @@ class Scene(Struct):
 
 def prepared(ask: Ask) -> Scene:
     """Make a scene under names of its own."""
-    name = f"s{next(_numbers)}"
+    name = f"s{os.getpid()}-{next(_numbers)}"
     scene = Scene(f"{name}-topic", f"{name}-group", f"{name}-id")
     done(ask, create(scene.topic), 7)
     for key_type, key in enumerate((scene.group, scene.transactional_id)):
@@ -113,7 +115,7 @@ def done(ask: Ask, message: Message, version: int) -> Any:
         codes = {*error_codes(answer)} - {ErrorCode.NONE}
         if not codes:
             return answer
-        assert codes <= NOT_YET, f"{message}: {answer}"
+        assert codes <= {*NOT_YET, ErrorCode.NOT_LEADER_OR_FOLLOWER}, f"{message}: {answer}"
         assert time.monotonic() < end, f"{message}: {answer}"
         time.sleep(0.01)
 
@@ -264,6 +266,17 @@ class ReadRequest(Struct):
 Places = list[tuple[str, list[int]]]
 
 
+def _by_place(topics: list[Any], told: Callable[[Any], Any]) -> dict[tuple[bool, int], Any]:
+    """Return what is told of each partition, by whether its topic is new, and by its index."""
+
+    def place(topic: Any, partition: Any) -> tuple[bool, int]:
+        name = topic.topic if hasattr(topic, "topic") else topic.name
+        index = partition.partition if hasattr(partition, "partition") else partition.partition_index
+        return name.endswith(NEW), index
+
+    return {place(topic, each): told(each) for topic in topics for each in topic.partitions}
+
+
 def _places(scene: Scene) -> Places:
     return [(scene.topic, [0, 1]), (scene.new_topic, [0])]
 
@@ -283,7 +296,11 @@ def _metadata(scene: Scene) -> ReadRequest:
 def _topic_partitions(scene: Scene) -> ReadRequest:
     topics = [k75_describe_topic_partitions.TopicRequest(name=name) for name in (scene.topic, scene.new_topic)]
     request = k75_describe_topic_partitions.DescribeTopicPartitionsRequest(topics=topics)
-    return ReadRequest(request, 0, lambda answer: [(each.error_code, len(each.partitions)) for each in answer.topics])
+
+    def shown(answer: Any) -> Any:
+        return {each.name.endswith(NEW): (each.error_code, len(each.partitions)) for each in answer.topics}
+
+    return ReadRequest(request, 0, shown)
 
 
 def _configs(scene: Scene) -> ReadRequest:
@@ -295,7 +312,10 @@ def _configs(scene: Scene) -> ReadRequest:
     ]
 
     def shown(answer: Any) -> Any:
-        return [(each.error_code, [config.value for config in each.configs]) for each in answer.results]
+        return {
+            each.resource_name.endswith(NEW): (each.error_code, [config.value for config in each.configs])
+            for each in answer.results
+        }
 
     return ReadRequest(k32_describe_configs.DescribeConfigsRequest(resources=resources), 4, shown)
 
@@ -311,7 +331,7 @@ def _offsets(timestamp: int, isolation_level: int) -> Callable[[Scene], ReadRequ
         ]
 
         def shown(answer: Any) -> Any:
-            return [(each.error_code, each.offset) for topic in answer.topics for each in topic.partitions]
+            return _by_place(answer.topics, lambda each: (each.error_code, each.offset))
 
         return ReadRequest(ListOffsetsRequest(isolation_level=isolation_level, topics=topics), 7, shown)
 
@@ -334,18 +354,12 @@ def _records(isolation_level: int, places: Callable[[Scene], Places] = _places) 
             isolation_level=isolation_level, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics
         )
 
+        def fetched(each: Any) -> Any:
+            offsets = (each.high_watermark, each.last_stable_offset, each.log_start_offset)
+            return each.error_code, *offsets, values_in(each.records)
+
         def shown(answer: Any) -> Any:
-            return [
-                (
-                    each.error_code,
-                    each.high_watermark,
-                    each.last_stable_offset,
-                    each.log_start_offset,
-                    values_in(each.records),
-                )
-                for topic in answer.responses
-                for each in topic.partitions
-            ]
+            return _by_place(answer.responses, fetched)
 
         return ReadRequest(request, 11, shown)
 
@@ -367,7 +381,7 @@ def _ends(scene: Scene) -> ReadRequest:
     ]
 
     def shown(answer: Any) -> Any:
-        return [(each.error_code, each.end_offset) for topic in answer.topics for each in topic.partitions]
+        return _by_place(answer.topics, lambda each: (each.error_code, each.end_offset))
 
     return ReadRequest(k23_offset_for_leader_epoch.OffsetForLeaderEpochRequest(topics=topics), 4, shown)
 
@@ -378,11 +392,10 @@ def _producers(scene: Scene) -> ReadRequest:
     ]
 
     def shown(answer: Any) -> Any:
-        return [
-            (each.error_code, [producer.current_txn_start_offset for producer in each.active_producers])
-            for topic in answer.topics
-            for each in topic.partitions
-        ]
+        def told(each: Any) -> Any:
+            return each.error_code, sorted(producer.current_txn_start_offset for producer in each.active_producers)
+
+        return _by_place(answer.topics, told)
 
     return ReadRequest(k61_describe_producers.DescribeProducersRequest(topics=topics), 0, shown)
 
@@ -426,9 +439,7 @@ def _groups(scene: Scene) -> ReadRequest:
 
 def _group(scene: Scene) -> ReadRequest:
     request = DescribeGroupsRequest(groups=[scene.group, scene.new_group])
-    return ReadRequest(
-        request, 5, lambda answer: [(each.group_state, len(each.members)) for each in answer.groups]
-    )
+    return ReadRequest(request, 5, lambda answer: [(each.group_state, len(each.members)) for each in answer.groups])
 
 
 def _consumer_group(scene: Scene) -> ReadRequest:

@@ -7,6 +7,7 @@ open transaction is told so before its sequence is looked at, because its client
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, ProducersExpired
 from exacta.core.ids import NO_PRODUCER_ID, TransactionVersion
+from exacta.core.internal_topics import INTERNAL_TOPICS
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
@@ -20,6 +21,8 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    if command.topic in INTERNAL_TOPICS:
+        return Outcome(reply=Rejection.INTERNAL_TOPIC)
     before = Extension()
     forgotten: tuple[ProducersExpired, ...] = ()
     if command.producer_id != NO_PRODUCER_ID:
