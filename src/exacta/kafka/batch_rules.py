@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from exacta.config import Configuration
+from exacta.core.internal_topics import INTERNAL_TOPICS
 from exacta.kafka.topic_configs import (
     COMPRESSION_LEVELS,
     COMPRESSION_TYPE,
@@ -153,7 +154,7 @@ class KnownRules:
         if configs is None:
             self._known.pop(topic, None)
             return None
-        if not configs:
+        if not configs or topic in INTERNAL_TOPICS:  # into those nobody writes, whatever it is (`core.append`)
             return self._default
         known = self._known.get(topic)
         if known is not None and known[0] is configs:
