@@ -438,8 +438,10 @@ def _groups(scene: Scene) -> ReadRequest:
 
 
 def _group(scene: Scene) -> ReadRequest:
-    request = DescribeGroupsRequest(groups=[scene.group, scene.new_group])
-    return ReadRequest(request, 5, lambda answer: [(each.group_state, len(each.members)) for each in answer.groups])
+    def shown(answer: Any) -> Any:
+        return {each.group_id.endswith(NEW): (each.group_state, len(each.members)) for each in answer.groups}
+
+    return ReadRequest(DescribeGroupsRequest(groups=[scene.group, scene.new_group]), 5, shown)
 
 
 def _consumer_group(scene: Scene) -> ReadRequest:

@@ -20,8 +20,6 @@ LATER_ON_KAFKA = {
     "CreateTopics",
     "CreatePartitions",
     "DeleteTopics",
-    # A group that is being formed goes on by itself.
-    "JoinGroup",
     # The coordinator answers; the markers are written after that.
     "EndTxn",
     "InitProducerId",
