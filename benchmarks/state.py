@@ -25,12 +25,13 @@ from exacta.core.commands import (
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBound, Reply
 from exacta.core.snapshot import fold, snapshot
-from exacta.core.state import Limits, State
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.upkeep import Keep, Schedule
-from exacta.kafka.compaction import compaction
-from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.protocol.records import control_batch
+from exacta.protocol.kafka.records import control_batch
+from exacta.records.compaction import compaction
+from exacta.records.record_format import KafkaRecordFormat
 
 PARTITIONS_PER_TOPIC = 100
 BATCH = control_batch(0, 1, 0, commit=True, coordinator_epoch=0, timestamp_ms=0)

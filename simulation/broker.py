@@ -11,28 +11,28 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from exacta.config import Configuration
+from exacta.config.options import Configuration
+from exacta.config.retention import retention_rules
 from exacta.core.ids import PartitionId
-from exacta.core.state import Limits
+from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
 from exacta.engine.upkeep import Schedule
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.compaction import compaction
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
-from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.kafka.retention import retention_rules
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
+from exacta.records.compaction import compaction
+from exacta.records.record_format import KafkaRecordFormat
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process, ProcessKilled
-from simulation.steps import Steps
+from simulation.second_opinion import Steps
 from simulation.trace import Trace
-from simulation.watched import Watch, WatchedEngine, WatchedJournal
+from simulation.watched_engine import Watch, WatchedEngine, WatchedJournal
 
 RESTART_SECONDS = (0.05, 3.0)
 HOST, PORT = "broker", 9092

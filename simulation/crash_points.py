@@ -25,18 +25,18 @@ from exacta.core.commands import (
 )
 from exacta.core.events import BatchAppended
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.loss import UNSEEN_MS
 from exacta.core.replies import Appended, ProducerBound, TransactionEnded
-from exacta.core.state import Limits
-from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.core.state.limits import Limits
+from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.records.record_format import KafkaRecordFormat
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
-from simulation.steps import Steps
-from simulation.watched import Watch, WatchedEngine, WatchedJournal
+from simulation.second_opinion import Steps
+from simulation.watched_engine import Watch, WatchedEngine, WatchedJournal
 
 SEGMENT_BYTES = 900
 SNAPSHOT_EVENTS = 6

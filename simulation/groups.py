@@ -8,12 +8,12 @@ begun a second time.
 from collections.abc import Callable, Sequence
 
 from exacta.core.commands import Command, ConsumerHeartbeat, JoinGroup, SyncGroup
-from exacta.core.consumer_membership import ConsumerGroup
-from exacta.core.consumer_updates import updated
 from exacta.core.events import ConsumerGroupUpdated, Event, GroupDeleted, GroupSettled, MembershipChanged
-from exacta.core.membership import Membership, Phase
+from exacta.core.groups.consumer_updates import updated
 from exacta.core.replies import ConsumerHeartbeatDone, Joined, Synced
-from exacta.core.state import State
+from exacta.core.state.classic_membership import Membership, Phase
+from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.state.state import State
 
 Complain = Callable[[str], None]
 Done = Callable[..., None]

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from exacta.core.apply import apply
 from exacta.core.events import Event
 from exacta.core.snapshot import is_same
-from exacta.core.state import Limits, State
-from simulation.written import Written
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from simulation.written_batches import Written
 
 Complain = Callable[[str], None]
 

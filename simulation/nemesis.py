@@ -11,7 +11,7 @@ from collections.abc import Callable
 from simulation.broker import Broker
 from simulation.clock import WallClock
 from simulation.disk.faults import FAILING_CALLS, DiskFaults
-from simulation.late import Late
+from simulation.late_requests import Late
 from simulation.network import Network
 from simulation.trace import Trace
 

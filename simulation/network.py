@@ -5,10 +5,10 @@ The fault model:
 - a connection may break: what is on its way to the broker may still arrive and be acted on (an answer nobody hears), or
   be lost with what is on its way back;
 - a request may arrive once more, or late, on a connection of its own: bytes of a connection that its client has given
-  up long ago (`late.py` says which may);
+  up long ago (`late_requests.py` says which may);
 - a broker that is down refuses connections; one that dies breaks all that it has.
 
-Owns no frame: what a request is, clients and `late.py` know.
+Owns no frame: what a request is, clients and `late_requests.py` know.
 """
 
 import asyncio

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from exacta.adapters.local.compacting import KEY_BYTES
-from exacta.config import configure
+from exacta.adapters.local.space.compaction_writer import KEY_BYTES
+from exacta.config.options import configure
 from exacta.ports.compaction import BYTES_PER_KEY
 from simulation.analysis import anomalies
 from simulation.broker import Broker
+from simulation.cast import SHORT, Troupe
 from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create
 from simulation.clients.connection import Disconnected
@@ -26,13 +27,12 @@ from simulation.clients.surroundings import Surroundings
 from simulation.clock import WallClock, elapsed_by_chance
 from simulation.disk.faults import DiskFaults
 from simulation.history import History
-from simulation.late import Late
+from simulation.late_requests import Late
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.nemesis import Nemesis
 from simulation.network import Network
 from simulation.policies import FOR_EVER_MS, draw
 from simulation.trace import Trace
-from simulation.troupe import SHORT, Troupe
 
 FAULTY_SECONDS = (15.0, 60.0)
 PATIENCE_SECONDS = 300.0

@@ -20,7 +20,7 @@ def reports(pytestconfig: pytest.Config) -> list[str]:
 
 def pytest_sessionfinish() -> None:
     """Close the clients that source and sink keep: of their sockets Python would complain, behind the last line."""
-    connect = sys.modules.get("exacta.spark.connect")
+    connect = sys.modules.get("exacta.spark.clients")
     for client in connect._clients.values() if connect is not None else ():
         client.close()
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from exacta.adapters.local import journal
-from exacta.adapters.local.aside import InPlace
+from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.cli.serve import run
 

@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 import exacta
-from exacta.adapters.local.inspection import Finding, Place, inspect
+from exacta.adapters.local.damage.inspection import Finding, Place, inspect
 from simulation.disk.simulated import SimulatedDisk
 
 SEGMENT_BYTES = 1 << 20

@@ -14,7 +14,7 @@ from exacta import __version__
 from exacta.cli import main
 from exacta.cli.app import app
 from exacta.cli.serve import run
-from exacta.config import options
+from exacta.config.options import options
 from tests import repairing
 
 

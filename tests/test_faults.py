@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.server import parse_endpoint, with_advice
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.server.server import parse_endpoint, with_advice
 from tests.kafka.wire import Wire, batch, values_in
-from tests.test_server import fetch_request
+from tests.server.test_server import fetch_request
 
 VALUE = b"x" * 200_000
 SETTINGS = (

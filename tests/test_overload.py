@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from exacta.protocol.codec import encode_request
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest
-from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.codec import encode_request
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from tests.kafka.wire import Wire, batch, values_in
-from tests.test_server import Process
+from tests.server.test_server import Process
 
 CONNECTIONS = 2_000
 IDLE = 300

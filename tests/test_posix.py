@@ -29,7 +29,9 @@ def run(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.mark.parametrize("program", ["import exacta.testing", "import exacta; exacta.Broker", "import exacta.server"])
+@pytest.mark.parametrize(
+    "program", ["import exacta.testing", "import exacta; exacta.Broker", "import exacta.server.server"]
+)
 def test_the_broker_says_where_it_runs(program: str) -> None:
     done = run(f"{ON_WINDOWS}\ntry:\n    {program}\nexcept ImportError as error:\n    print(error)")
     assert (done.stdout, done.stderr) == (why("win32") + "\n", "")
@@ -48,6 +50,6 @@ def test_commands_against_a_cluster_and_the_source_and_sink_load_nothing_of_it()
         listing = ["transactions", "list", "--bootstrap-servers", broker.bootstrap_servers]
         listed = run(WITHOUT_POSIX + COMMAND, *listing)
     assert (listed.returncode, listed.stderr) == (0, "")
-    parts = ["cli.groups", "cli.spark", "spark.cleaning", "spark.datasource", "spark.reading", "spark.task"]
+    parts = ["cli.groups", "cli.spark", "spark.cleaning", "spark.datasource", "spark.source.reading", "spark.sink.task"]
     imported = run(f"{WITHOUT_POSIX}import {', '.join('exacta.' + part for part in parts)}")
     assert (imported.returncode, imported.stderr) == (0, "")

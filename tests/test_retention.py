@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
+from exacta.adapters.local.damage.inspection import Finding, inspect
 from exacta.adapters.local.files import PosixFiles
-from exacta.adapters.local.inspection import Finding, inspect
 from tests.spark.clusters import read_committed
 from tests.test_cli import run_log
 

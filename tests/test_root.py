@@ -20,7 +20,9 @@ def test_a_name_is_there_after_the_only_import(name: str) -> None:
 
 
 def test_they_are_those_of_their_modules() -> None:
-    from exacta import config, server, spark, testing
+    from exacta import spark, testing
+    from exacta.config import options as config
+    from exacta.server import server
 
     found = [getattr(exacta, name) for name in NAMES]
     assert found == [testing.Broker, config.ConfigurationError, server.ServerError, spark]

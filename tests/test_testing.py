@@ -13,12 +13,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
-from exacta.config import ConfigurationError
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.server import Server, ServerError, parse_endpoint
+from exacta.config.options import ConfigurationError
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.server.server import Server, ServerError, parse_endpoint
 from tests.kafka.wire import Wire, batch, values_in
 
 

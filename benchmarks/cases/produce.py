@@ -16,9 +16,9 @@ from benchmarks.clients import TRANSACTION_TIMEOUT_S, DeliveryFailedError, plain
 from benchmarks.figures import Figure
 from benchmarks.session import Scale, Session
 from benchmarks.workers import Gate, Tally
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 MESSAGE = bytes(100)
 PRODUCE_VERSION = 9

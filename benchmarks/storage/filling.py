@@ -16,13 +16,13 @@ from pathlib import Path
 
 from benchmarks.batches import NO_SEQUENCE, batch
 from exacta.adapters.local import LocalJournal
-from exacta.config import Configuration
+from exacta.config.options import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Answer, Engine, EngineFailed
-from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.server import JOURNAL_DIRECTORY
+from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.server import JOURNAL_DIRECTORY
 
 RECORD_BYTES = 4096
 PARTITIONS_PER_TOPIC = 100

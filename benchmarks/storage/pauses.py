@@ -25,7 +25,7 @@ from benchmarks.brokers import served
 from benchmarks.figures import percentile
 from benchmarks.kafka.distribution import CACHE
 from benchmarks.machine import facts
-from exacta.adapters.local.aside import NICENESS
+from exacta.adapters.local.child_process import NICENESS
 
 EVERY_S = 0.004
 WARM_UP_S = 10.0

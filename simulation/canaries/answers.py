@@ -5,8 +5,9 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import FenceAfterLoss
-from exacta.core.loss import fences_after_loss
-from exacta.core.state import Phase, State
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import engine
 from exacta.engine.engine import Engine
 from exacta.engine.visible import visible_changes

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from exacta.core import snapshot
 from exacta.core.apply import _APPLY
-from exacta.core.classic_group import step
 from exacta.core.commands import ConsumerHeartbeat, SyncGroup
 from exacta.core.events import GroupSettled
-from exacta.core.state import State
+from exacta.core.groups.classic import step
+from exacta.core.state.state import State
 from exacta.engine import engine
 from exacta.engine.durability import WAITS
 from simulation.canaries import canary

@@ -3,9 +3,11 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from exacta.core import views
+from exacta.core.groups import reading as group_reading
 from exacta.core.ids import PartitionId
-from exacta.core.state import AbortedTransaction, Partition, State
+from exacta.core.log import aborted
+from exacta.core.state.partition import AbortedTransaction, Partition
+from exacta.core.state.state import State
 from exacta.engine import engine, fetch
 from exacta.engine.visible import Changes, visible_changes
 from exacta.kafka.handlers import k09_offset_fetch
@@ -47,7 +49,7 @@ def last_partition_is_shown_later() -> Replacements:
     shows=r"aborted read: ",
 )
 def aborted_list_incomplete() -> Replacements:
-    between = views.aborted_between
+    between = aborted.aborted_between
 
     def incomplete(partition: Partition, from_offset: Any, end_offset: Any) -> Sequence[AbortedTransaction]:
         return [each for each in between(partition, from_offset, end_offset) if each.first_offset >= from_offset]
@@ -65,7 +67,7 @@ def aborted_list_empty() -> Replacements:
     shows=r"offset and data apart: ",
 )
 def pending_offsets_ignored() -> Replacements:
-    fetch_offsets = views.fetch_offsets
+    fetch_offsets = group_reading.fetch_offsets
 
     def unstable(state: Any, group_id: str, topics: Any, *, require_stable: bool) -> Any:
         return fetch_offsets(state, group_id, topics, require_stable=False)

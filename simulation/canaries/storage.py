@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from exacta.adapters.local import cleaning, recovery, scan, tail, writer
+from exacta.adapters.local import writer
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import MARK_BYTES, TEMPORARY_SUFFIX, SegmentHeader, pack_segment_header
+from exacta.adapters.local.opening import recovery, segment_scan, unsynced_end
+from exacta.adapters.local.space import cleaning
 from exacta.ports.journal import Buffer
 from simulation.canaries import canary
 
@@ -40,13 +42,13 @@ def tail_not_written_again() -> Replacements:
     shows=r"ValidationError|CorruptBatch: .* fails its checksum|cannot be read .* fails its checksum",
 )
 def torn_tail_accepted() -> Replacements:
-    check = scan.SegmentScan._check
+    check = segment_scan.SegmentScan._check
 
-    def without_checksum(self: scan.SegmentScan, header: Any) -> str | None:
+    def without_checksum(self: segment_scan.SegmentScan, header: Any) -> str | None:
         reason = check(self, header)
         return None if reason == "the group's checksum is wrong" else reason
 
-    return [(scan.SegmentScan, "_check", without_checksum)]
+    return [(segment_scan.SegmentScan, "_check", without_checksum)]
 
 
 @canary(
@@ -62,7 +64,7 @@ def directory_not_synced() -> Replacements:
     return [
         (writer, "write_segment_header", write_segment_header),
         (recovery, "write_segment_header", write_segment_header),
-        (tail, "write_file", _write_file_without_names),
+        (unsynced_end, "write_file", _write_file_without_names),
         (recovery, "write_file", _write_file_without_names),
     ]
 
@@ -95,7 +97,7 @@ def append_without_sync() -> Replacements:
 )
 def loss_not_noticed() -> Replacements:
     never: Callable[..., bool] = lambda data, end, boot_id: False  # noqa: E731
-    return [(tail, "_may_have_lost", never)]
+    return [(unsynced_end, "_may_have_lost", never)]
 
 
 class Unsynced:

@@ -4,12 +4,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from exacta.core import append, binding, committing, decide, offsets, sequence, transaction
+from exacta.core import decide
 from exacta.core.apply import _APPLY
 from exacta.core.commands import AppendBatch, CommitTransactionalOffsets, EndTransaction, InitProducerId
 from exacta.core.events import TransactionEnded
+from exacta.core.groups import committing, offsets
+from exacta.core.log import append, sequence
 from exacta.core.outcome import Outcome
-from exacta.core.state import State
+from exacta.core.state.state import State
+from exacta.core.transactions import binding, transaction
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]

@@ -6,17 +6,19 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from exacta.adapters.local import compacting, recovery, replay, snapshots
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.index import Index
+from exacta.adapters.local.index.stream_index import Index
+from exacta.adapters.local.opening import recovery, replay
+from exacta.adapters.local.snapshots import snapshot_files
+from exacta.adapters.local.space import compaction_writer
 from exacta.core.commands import Command, ForgetAborted
-from exacta.engine.compaction import Compactions
+from exacta.engine.compaction_schedule import Compactions
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
-from exacta.kafka import compaction
-from exacta.kafka.compaction import RecordCompaction
 from exacta.ports.compaction import Buffer
-from exacta.protocol.records import BatchHeader, parse_batch_header
+from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
+from exacta.records import compaction
+from exacta.records.compaction import RecordCompaction
 from simulation.canaries import canary
 from simulation.canaries.storage import Unsynced
 
@@ -95,12 +97,12 @@ def aborted_entry_before_its_records() -> Replacements:
 
 @canary("a compacted segment is put in place before it is durable", shows=r"8: .*compacted-\d+\.log, byte \d+: ")
 def compacted_segment_not_synced() -> Replacements:
-    write = compacting._pass
+    write = compaction_writer._pass
 
     def write_unsynced(files: Files, *arguments: Any) -> object:
         return write(cast("Files", Unsynced(files)), *arguments)
 
-    return [(compacting, "_pass", write_unsynced)]
+    return [(compaction_writer, "_pass", write_unsynced)]
 
 
 @canary("compaction goes beyond the last stable offset", shows=r"lost write: .*(last of|superseded)|aborted read: ")
@@ -166,4 +168,4 @@ def fold_without_the_last() -> Replacements:
         return iter(list(replay.events(*arguments))[:-1])
 
     shorter = SimpleNamespace(events=all_but_the_last, segments_after=replay.segments_after)
-    return [(snapshots, "replay", shorter)]
+    return [(snapshot_files, "replay", shorter)]

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k19_create_topics, k20_delete_topics, k21_delete_records
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k19_create_topics, k20_delete_topics, k21_delete_records
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 

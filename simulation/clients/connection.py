@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.schema import Message
 from simulation.network import Link, Network, Refused
 
 REQUEST_SECONDS = 8.0

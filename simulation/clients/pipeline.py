@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k09_offset_fetch,
     k11_join_group,
     k12_heartbeat,

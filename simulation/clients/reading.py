@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k01_fetch, k02_list_offsets
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k01_fetch, k02_list_offsets
 from simulation.clients.batches import Batch, read_batches
 from simulation.clients.connection import Connection, Disconnected
 from simulation.clients.surroundings import Surroundings

@@ -7,8 +7,8 @@ has one, or, for records, until it has taken too long: then the transaction is a
 
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k00_produce,
     k22_init_producer_id,
     k24_add_partitions_to_txn,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k22_init_producer_id
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k22_init_producer_id
 from simulation.clients.batches import batch
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings

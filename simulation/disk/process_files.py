@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from exacta.adapters.local import compacting
-from exacta.adapters.local.aside import InPlace
+from exacta.adapters.local.child_process import InPlace
+from exacta.adapters.local.space import compaction_writer
 from exacta.ports.journal import Buffer
 from simulation.disk.simulated import SimulatedDisk
 from simulation.process import Process
@@ -42,7 +42,7 @@ class _InPlace(InPlace):
 
     def run(self, job: Callable[..., T], *args: object) -> T:
         """See `Aside.run`."""
-        return super().run(job, *args, *((self._key_bytes,) if job is compacting.compact else ()))
+        return super().run(job, *args, *((self._key_bytes,) if job is compaction_writer.compact else ()))
 
 
 class ProcessFiles:
@@ -54,7 +54,7 @@ class ProcessFiles:
         process: Process,
         plan: Plan,
         trace: Trace,
-        key_bytes: int = compacting.KEY_BYTES,
+        key_bytes: int = compaction_writer.KEY_BYTES,
     ) -> None:
         self.directory = disk.directory
         self._disk = disk

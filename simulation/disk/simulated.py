@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from exacta.adapters.local.aside import InPlace
+from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import DirectoryInUse
 from exacta.ports.journal import Buffer
 

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
-    from exacta.config import ConfigurationError as ConfigurationError
-    from exacta.server import ServerError as ServerError
+    from exacta.config.options import ConfigurationError
+    from exacta.server.server import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
 
 __all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"]
 
-_HOMES = {"Broker": "exacta.testing", "ConfigurationError": "exacta.config", "ServerError": "exacta.server"}
+_HOMES = {
+    "Broker": "exacta.testing",
+    "ConfigurationError": "exacta.config.options",
+    "ServerError": "exacta.server.server",
+}
 
 
 def __getattr__(name: str) -> Any:

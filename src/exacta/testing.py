@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from exacta.config import configure
-from exacta.server import DEFAULT_HOST, Endpoint, Server, ServerError, new_event_loop
+from exacta.config.options import configure
+from exacta.server.server import DEFAULT_HOST, Endpoint, Server, ServerError, new_event_loop
 
 logger = logging.getLogger("exacta.testing")
 

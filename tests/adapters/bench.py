@@ -7,8 +7,7 @@ from exacta.adapters.local import LocalJournal
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Journal
 from simulation.disk.simulated import SimulatedDisk
-
-from .turns import Turns
+from tests.adapters.turns import Turns
 
 SEGMENT_BYTES = 2000
 EVERYTHING = 1 << 40

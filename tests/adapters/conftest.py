@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Journal
-
-from .bench import Bench
-from .turns import Turns
+from tests.adapters.bench import Bench
+from tests.adapters.turns import Turns
 
 
 @pytest.fixture(params=["memory", "local", "simulated disk"])

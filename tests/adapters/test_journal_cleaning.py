@@ -3,9 +3,8 @@
 import pytest
 
 from exacta.ports.journal import Cleaned, Entry, Failed, Journal
-
-from .bench import EVERYTHING, Bench, events
-from .turns import Turns, append, batch, read
+from tests.adapters.bench import EVERYTHING, Bench, events
+from tests.adapters.turns import Turns, append, batch, read
 
 SIZE = 300
 COUNT = 40

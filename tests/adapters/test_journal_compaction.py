@@ -3,11 +3,10 @@
 import pytest
 
 from exacta.ports.journal import Cleaned, CompactionOrder, Entry, Failed, Journal
-
-from .bench import EVERYTHING, Bench
-from .compacting import RULES, keyed, keys_of, last_of_each_key
-from .test_journal_cleaning import clean, save
-from .turns import Turns, append, batch, read
+from tests.adapters.bench import EVERYTHING, Bench
+from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
+from tests.adapters.test_journal_cleaning import clean, save
+from tests.adapters.turns import Turns, append, batch, read
 
 COUNT = 60
 KEYS = "abcd"

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, Failed, IndexEntry, Journal, TimeEntry
-
-from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
-from .turns import Turns, append, batch, read
+from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
+from tests.adapters.turns import Turns, append, batch, read
 
 # --- appending and replaying ------------------------------------------------------------------------------------------
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local.pace import QUICK_SYNCS
+from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
-
-from .bench import EVERYTHING, SEGMENT_BYTES, Bench, events
-from .turns import Turns, append, batch, become_quick, read
+from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
+from tests.adapters.turns import Turns, append, batch, become_quick, read
 
 
 class Stopping:

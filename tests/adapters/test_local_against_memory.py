@@ -13,9 +13,8 @@ from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import CompactionOrder, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
-
-from .compacting import RULES, thinned
-from .turns import Turns, append, read
+from tests.adapters.compacting import RULES, thinned
+from tests.adapters.turns import Turns, append, read
 
 STREAMS = st.integers(0, 3)
 GONE = 1 << 60

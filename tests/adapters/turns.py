@@ -4,7 +4,7 @@ import queue
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from exacta.adapters.local.pace import QUICK_SYNCS
+from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import Appended, Buffer, Entry, Extent, Failed, IndexEntry, Journal
 
 T = TypeVar("T")

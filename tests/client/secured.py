@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.protocol import codec
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorResponse
-from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeResponse
-from exacta.protocol.messages.k18_api_versions import ApiVersion, ApiVersionsResponse
-from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateResponse
+from exacta.protocol.kafka import codec
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorResponse
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeResponse
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersion, ApiVersionsResponse
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateResponse
 
 REAL = os.environ.get("EXACTA_TEST_SECURE")
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]

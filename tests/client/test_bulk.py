@@ -7,8 +7,8 @@ from exacta.client.connection import Connection
 from exacta.client.deadline import Deadline
 from exacta.client.errors import ConnectionLost, KafkaError
 from exacta.client.routing import Client, Node
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 
 
 class Unwilling(Client):

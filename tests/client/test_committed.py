@@ -3,7 +3,7 @@
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.client.committed import next_offset, visible_batches
-from exacta.protocol.records import assign_offset, control_batch
+from exacta.protocol.kafka.records import assign_offset, control_batch
 
 
 class Log:

@@ -6,7 +6,7 @@ from exacta.client.apis import Call, usable_version
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ClientError, DeadlineExceeded, ErrorClass, KafkaError, classify
 from exacta.client.routing import BadBootstrap, parse_bootstrap
-from exacta.protocol.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 
 @pytest.mark.parametrize("code", sorted(RETRIABLE))

@@ -17,8 +17,8 @@ from exacta.client.transactions import (
     init_producer_id,
 )
 from exacta.core.ids import Cause
-from exacta.core.incidents import What
-from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from exacta.core.state.incidents import What
+from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.client.appending import append
 
 

@@ -12,7 +12,7 @@ from exacta.client.fetcher import TopicReplaced, fetch_range, fetch_request, sen
 from exacta.client.routing import Client
 from exacta.client.topics import READ_COMMITTED
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.messages.k01_fetch import FetchRequest
+from exacta.protocol.kafka.messages.k01_fetch import FetchRequest
 from tests.spark.clusters import make_anew, new_topic
 
 

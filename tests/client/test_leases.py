@@ -6,7 +6,7 @@ import pytest
 
 from exacta.client.deadline import Deadline
 from exacta.client.routing import Client
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from exacta.client.errors import UnsupportedByBroker
 from exacta.client.lost_markers import held_open, write_lost_markers
 from exacta.client.routing import BrokerGone, Leader
 from exacta.client.transactions import TopicPartition, TransactionDescription
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k61_describe_producers import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k61_describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,

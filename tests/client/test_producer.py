@@ -12,8 +12,8 @@ from exacta.client.errors import DeadlineExceeded, KafkaError
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id, new_producer
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import ProduceRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import ProduceRequest
 from tests.client.appending import append
 from tests.conformance.brokers import broker_process
 from tests.spark.clusters import new_topic, read_committed

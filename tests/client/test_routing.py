@@ -13,8 +13,8 @@ from exacta.client.routing import Client, Leader, Node
 from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition, end_transaction, init_producer_id
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
 from tests.client.appending import append
 from tests.client.secured import Script, ScriptedBroker
 from tests.spark.clusters import new_topic, read_committed

@@ -12,7 +12,7 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import AuthenticationFailed, DeadlineExceeded, KafkaError, TlsFailed
 from exacta.client.routing import TRANSACTION, Client, Coordinator, UnknownTopic
 from exacta.client.security import PLAINTEXT, Cluster, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.client.stores import convert_jks, identify
+from exacta.client.tls_stores import convert_jks, identify
 from exacta.client.transactions import init_producer_id
 from tests.client.secured import MECHANISMS, REAL, Access, Script, ScriptedBroker, scripted, server_context
 
@@ -261,7 +261,7 @@ def test_a_renewal_waits_until_nothing_is_in_flight(script):
 
 
 def client_request():
-    from exacta.protocol.messages.k03_metadata import MetadataRequest
+    from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
 
     return MetadataRequest(topics=[])
 

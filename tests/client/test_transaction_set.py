@@ -6,7 +6,7 @@ from exacta.client.errors import ConnectionLost, KafkaError, UnsupportedByBroker
 from exacta.client.routing import Client
 from exacta.client.transaction_set import can_end_at_once, end_transactions_at_once
 from exacta.client.transactions import Producer, TopicPartition, end_transaction, init_producer_id
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 from tests.client.test_transactions import taken, written
 from tests.spark.clusters import ELSEWHERE, held_back, read_committed
 

@@ -22,7 +22,7 @@ from exacta.client.transactions import (
     init_producer_id,
     list_transactions,
 )
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 from tests.client.appending import append
 from tests.spark.clusters import ELSEWHERE, new_topic, read_committed
 

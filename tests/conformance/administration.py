@@ -16,10 +16,9 @@ import kafka
 import kafka.admin
 import kafka.errors
 
-from exacta.protocol.errors import ErrorCode
-
-from .clients import TopicPartition
-from .clients.interface import CALL_TIMEOUT_S
+from exacta.protocol.kafka.errors import ErrorCode
+from tests.conformance.clients import TopicPartition
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
 
 DONE = "NONE"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from .brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess, broker_process, plain_broker
-from .clients import CLIENTS, Client, GroupProtocol
-from .proxy import Proxy
-from .scenario import Scenario
+from tests.conformance.brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess, broker_process, plain_broker
+from tests.conformance.clients import CLIENTS, Client, GroupProtocol
+from tests.conformance.proxy import Proxy
+from tests.conformance.scenario import Scenario
 
 SCENARIO_TIMEOUT_S = 400 if ON_KAFKA else 90
 _numbers = itertools.count()

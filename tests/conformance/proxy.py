@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from enum import Enum, IntEnum
 
-from .brokers import HOST
+from tests.conformance.brokers import HOST
 
 
 class ApiKey(IntEnum):

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 
-from .clients import Client, Consumer, GroupProtocol, Isolation, Producer, Record, TopicPartition
-from .clients.interface import CALL_TIMEOUT_S
-from .topics import Topics
+from tests.conformance.clients import Client, Consumer, GroupProtocol, Isolation, Producer, Record, TopicPartition
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
+from tests.conformance.topics import Topics
 
 POLL_S = 0.1
 """One poll of a consumer: short, so that several members can be served in turn."""

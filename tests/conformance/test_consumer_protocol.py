@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from . import test_crash, test_groups, test_transaction_offsets
-from .brokers import BrokerProcess
-from .clients import CLIENTS, AbortRequiredError, ClientError, TopicPartition
-from .scenario import POLL_S, Scenario, send_all, values, wait_until
-from .test_groups import Member, drive
-from .test_static_members import static_member
-from .test_transaction_offsets import take
+from tests.conformance import test_crash, test_groups, test_transaction_offsets
+from tests.conformance.brokers import BrokerProcess
+from tests.conformance.clients import CLIENTS, AbortRequiredError, ClientError, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, send_all, values, wait_until
+from tests.conformance.test_groups import Member, drive
+from tests.conformance.test_static_members import static_member
+from tests.conformance.test_transaction_offsets import take
 
 SPEAKERS = [client for client in CLIENTS if client.speaks_consumer_protocol]
 pytestmark = pytest.mark.parametrize("client", SPEAKERS, ids=lambda client: client.name, indirect=True)

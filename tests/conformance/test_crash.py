@@ -6,9 +6,9 @@ from threading import Semaphore
 
 import pytest
 
-from .brokers import BrokerProcess
-from .clients import ClientError, Consumer, FencedError, Isolation, TopicPartition
-from .scenario import CALL_TIMEOUT_S, POLL_S, Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.brokers import BrokerProcess
+from tests.conformance.clients import ClientError, Consumer, FencedError, Isolation, TopicPartition
+from tests.conformance.scenario import CALL_TIMEOUT_S, POLL_S, Scenario, offsets_of, send_all, values, wait_until
 
 KILLS = 2
 RECORDS_BETWEEN_KILLS = 150

@@ -7,9 +7,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 
-from .clients.interface import CALL_TIMEOUT_S
-from .scenario import Scenario, values
-from .test_groups import Member, drive
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
+from tests.conformance.scenario import Scenario, values
+from tests.conformance.test_groups import Member, drive
 
 
 def by_librdkafka(bootstrap: str, group_id: str) -> str:

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from .clients import FencedError, Isolation, Producer, TopicPartition
-from .scenario import CALL_TIMEOUT_S, Scenario, send_all, wait_until
+from tests.conformance.clients import FencedError, Isolation, Producer, TopicPartition
+from tests.conformance.scenario import CALL_TIMEOUT_S, Scenario, send_all, wait_until
 
 
 def finish(scenario: Scenario, successor: Producer, partition: TopicPartition) -> None:

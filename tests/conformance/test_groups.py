@@ -3,8 +3,8 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from .clients import Consumer, Record, TopicPartition
-from .scenario import POLL_S, Scenario, send_all, values, wait_until
+from tests.conformance.clients import Consumer, Record, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, send_all, values, wait_until
 
 
 class Member:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from .clients import Client, GroupProtocol
-from .scenario import POLL_S, Scenario, send_all, wait_until
-from .test_groups import Member, drive
+from tests.conformance.clients import Client, GroupProtocol
+from tests.conformance.scenario import POLL_S, Scenario, send_all, wait_until
+from tests.conformance.test_groups import Member, drive
 
 if not os.environ.get("EXACTA_TEST_JAVA"):
     pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
 
-from .clients import FencedError
-from .clients.java import Admin, TopicPartition
+from tests.conformance.clients import FencedError
+from tests.conformance.clients.java import Admin, TopicPartition
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from .brokers import ON_KAFKA
-from .scenario import Scenario, wait_until
+from tests.conformance.brokers import ON_KAFKA
+from tests.conformance.scenario import Scenario, wait_until
 
 if not os.environ.get("EXACTA_TEST_JAVA"):
     pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
 
 from jpype import JClass
 
-from .clients.java import Admin, JavaClient, TopicPartition
+from tests.conformance.clients.java import Admin, JavaClient, TopicPartition
 
 client = pytest.fixture(lambda: JavaClient(), name="client")
 """What is asked of the admin client does not depend on who produces."""

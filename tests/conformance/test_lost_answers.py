@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from .brokers import ON_KAFKA, BrokerProcess
-from .clients import CallAgainError, ClientError, Isolation, Producer, TopicPartition
-from .proxy import ApiKey, Fault, Loses, Proxy
-from .scenario import CALL_TIMEOUT_S, Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.brokers import ON_KAFKA, BrokerProcess
+from tests.conformance.clients import CallAgainError, ClientError, Isolation, Producer, TopicPartition
+from tests.conformance.proxy import ApiKey, Fault, Loses, Proxy
+from tests.conformance.scenario import CALL_TIMEOUT_S, Scenario, offsets_of, send_all, values, wait_until
 
 # Kafka's broker sends the first one itself, to its coordinator, which here is behind the proxy too.
 REGISTERING = (ApiKey.ADD_OFFSETS_TO_TXN,) if ON_KAFKA else (ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.ADD_PARTITIONS_TO_TXN)

@@ -2,8 +2,8 @@
 
 import random
 
-from .clients import Consumer, TopicPartition
-from .scenario import POLL_S, Scenario, send_all, values, wait_until
+from tests.conformance.clients import Consumer, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, send_all, values, wait_until
 
 PARTITIONS = 20
 

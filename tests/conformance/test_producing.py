@@ -2,9 +2,9 @@
 
 import pytest
 
-from .administration import DONE, Librdkafka
-from .clients import ClientError, Isolation, TopicPartition
-from .scenario import Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.administration import DONE, Librdkafka
+from tests.conformance.clients import ClientError, Isolation, TopicPartition
+from tests.conformance.scenario import Scenario, offsets_of, send_all, values, wait_until
 
 
 def test_records_come_back_in_order_within_each_partition(scenario: Scenario) -> None:

@@ -4,9 +4,9 @@ import contextlib
 
 import pytest
 
-from .clients import ClientError
-from .scenario import POLL_S, Scenario, values, wait_until
-from .test_groups import Member, drive
+from tests.conformance.clients import ClientError
+from tests.conformance.scenario import POLL_S, Scenario, values, wait_until
+from tests.conformance.test_groups import Member, drive
 
 
 def static_member(scenario: Scenario, group_id: str, topic: str, instance_id: str) -> Member:

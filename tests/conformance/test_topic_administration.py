@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from .administration import ADMINISTRATIONS, DONE, Administration, Aiokafka, Librdkafka
-from .clients import ClientError, TopicPartition
-from .scenario import POLL_S, Scenario, send_all, values, wait_until
+from tests.conformance.administration import ADMINISTRATIONS, DONE, Administration, Aiokafka, Librdkafka
+from tests.conformance.clients import ClientError, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, send_all, values, wait_until
 
 
 @pytest.fixture(params=ADMINISTRATIONS, ids=lambda made: made.__name__)

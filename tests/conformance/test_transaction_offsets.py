@@ -2,8 +2,8 @@
 
 import pytest
 
-from .clients import AbortRequiredError, ClientError, Consumer, TopicPartition
-from .scenario import POLL_S, Scenario, send_all, values, wait_until
+from tests.conformance.clients import AbortRequiredError, ClientError, Consumer, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, send_all, values, wait_until
 
 BATCH = 5
 

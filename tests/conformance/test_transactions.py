@@ -2,8 +2,8 @@
 
 import pytest
 
-from .clients import FencedError, Isolation, TopicPartition
-from .scenario import POLL_S, Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.clients import FencedError, Isolation, TopicPartition
+from tests.conformance.scenario import POLL_S, Scenario, offsets_of, send_all, values, wait_until
 
 
 def test_a_commit_shows_and_an_abort_hides(scenario: Scenario) -> None:

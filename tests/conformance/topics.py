@@ -6,8 +6,8 @@ from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from .clients import Isolation, TopicPartition
-from .clients.interface import CALL_TIMEOUT_S
+from tests.conformance.clients import Isolation, TopicPartition
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
 
 _LEVELS = {
     Isolation.COMMITTED: IsolationLevel.READ_COMMITTED,

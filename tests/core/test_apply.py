@@ -5,7 +5,7 @@ import sys
 from exacta.core.apply import apply
 from exacta.core.events import ProducerBound
 from exacta.core.ids import Cause, ProducerEpoch, ProducerId
-from exacta.core.state import State
+from exacta.core.state.state import State
 
 
 def test_a_client_id_is_held_once_but_not_for_ever() -> None:

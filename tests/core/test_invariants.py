@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from exacta.core.commands import ForgetAborted
 from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
-from exacta.core.invariants import violations
-from tests.core.classic_group.members import Group
-from tests.core.consumer_group.members import Consumer, settle
+from exacta.core.invariants.invariants import violations
+from tests.core.groups.classic.members import Group
+from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import World
 
 

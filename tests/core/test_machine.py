@@ -18,7 +18,7 @@ from exacta.core.commands import (
 from exacta.core.ids import PartitionId, TransactionVersion
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state import Phase
+from exacta.core.state.transaction import Phase
 from tests.core.world import SMALL, Producer, World
 
 partitions = st.integers(0, 2)  # the last one is there only once partitions were added

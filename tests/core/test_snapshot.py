@@ -6,8 +6,8 @@ import pytest
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
-from tests.core.classic_group.members import Group
-from tests.core.consumer_group.members import Consumer, settle
+from tests.core.groups.classic.members import Group
+from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import SMALL, World
 
 FIELDS_BEFORE = 9

@@ -17,14 +17,15 @@ from exacta.core.commands import (
 from exacta.core.decide import decide
 from exacta.core.events import BatchAppended, Event, decode_event, encode_event
 from exacta.core.events import TransactionEnded as TransactionEndedEvent
-from exacta.core.expiry import timers_after_recovery
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.invariants import Acknowledged, violations
-from exacta.core.loss import fences_after_loss
+from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.snapshot import after_recovery
-from exacta.core.state import Limits, State
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from exacta.core.transactions.expiry import timers_after_recovery
+from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine.durability import WAITS
 
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)

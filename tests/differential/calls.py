@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import Message
 from tests.differential.steps import Step
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from exacta.core.apply import apply
 from exacta.core.events import ProducerBound
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k00_produce, k10_find_coordinator
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k00_produce, k10_find_coordinator
 from tests.kafka.wire import Front, Wire
 
 EPOCH = 32763

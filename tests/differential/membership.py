@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any, NamedTuple
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k08_offset_commit,
     k09_offset_fetch,
     k11_join_group,

@@ -15,9 +15,9 @@ import crc32c
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.messages import k00_produce, k15_describe_groups
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.messages import k00_produce, k15_describe_groups
 from tests.differential import members, reads
 from tests.differential.calls import HANGS_UP, HOW, WAITS, Answer, Call, name_of, sends
 from tests.differential.side import NOT_YET, Side

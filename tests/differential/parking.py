@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from exacta.protocol.messages import k13_leave_group, k15_describe_groups
+from exacta.protocol.kafka.messages import k13_leave_group, k15_describe_groups
 from tests.differential.calls import HANGS_UP, WAITS, Answer, Call
 from tests.kafka.wire import Wire
 

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.messages import (
     k01_fetch,
     k02_list_offsets,
     k23_offset_for_leader_epoch,
@@ -21,7 +21,7 @@ from exacta.protocol.messages import (
     k65_describe_transactions,
     k66_list_transactions,
 )
-from exacta.protocol.records import iter_batches
+from exacta.protocol.kafka.records import iter_batches
 from tests.differential.calls import Answer, Call, Place, name_of, sends
 from tests.differential.members import versions
 from tests.differential.side import NOBODY, Side

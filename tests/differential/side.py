@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k01_fetch,
     k02_list_offsets,
     k03_metadata,
@@ -21,7 +21,7 @@ from exacta.protocol.messages import (
     k15_describe_groups,
     k65_describe_transactions,
 )
-from exacta.protocol.records import HEADER_SIZE, iter_batches
+from exacta.protocol.kafka.records import HEADER_SIZE, iter_batches
 from tests.differential.calls import HANGS_UP, HOW, SILENT, WAITS, Answer, Call, Place
 from tests.differential.parking import Parking
 from tests.differential.steps import CLIENTS, GROUPS, PARTITIONS, Init, Step

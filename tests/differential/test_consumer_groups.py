@@ -19,8 +19,8 @@ import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k03_metadata,
     k08_offset_commit,
     k09_offset_fetch,

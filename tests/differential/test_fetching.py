@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k00_produce, k01_fetch, k03_metadata, k19_create_topics, k20_delete_topics
-from exacta.protocol.records import iter_batches
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k00_produce, k01_fetch, k03_metadata, k19_create_topics, k20_delete_topics
+from exacta.protocol.kafka.records import iter_batches
 from tests.differential.agree import marks, on_both
 from tests.differential.side import Side
 from tests.kafka.test_describe_lag import Writer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k00_produce,
     k02_list_offsets,
     k08_offset_commit,

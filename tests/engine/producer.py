@@ -6,8 +6,8 @@ from msgspec import structs
 
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
-from exacta.core.loss import UNSEEN_MS
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.engine import SYNC_WITHIN_MS, Answer
 from tests.engine.rig import Rig, batch
 

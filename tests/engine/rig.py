@@ -7,10 +7,10 @@ from typing import Any
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.core.state import Limits
+from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
-from exacta.engine.folding import FOLD_EVERY_MS
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, RecordFormat

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.sidecar import HEADER_BYTES
+from exacta.adapters.local.index.segment_index import HEADER_BYTES
 from exacta.adapters.memory import MemoryJournal
 from exacta.core.rejections import Rejection
 from exacta.engine import reading
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.reading import BatchReader, Read
-from exacta.kafka.record_format import KafkaRecordFormat
 from exacta.ports.journal import Buffer, Extent, JournalDamaged
-from exacta.protocol.records import parse_batch_header
+from exacta.protocol.kafka.records import parse_batch_header
+from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import batch
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.disk_rig import DiskRig

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from exacta.core.commands import CreateTopic
-from exacta.core.state import Phase
+from exacta.core.state.transaction import Phase
 from exacta.engine.clock import Clock
 from exacta.engine.upkeep import Keep, Schedule
 from tests.engine.compacting import last_values

@@ -11,14 +11,14 @@ from exacta.core.commands import (
     EndTransaction,
     InitProducerId,
 )
-from exacta.core.loss import UNSEEN_MS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBound, TopicDeleted, TransactionEnded
 from exacta.core.snapshot import snapshot
-from exacta.core.state import Phase
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.durability import WAITS
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
-from exacta.engine.folding import FOLD_EVERY_MS
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
 from tests.engine.rig import EXPIRIES, Rig, batch
 

@@ -16,10 +16,12 @@ from exacta.core.commands import (
     TransactionToEnd,
 )
 from exacta.core.events import TransactionEnded, decode_event
+from exacta.core.groups.reading import fetch_offsets
 from exacta.core.replies import DONE, ProducerBound, TransactionsRefused
 from exacta.core.snapshot import restore
-from exacta.core.state import Limits, Phase, State
-from exacta.core.views import fetch_offsets
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
 from simulation.disk.simulated import SimulatedDisk

@@ -9,10 +9,10 @@ from exacta.core.commands import (
     OffsetToCommit,
 )
 from exacta.core.ids import Cause, TransactionVersion
-from exacta.core.loss import UNSEEN_MS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
-from exacta.core.state import Phase
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.engine import SYNC_WITHIN_MS
 from exacta.engine.visible import Visible
 from tests.engine.producer import Producer

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
-from exacta.config import configure
+from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
-from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.schema import Message
+from exacta.records.record_format import KafkaRecordFormat
 from tests.engine.rig import ManualLoop
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k01_fetch,
     k08_offset_commit,
     k09_offset_fetch,
@@ -32,23 +32,23 @@ from exacta.protocol.messages import (
     k75_describe_topic_partitions,
     k17785_describe_lag,
 )
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from exacta.protocol.messages.k15_describe_groups import DescribeGroupsRequest
-from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.protocol.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from exacta.protocol.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
+from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
+from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from exacta.protocol.kafka.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
+from exacta.protocol.kafka.schema import Message
 from tests.kafka.transaction_states import NOT_YET
 from tests.kafka.wire import batch, values_in
 

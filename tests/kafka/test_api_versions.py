@@ -8,11 +8,11 @@ import pytest
 from exacta.kafka import handlers
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataRequest
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tests.kafka.wire import Wire, front
 
 NEEDED = {

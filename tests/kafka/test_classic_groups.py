@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k10_find_coordinator,
     k11_join_group,
     k12_heartbeat,
@@ -15,7 +15,7 @@ from exacta.protocol.messages import (
     k16_list_groups,
     k42_delete_groups,
 )
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafka.test_transactions_and_groups import commit, fetched
 from tests.kafka.wire import Front, Wire
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from exacta.config import options
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, UnfitValue, checked
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k33_alter_configs as k33
-from exacta.protocol.messages import k44_incremental_alter_configs as k44
-from exacta.protocol.messages.k19_create_topics import CreatableTopicConfig
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from exacta.protocol.messages.k74_list_config_resources import ListConfigResourcesRequest
+from exacta.config.options import options
+from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k33_alter_configs as k33
+from exacta.protocol.kafka.messages import k44_incremental_alter_configs as k44
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopicConfig
+from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from exacta.protocol.kafka.messages.k74_list_config_resources import ListConfigResourcesRequest
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, front
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from exacta.kafka.handlers import HANDLERS
-from exacta.protocol.codec import encode_request
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest
-from exacta.server import new_event_loop
+from exacta.protocol.kafka.codec import encode_request
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
+from exacta.server.server import new_event_loop
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 

@@ -10,7 +10,7 @@ import pytest
 from exacta.kafka.coverage import UNSERVED, page
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
-from exacta.protocol.apis import API, OUR_OWN
+from exacta.protocol.kafka.apis import API, OUR_OWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 

@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from exacta.kafka.consumer_protocol import subscribed_topics
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k47_offset_delete as m
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k47_offset_delete as m
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafka.test_classic_groups import Member
 from tests.kafka.test_transactions_and_groups import commit, fetched
 from tests.kafka.wire import Front, Wire

@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exacta.client.committed import visible_batches
-from exacta.core.lag import visible_end
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k08_offset_commit as commit
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest
+from exacta.core.groups.lag import visible_end
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k08_offset_commit as commit
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 from tests.kafka.test_records import list_offset
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer

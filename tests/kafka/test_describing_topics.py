@@ -6,8 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k75_describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k75_describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire
 

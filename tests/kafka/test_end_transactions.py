@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest
-from exacta.protocol.messages.k17784_end_transactions import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
+from exacta.protocol.kafka.messages.k17784_end_transactions import (
     EndTransactionsRequest,
     TransactionToEnd,
     TransactionToEndTopic,

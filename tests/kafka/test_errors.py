@@ -7,7 +7,7 @@ from exacta.core.replies import DONE
 from exacta.kafka.errors import AT_LEAST, BELOW, CODES, error_code
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 
 @pytest.mark.parametrize("rejection", list(Rejection))

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exacta.kafka.fetch_sessions import EVICTION_MS, NO_SESSION, Asked, FetchSession, FetchSessions
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from exacta.protocol.kafka.schema import NO_UUID
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
 from tests.kafka.wire import Front, Wire, batch, front, values_in

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k01_fetch, k08_offset_commit, k20_delete_topics, k24_add_partitions_to_txn
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from exacta.protocol.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from exacta.protocol.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from exacta.protocol.messages.k75_describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k01_fetch, k08_offset_commit, k20_delete_topics, k24_add_partitions_to_txn
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from exacta.protocol.kafka.messages.k75_describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from tests.conformance import brokers
 from tests.kafka.pipelined import done
 from tests.kafka.test_deleting_records import delete as delete_records

@@ -6,19 +6,19 @@ import crc32c
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from exacta.config import Configuration
-from exacta.kafka.batch_rules import Budget, KeylessRecords, batch_rules
+from exacta.config.options import Configuration
 from exacta.kafka.handlers.k00_produce import MOST_RECORD_ERRORS
-from exacta.protocol.compression import CODECS, NONE, ZSTD
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k19_create_topics import CreatableTopicConfig
-from exacta.protocol.records import BatchHeader, CorruptBatch, iter_batches, validate_batch
-from tests.kafka.test_batch_rules import NOW_MS
-from tests.kafka.test_compaction import build
+from exacta.protocol.kafka.compression import CODECS, NONE, ZSTD
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopicConfig
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, validate_batch
+from exacta.records.admission import Budget, KeylessRecords, batch_rules
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, produce
+from tests.records.test_admission import NOW_MS
+from tests.records.test_compaction import build
 
 
 def batch(*keys: bytes | None, codec: int = NONE) -> bytes:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k23_offset_for_leader_epoch as m
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k23_offset_for_leader_epoch as m
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafka.test_records import produce
 from tests.kafka.wire import Wire, batch
 

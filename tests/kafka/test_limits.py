@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import RETRIABLE, ErrorCode
-from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.schema import Message
 from tests.kafka.test_describe_lag import commit, commit_offset
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, front

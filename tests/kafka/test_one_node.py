@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k03_metadata,
     k29_describe_acls,
     k30_create_acls,

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from exacta.core.ids import Cause
-from exacta.core.incidents import What
+from exacta.core.state.incidents import What
 from exacta.kafka.authorization import Permission
 from exacta.kafka.context import RequestContext
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k27_write_txn_markers as markers
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k27_write_txn_markers as markers
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.kafka.test_records import fetch, produce
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from exacta.front.memory import ALLOWANCE_BYTES, LEAST_ANSWER_BYTES, READ_BYTES, SCARCE_READ_BYTES
 from exacta.kafka.connection import MAX_REQUESTS_PER_TURN, WRITE_HIGH_WATER_BYTES
-from exacta.kafka.memory import ALLOWANCE_BYTES, LEAST_ANSWER_BYTES, READ_BYTES, SCARCE_READ_BYTES
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
 from tests.kafka.by_hand import Broker, Client
 from tests.kafka.wire import batch, values_in
 

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from exacta.adapters.memory import MemoryStorage
-from exacta.kafka.compaction import compaction
 from exacta.ports.compaction import Rules
-from exacta.protocol.records import HEADER_SIZE, parse_batch_header
+from exacta.protocol.kafka.records import HEADER_SIZE, parse_batch_header
+from exacta.records.compaction import compaction
 from tests.conformance.clients import CLIENTS, Client, Isolation, TopicPartition
 from tests.conformance.scenario import Scenario
 from tests.kafka.test_topics import create

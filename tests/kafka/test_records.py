@@ -7,19 +7,23 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.core.rejections import Rejection
+from exacta.front.threads import on_thread
 from exacta.kafka import offset_for_time
 from exacta.kafka.handlers.k02_list_offsets import MAX_SEARCHES_IN_FLIGHT
-from exacta.kafka.threads import on_thread
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from exacta.protocol.messages.k21_delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k21_delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from exacta.core.state import Limits
+from exacta.core.state.limits import Limits
 from exacta.kafka.consumer_protocol import subscribed_topics
 from exacta.kafka.handlers.k19_create_topics import MOST_AT_ONCE
 from exacta.kafka.request_size import FEWEST_ELEMENTS, most_elements
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k03_metadata,
     k09_offset_fetch,
     k15_describe_groups,
@@ -26,7 +26,7 @@ from exacta.protocol.messages import (
     k17785_describe_lag,
     k17786_explain_transactions,
 )
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.schema import Message
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, front
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from exacta.protocol.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
+from exacta.protocol.kafka.schema import NO_UUID
 from tests.kafka.wire import Front, Wire, batch, values_in
 
 PRODUCE_VERSION = 13

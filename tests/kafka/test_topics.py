@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from exacta.config import options
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k19_create_topics import (
+from exacta.config.options import options
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k19_create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from exacta.protocol.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
-from exacta.protocol.messages.k37_create_partitions import (
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
+from exacta.protocol.kafka.messages.k37_create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from exacta.protocol.messages.k60_describe_cluster import DescribeClusterRequest
+from exacta.protocol.kafka.messages.k60_describe_cluster import DescribeClusterRequest
 from tests.kafka.wire import Front, Wire, batch, front, produce
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.transaction_errors import BEFORE, CLASSES, PRESENT, STATES, STRANGER, page
-from exacta.protocol.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 from tests.conformance import brokers
 from tests.kafka import transaction_states
 from tests.kafka.transaction_states import CALLERS, REQUESTS, answer, can_be, new_topic

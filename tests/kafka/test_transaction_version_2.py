@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k24_add_partitions_to_txn as add
-from exacta.protocol.messages import k26_end_txn, k28_txn_offset_commit
-from exacta.protocol.messages import k61_describe_producers as describe
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.records import iter_batches
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k24_add_partitions_to_txn as add
+from exacta.protocol.kafka.messages import k26_end_txn, k28_txn_offset_commit
+from exacta.protocol.kafka.messages import k61_describe_producers as describe
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.records import iter_batches
 from tests.kafka.test_records import fetch, produce
 from tests.kafka.test_transactions_and_groups import Producer, fetched
 from tests.kafka.wire import Wire, batch, values_in

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import (
     k08_offset_commit,
     k09_offset_fetch,
     k22_init_producer_id,
@@ -16,8 +16,8 @@ from exacta.protocol.messages import (
     k65_describe_transactions,
     k66_list_transactions,
 )
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.schema import NO_UUID
 from tests.kafka.wire import Wire
 
 

@@ -10,19 +10,19 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k00_produce, k28_txn_offset_commit
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k24_add_partitions_to_txn import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k00_produce, k28_txn_offset_commit
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from tests.kafka.wire import Wire, batch
 
 Pair = tuple[int, int]

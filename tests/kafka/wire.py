@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 import crc32c
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
-from exacta.config import configure
+from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
-from exacta.kafka.record_format import KafkaRecordFormat
-from exacta.protocol.apis import API
-from exacta.protocol.codec import decode_response, encode_request
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from exacta.protocol.records import iter_batches
-from exacta.protocol.schema import Message
-from exacta.server import new_event_loop
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.records import iter_batches
+from exacta.protocol.kafka.schema import Message
+from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.server import new_event_loop
 from simulation.clients.batches import record, values_of
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from exacta.adapters.local.inspection import Place, inspect
+from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 
@@ -208,6 +208,7 @@ NOT_RUN = {
 
 #: Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
+    (README, " Kafka clients"): "a drawing",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",

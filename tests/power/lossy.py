@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from exacta.adapters.local.aside import InPlace
+from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.ports.journal import Buffer
 

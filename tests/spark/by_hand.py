@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, init_producer_id
-from exacta.spark.checkpoint import Checkpoint
-from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink_note import SinkNotes
-from exacta.spark.task import write_task
+from exacta.spark.sink.checkpoint import Checkpoint
+from exacta.spark.sink.decision import Decision, DecisionEntry
+from exacta.spark.sink.names import QueryNames
+from exacta.spark.sink.note import SinkNotes
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.task import write_task
 from tests.spark.clusters import new_topic, read_committed
 
 

@@ -33,7 +33,7 @@ def query(bootstrap):
 @pytest.fixture
 def one_by_one(monkeypatch):
     """The sink ends the transactions of a decided batch one by one, as on Apache Kafka."""
-    monkeypatch.setattr("exacta.spark.at_once.can_end_at_once", lambda *_: False)
+    monkeypatch.setattr("exacta.spark.sink.end_together.can_end_at_once", lambda *_: False)
 
 
 @pytest.fixture(scope="module")

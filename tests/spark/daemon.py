@@ -8,9 +8,5 @@ import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import exacta.spark.datasource
-import exacta.spark.reading
-import exacta.spark.task  # noqa: F401
-
 if __name__ == "__main__":
     manager()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exacta.spark.datasource import ExactaDataSource
-from exacta.spark.sink import ExactaStreamWriter
+from exacta.spark.sink.sink import ExactaStreamWriter
 
 # The points, in the order in which a batch meets them: two in a task, four where the batch is committed.
 TASKS_WRITING = "tasks writing"

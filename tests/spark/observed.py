@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exacta.spark.datasource import ExactaDataSource
-from exacta.spark.sink import ExactaStreamWriter
+from exacta.spark.sink.sink import ExactaStreamWriter
 
 
 class Call(NamedTuple):

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from confluent_kafka import Producer
 from pyspark.sql.types import StructType
 
-from exacta.spark.batch import ExactaBatchReader
+from exacta.spark.arrow.rows import read_schema
 from exacta.spark.options import source_options
-from exacta.spark.rows import read_schema
-from exacta.spark.source import ExactaStreamReader
+from exacta.spark.source.batch_reader import ExactaBatchReader
+from exacta.spark.source.source import ExactaStreamReader
 
 
 def reader_of(bootstrap: str, **options: str) -> ExactaStreamReader:

@@ -25,13 +25,13 @@ import pyarrow as pa
 from exacta.client.errors import ErrorClass, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
-from exacta.spark import at_once
-from exacta.spark.checkpoint import Checkpoint
 from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink_errors import SinkError
-from exacta.spark.sink_note import SinkNotes
-from exacta.spark.task import write_task
+from exacta.spark.sink import end_together
+from exacta.spark.sink.checkpoint import Checkpoint
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.note import SinkNotes
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.task import write_task
 
 #: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
 #: such moment.
@@ -83,7 +83,7 @@ class CrashingDriver(SinkDriver):
         self._reached("after the decision")
 
     def decide_and_end(self, driver, decision, written):
-        if at_once.can_end_at_once(self._client, driver):
+        if end_together.can_end_at_once(self._client, driver):
             self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
         if not super().decide_and_end(driver, decision, written):
             return False

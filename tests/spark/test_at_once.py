@@ -11,12 +11,12 @@ from exacta.client.errors import KafkaError
 from exacta.client.routing import Client, Leader
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition, init_producer_id
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.spark import at_once
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.spark.options import SinkOptions
-from exacta.spark.sink_errors import EndedBeforeItsTime, NewerDriver
-from exacta.spark.task import write_task
+from exacta.spark.sink import end_together
+from exacta.spark.sink.errors import EndedBeforeItsTime, NewerDriver
+from exacta.spark.sink.task import write_task
 from tests.spark.clusters import ELSEWHERE, held_back, new_topic
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="Exacta's own API")
@@ -125,7 +125,7 @@ def test_that_reader_finds_a_batch_of_which_a_part_has_ended(everywhere):
     prepared = query.driver().prepare()
     results = [write_everywhere(query, prepared, 0, task) for task in range(TASKS)]
     assert reader.check() == 0
-    at_once.end_transactions_at_once(query.client, {results[0].producer: ()}, commit=True)
+    end_together.end_transactions_at_once(query.client, {results[0].producer: ()}, commit=True)
     with pytest.raises(AssertionError):
         reader.check()
     reader.close()
@@ -173,14 +173,14 @@ def run_again(query):
 def test_a_batch_takes_no_other_end(query, monkeypatch):
     """Neither a look at what is open, nor ends one by one."""
     for name in ("first_not_open", "end_transaction", "end_transactions"):
-        monkeypatch.setattr(f"exacta.spark.protocol.{name}", lambda *_, **__: pytest.fail("not needed"))
+        monkeypatch.setattr(f"exacta.spark.sink.protocol.{name}", lambda *_, **__: pytest.fail("not needed"))
     run_again(query)
 
 
 @pytest.mark.parametrize("gone_on", [False, True])
 def test_a_batch_whose_answer_was_lost_is_committed(query, monkeypatch, gone_on):
     """Also where the repeat is refused, since an operator's tool has taken an id over in between."""
-    end = at_once.end_transactions_at_once
+    end = end_together.end_transactions_at_once
 
     def twice(client, written, **named):
         assert end(client, written, **named) == {}
@@ -190,7 +190,7 @@ def test_a_batch_whose_answer_was_lost_is_committed(query, monkeypatch, gone_on)
         assert bool(refused) is gone_on
         return refused
 
-    monkeypatch.setattr(at_once, "end_transactions_at_once", twice)
+    monkeypatch.setattr(end_together, "end_transactions_at_once", twice)
     run_again(query)
 
 
@@ -208,13 +208,13 @@ def test_of_a_batch_with_a_transaction_that_timed_out_nothing_is_visible(query):
 
 def test_a_newer_driver_that_begins_before_the_step(query, monkeypatch):
     _, results = begun(query)
-    end = at_once.end_transactions_at_once
+    end = end_together.end_transactions_at_once
 
     def begin_first(client, written, **named):
         query.driver().prepare()
         return end(client, written, **named)
 
-    monkeypatch.setattr(at_once, "end_transactions_at_once", begin_first)
+    monkeypatch.setattr(end_together, "end_transactions_at_once", begin_first)
     with pytest.raises(NewerDriver):
         commit(query, results)
     monkeypatch.undo()
@@ -225,7 +225,7 @@ def test_too_many_for_one_step_are_ended_one_by_one(query, monkeypatch):
     def refuse(client, written, **named):
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "a test wants it so")
 
-    monkeypatch.setattr(at_once, "end_transactions_at_once", refuse)
+    monkeypatch.setattr(end_together, "end_transactions_at_once", refuse)
     run_again(query)
 
 
@@ -234,7 +234,7 @@ def test_any_other_error_decides_nothing(query, monkeypatch):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a test wants it so")
 
     _, results = begun(query)
-    monkeypatch.setattr(at_once, "end_transactions_at_once", refuse)
+    monkeypatch.setattr(end_together, "end_transactions_at_once", refuse)
     with pytest.raises(KafkaError):
         commit(query, results)
     monkeypatch.undo()

@@ -10,14 +10,14 @@ import pytest
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark import cleaning
-from exacta.spark.batch_sink import ExactaBatchWriter
-from exacta.spark.names import QueryNames
 from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.query_records import QueryRecords
-from exacta.spark.sink_errors import NewerDriver, SinkError
+from exacta.spark.sink.batch_sink import ExactaBatchWriter
+from exacta.spark.sink.errors import NewerDriver, SinkError
+from exacta.spark.sink.names import QueryNames
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.query_records import QueryRecords
 from tests.spark.clusters import held_back, new_topic, read_committed
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exacta.spark.behind import Behind, OffsetsBehindLatest, behind
+from exacta.spark.source.lag_listener import Behind, OffsetsBehindLatest, behind
 
 
 def test_the_gap_of_each_partition():

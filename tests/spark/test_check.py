@@ -13,7 +13,7 @@ from exacta.client.group_administration import list_groups
 from exacta.client.routing import Client
 from exacta.client.topics import READ, TopicAccess
 from exacta.client.transactions import list_transactions
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark import CheckFailed, check
 from tests.spark.clusters import new_topic
 

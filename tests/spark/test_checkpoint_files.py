@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.spark.checkpoint_files import ArrowFiles, LocalFiles, files_at
+from exacta.spark.sink.checkpoint_files import ArrowFiles, LocalFiles, files_at
 
 
 def check_contract(files):

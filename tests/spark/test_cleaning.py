@@ -8,9 +8,9 @@ from exacta.client.group_administration import delete_group
 from exacta.client.transactions import init_producer_id
 from exacta.spark import cleaning
 from exacta.spark.cleaning import Cleaned, StillRunning, clean, find, watch
-from exacta.spark.decision import Decision, DecisionEntry
-from exacta.spark.names import QueryNames
-from exacta.spark.sink_errors import NewerDriver
+from exacta.spark.sink.decision import Decision, DecisionEntry
+from exacta.spark.sink.errors import NewerDriver
+from exacta.spark.sink.names import QueryNames
 from tests.spark.by_hand import Query
 from tests.spark.clusters import held_back
 

@@ -5,8 +5,8 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exacta.protocol.records import assign_offset, iter_batches
-from exacta.spark.decoding import CorruptRecords, Sheet
+from exacta.protocol.kafka.records import assign_offset, iter_batches
+from exacta.spark.arrow.decoding import CorruptRecords, Sheet
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 

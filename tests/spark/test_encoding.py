@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from exacta.client.producer_settings import COMPRESSION
 from exacta.client.record_batch import BatchBuilder
 from exacta.client.transactions import Producer
-from exacta.protocol.records import HEADER_SIZE, validate_batch
-from exacta.spark.encoding import RecordColumns
+from exacta.protocol.kafka.records import HEADER_SIZE, validate_batch
+from exacta.spark.arrow.encoding import RecordColumns
 
 PRODUCER = Producer("t", 7, 3)
 

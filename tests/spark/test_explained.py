@@ -15,14 +15,14 @@ from exacta.client.errors import (
     UnsupportedByBroker,
 )
 from exacta.client.routing import Client, UnknownTopic
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import ProduceRequest, TopicProduceData
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.spark.explained import ClusterError, explained, explaining, refused_while_pickling, sentence_for
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.spark.error_sentences import ClusterError, explained, explaining, refused_while_pickling, sentence_for
 from exacta.spark.options import OptionError, SinkOptions, sink_options
-from exacta.spark.sink import marker_of
-from exacta.spark.sink_errors import NewerDriver, SinkError
-from exacta.spark.source import RefusedStreamReader
+from exacta.spark.sink.errors import NewerDriver, SinkError
+from exacta.spark.sink.sink import marker_of
+from exacta.spark.source.source import RefusedStreamReader
 
 AT = "broker:9092"
 NOBODY = Client(AT)
@@ -186,4 +186,4 @@ def test_what_is_refused_while_spark_pickles_is_shown_as_it_is():
     with pytest.raises(SinkError, match=r"^query q was taken over") as refused:
         CloudPickleSerializer().dumps(Writer())
     [shown] = traceback.format_exception_only(refused.value)  # as Spark's worker does
-    assert shown.startswith("exacta.spark.sink_errors.NewerDriver: query q was taken over")
+    assert shown.startswith("exacta.spark.sink.errors.NewerDriver: query q was taken over")

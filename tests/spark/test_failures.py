@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from exacta.spark.checkpoint import Checkpoint
+from exacta.spark.sink.checkpoint import Checkpoint
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, tally
 from tests.spark.lives import wait_until

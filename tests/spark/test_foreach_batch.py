@@ -4,13 +4,13 @@ import pyarrow as pa
 import pytest
 
 from exacta.client.transactions import Producer, TopicPartition
-from exacta.spark.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job, without_checkpoint
 from exacta.spark.foreach_batch import _told
-from exacta.spark.messages import Prepared
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import foreach_batch_options
-from exacta.spark.sink_errors import SinkError
-from exacta.spark.sink_memory import SinkMemory, memory_of
+from exacta.spark.sink.batch_sink import JOB_OPTION, Job, check_batch_options, job_of, name_of_job, without_checkpoint
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.messages import Prepared
+from exacta.spark.sink.process_memory import SinkMemory, memory_of
 
 MIB = 1024 * 1024
 WRITERS = {"kafka.bootstrap.servers": "a:1", "topic": "x"}

@@ -11,8 +11,8 @@ from pyspark.errors import StreamingQueryException
 
 import exacta.spark
 from exacta.client.routing import Client
-from exacta.spark.checkpoint_files import SparkFiles
 from exacta.spark.cleaning import clean
+from exacta.spark.sink.checkpoint_files import SparkFiles
 from tests.spark.clusters import check_exactly, new_topic, tally
 from tests.spark.queries import fill, reading, run, writing
 from tests.spark.test_checkpoint_files import check_contract

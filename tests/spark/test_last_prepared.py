@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.client.transactions import Producer
-from exacta.spark import last_prepared
+from exacta.spark.sink import last_prepared
 from tests.spark.clusters import held_back
 
 DRIVER = Producer("q-driver", 7, 3)

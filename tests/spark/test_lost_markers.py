@@ -9,9 +9,9 @@ from contextlib import suppress
 import pytest
 
 from exacta.client.transactions import end_transactions, list_transactions
-from exacta.spark import lost_markers
 from exacta.spark.cleaning import clean
-from exacta.spark.decision import Decision, DecisionEntry
+from exacta.spark.sink import lost_markers
+from exacta.spark.sink.decision import Decision, DecisionEntry
 from tests.conformance.brokers import broker_process
 from tests.spark.by_hand import Query
 

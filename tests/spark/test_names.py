@@ -1,6 +1,6 @@
 """The names of a query on the cluster, and whose a transactional id is."""
 
-from exacta.spark.names import QueryNames
+from exacta.spark.sink.names import QueryNames
 
 
 def test_an_attempt_is_known_by_its_whole_name():

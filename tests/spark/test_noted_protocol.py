@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from exacta.client.group_administration import delete_group
-from exacta.spark.names import QueryNames
-from exacta.spark.sink_errors import ForeignRecords, IdentityChanged, RecordsForgotten, UnknownPast
+from exacta.spark.sink.errors import ForeignRecords, IdentityChanged, RecordsForgotten, UnknownPast
+from exacta.spark.sink.names import QueryNames
 from tests.spark.by_hand import Query
 from tests.spark.clusters import held_back
 
@@ -95,7 +95,7 @@ def test_what_an_older_version_has_committed_is_gone_on_with(query, place):
 def test_killed_while_it_begins(query, place, monkeypatch):
     """With the first record on its way, and with the record there and no note yet."""
     driver = query.noted(place, 0)
-    monkeypatch.setattr("exacta.spark.protocol.end_transaction", lambda *_, **__: pytest.fail("killed here"))
+    monkeypatch.setattr("exacta.spark.sink.protocol.end_transaction", lambda *_, **__: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.prepare()
     monkeypatch.undo()

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from exacta.client.transactions import TopicPartition
-from exacta.spark import checkpoint, decision, planning
-from exacta.spark.decision import Decision, DecisionEntry, UnreadableDecision
-from exacta.spark.one_task_per_partition import placed
+from exacta.spark.arrow.partitioner import murmur2, partitions_of_keys
+from exacta.spark.arrow.rows import check_read_columns, check_write_columns, read_schema
 from exacta.spark.options import AtTime, OptionError, sink_options, source_options
-from exacta.spark.partitioner import murmur2, partitions_of_keys
-from exacta.spark.planning import DataLost, Range
-from exacta.spark.rows import check_read_columns, check_write_columns, read_schema
+from exacta.spark.sink import checkpoint, decision
+from exacta.spark.sink.decision import Decision, DecisionEntry, UnreadableDecision
+from exacta.spark.sink.one_task_per_partition import placed
+from exacta.spark.source import planning
+from exacta.spark.source.planning import DataLost, Range
 
 # -- the hash ---------------------------------------------------------------------------------------------------------
 
@@ -480,9 +481,9 @@ def test_one_place_has_one_name(tmp_path):
 
 def test_a_worker_loads_neither_the_broker_nor_its_event_loop():
     code = (
-        "import sys, pyspark_exacta, exacta.spark.task, exacta.spark.reading\n"
+        "import sys, pyspark_exacta, exacta.spark.sink.task, exacta.spark.source.reading\n"
         "print(sorted(name for name in sys.modules if name.startswith(('exacta.core', 'exacta.engine', 'exacta.kafka', "
-        "'exacta.adapters', 'exacta.server', 'uvloop', 'typer', 'rich', 'confluent_kafka'))))"
+        "'exacta.adapters', 'exacta.server.server', 'uvloop', 'typer', 'rich', 'confluent_kafka'))))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"

@@ -10,11 +10,9 @@ import pyarrow as pa
 import pytest
 
 from exacta.client.transactions import TopicPartition, commit_offset, end_transaction, init_producer_id
-from exacta.spark.decision import Decision, DecisionEntry
 from exacta.spark.options import SinkOptions
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.row_writer import RowWriter
-from exacta.spark.sink_errors import (
+from exacta.spark.sink.decision import Decision, DecisionEntry
+from exacta.spark.sink.errors import (
     CopiedCheckpoint,
     EndedBeforeItsTime,
     ForeignRecords,
@@ -22,7 +20,9 @@ from exacta.spark.sink_errors import (
     NewerDriver,
     SinkError,
 )
-from exacta.spark.task import write_task
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.row_writer import RowWriter
+from exacta.spark.sink.task import write_task
 from tests.conformance.brokers import broker_process
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import BETWEEN_THE_ENDS, CRASH_POINTS, Campaign
@@ -51,7 +51,7 @@ def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(boots
 
 def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
     """Tasks that never ask whether their rows are committed already write some of them twice."""
-    monkeypatch.setattr("exacta.spark.task._is_committed", lambda *_: False)
+    monkeypatch.setattr("exacta.spark.sink.task._is_committed", lambda *_: False)
     topic = new_topic(bootstrap)
     Campaign(bootstrap, topic, seed=1, crash_chance=0.8).run()
     counts = Counter(int(value) for _, _, value in read_committed(bootstrap, topic))
@@ -166,7 +166,7 @@ def test_a_losing_attempt_that_writes_only_after_the_commit_is_fenced(query, mon
         query.driver().commit(results, 0, tasks=1, reads="these")
         return RowWriter(*arguments, **named)
 
-    monkeypatch.setattr("exacta.spark.task.RowWriter", commit_first)
+    monkeypatch.setattr("exacta.spark.sink.task.RowWriter", commit_first)
     with pytest.raises(SinkError, match="was ended while the task was writing"):
         query.task(prepared, 0, 0, [0], attempt=1)
     assert held_back(query.client.bootstrap, query.topic) == {}
@@ -281,7 +281,7 @@ def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, m
         commit_offset(client, producer, *arguments)
 
     prepared = query.driver().prepare()
-    monkeypatch.setattr("exacta.spark.task.commit_offset", end_first)
+    monkeypatch.setattr("exacta.spark.sink.task.commit_offset", end_first)
     result = query.task(prepared, 0, 0, [1])
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
         query.driver().commit([result], 0, tasks=1, reads="these")
@@ -300,7 +300,7 @@ def test_a_task_that_an_abort_has_missed_opens_nothing(query, monkeypatch):
             query.driver().abort([None, spoken], 0)
         return init_producer_id(client, transactional_id, **settings)
 
-    monkeypatch.setattr("exacta.spark.incarnations.init_producer_id", abort_first)
+    monkeypatch.setattr("exacta.spark.sink.incarnations.init_producer_id", abort_first)
     with pytest.raises(NewerDriver):
         query.task(prepared, 0, 0, [0])
     assert held_back(query.client.bootstrap, query.topic) == {}

@@ -9,8 +9,8 @@ import pytest
 from exacta.client.routing import Client
 from exacta.client.transactions import end_transaction, init_producer_id
 from exacta.spark.options import SinkOptions
-from exacta.spark.row_writer import RowWriter
-from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.row_writer import RowWriter
 from tests.spark.clusters import new_topic, read_committed
 
 ROWS = 3_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.spark import connect
+from exacta.spark import clients
 from exacta.spark.options import OptionError, sink_options, source_options
 from exacta.spark.options.jaas import parse_jaas
 from exacta.spark.options.properties import cluster_of
@@ -155,12 +155,12 @@ def test_reading_and_writing_have_the_same():
 
 
 def test_a_client_is_kept_by_cluster_and_user(monkeypatch):
-    monkeypatch.setattr(connect, "_clients", {})
+    monkeypatch.setattr(clients, "_clients", {})
     alice = sink_options({**SERVERS, **SCRAM_SSL}).cluster
     nobody = sink_options(SERVERS).cluster
-    client = connect.client_of(alice)
-    assert connect.client_of(alice) is client
-    assert connect.client_of(nobody) is not client
+    client = clients.client_of(alice)
+    assert clients.client_of(alice) is client
+    assert clients.client_of(nobody) is not client
     assert client.cluster == alice
     assert client.deadline().request_timeout_ms == alice.request_timeout_ms
 

@@ -3,9 +3,9 @@
 import pytest
 
 from exacta.client.transactions import end_transaction
-from exacta.spark.decision import Decision
-from exacta.spark.row_writer import RowWriter
-from exacta.spark.sink_errors import NewerDriver, SinkError
+from exacta.spark.sink.decision import Decision
+from exacta.spark.sink.errors import NewerDriver, SinkError
+from exacta.spark.sink.row_writer import RowWriter
 from tests.spark.clusters import held_back
 
 
@@ -49,7 +49,7 @@ def test_two_writers_of_one_partition_in_one_transaction_are_refused(query, monk
     """The broker took the second one's records for repeats of the first one's."""
     prepared = query.driver().prepare()
     # Two that begin in the same instant do not see each other.
-    monkeypatch.setattr("exacta.spark.task._share", lambda *_: (prepared.driver, frozenset()))
+    monkeypatch.setattr("exacta.spark.sink.task._share", lambda *_: (prepared.driver, frozenset()))
     results = [shared(query, prepared, 0, task, [task], partition=1) for task in range(2)]
     with pytest.raises(SinkError, match=r"several tasks wrote to partition 1 .* exacta\.spark\.one_task_per_partition"):
         query.driver().commit(results, 0, tasks=2, reads="these")
@@ -79,7 +79,7 @@ def test_a_stage_that_is_run_again_writes_nothing_into_a_transaction_that_all_sh
     # What fails by itself has given up the transaction, and its epoch.
     prepared = query.driver().prepare()
     with monkeypatch.context() as patch:
-        patch.setattr("exacta.spark.task.RowWriter", failing_at_the_end)
+        patch.setattr("exacta.spark.sink.task.RowWriter", failing_at_the_end)
         with pytest.raises(pytest.fail.Exception):
             shared(query, prepared, 0, 0, [0, 1, 2])
     with pytest.raises(SinkError, match="was ended before its task 0 began"):

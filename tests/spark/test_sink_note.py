@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from exacta.spark.checkpoint import Checkpoint, CheckpointUnreadable
 from exacta.spark.options import SinkOptions
-from exacta.spark.sink_errors import CopiedCheckpoint, IdentityChanged, RecordsForgotten, SinkError, UnknownPast
-from exacta.spark.sink_note import SinkIdentity, SinkNotes, refusal
+from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable
+from exacta.spark.sink.errors import CopiedCheckpoint, IdentityChanged, RecordsForgotten, SinkError, UnknownPast
+from exacta.spark.sink.note import SinkIdentity, SinkNotes, refusal
 
 PREFIXES = (None, "pa", "pb")
 SINKS = (None, "a", "b")

@@ -10,16 +10,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from exacta.client.errors import ClientError
 from exacta.client.fetcher import OffsetOutOfRange, fetch_range
-from exacta.spark.explained import ClusterError
+from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError
-from exacta.spark.planning import DataLost
+from exacta.spark.source.planning import DataLost
 from tests.spark.clusters import held_back, new_topic
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
 
 @pytest.fixture
 def few_bytes(monkeypatch):
-    monkeypatch.setattr("exacta.spark.rows_at_hand._MOST_BYTES", 100)
+    monkeypatch.setattr("exacta.spark.source.driver_rows._MOST_BYTES", 100)
 
 
 def transactional(bootstrap: str, name: str) -> Producer:
@@ -242,8 +242,8 @@ def test_offsets_that_are_gone(bootstrap):
 
 
 def test_a_topic_that_is_deleted_under_way(bootstrap, monkeypatch):
-    monkeypatch.setattr("exacta.spark.source._GONE_AFTER_MS", 300)
-    monkeypatch.setattr("exacta.spark.reading._GONE_AFTER_MS", 300)
+    monkeypatch.setattr("exacta.spark.source.source._GONE_AFTER_MS", 300)
+    monkeypatch.setattr("exacta.spark.source.reading._GONE_AFTER_MS", 300)
     gone, kept = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
     produced(bootstrap, gone, 2)
     produced(bootstrap, kept, 3)
@@ -280,8 +280,10 @@ def test_a_range_whose_beginning_was_deleted(bootstrap, monkeypatch):
             raise OffsetOutOfRange(partition, start)
         yield from fetch_range(client, partition, start, end, **settings)
 
-    monkeypatch.setattr("exacta.spark.reading.fetch_range", fetch)
-    monkeypatch.setattr("exacta.spark.reading.list_offsets", lambda _, partitions, __: {partitions[0]: log_start})
+    monkeypatch.setattr("exacta.spark.source.reading.fetch_range", fetch)
+    monkeypatch.setattr(
+        "exacta.spark.source.reading.list_offsets", lambda _, partitions, __: {partitions[0]: log_start}
+    )
     start, end = {topic: {"0": 1}}, {topic: {"0": 5}}
     with pytest.raises(DataLost, match=f"offset 1 of {topic}-0 is not there, the first is 3"):
         rows_between(reader_of(bootstrap, subscribe=topic), start, end)
@@ -336,5 +338,5 @@ def test_few_rows_that_are_large_are_left_to_tasks(bootstrap, few_bytes, monkeyp
     # Then fewer are tried, and more again as long as they are small.
     for count, small in [(51, False), (1, True), (51, True)]:
         _, rows = planned(reader, {topic: {"0": 0}}, {topic: {"0": count}})
-        monkeypatch.setattr("exacta.spark.rows_at_hand._MOST_BYTES", 1 << 20)
+        monkeypatch.setattr("exacta.spark.source.driver_rows._MOST_BYTES", 1 << 20)
         assert (rows is not None) == small

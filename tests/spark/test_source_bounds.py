@@ -8,12 +8,12 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from exacta.client.routing import Client
-from exacta.spark import source as source_module
-from exacta.spark import subscription
 from exacta.spark.datasource import ExactaDataSource
-from exacta.spark.explained import ClusterError
+from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError
-from exacta.spark.planning import DataLost
+from exacta.spark.source import source as source_module
+from exacta.spark.source import subscription
+from exacta.spark.source.planning import DataLost
 from tests.spark.clusters import held_back, new_topic
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 

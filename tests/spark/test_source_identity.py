@@ -8,10 +8,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from exacta.client import fetcher
 from exacta.client.errors import KafkaError
-from exacta.protocol.errors import ErrorCode
-from exacta.spark import group as group_module
-from exacta.spark import subscription
-from exacta.spark.planning import DataLost, topic_ids_in
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.spark.source import consumer_group as group_module
+from exacta.spark.source import subscription
+from exacta.spark.source.planning import DataLost, topic_ids_in
 from tests.spark.clusters import make_anew, new_topic
 from tests.spark.readers import offsets_of, produced, reader_of, rows_between
 

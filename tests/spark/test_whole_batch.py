@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from exacta.client.transactions import end_transaction, init_producer_id
-from exacta.spark import protocol
-from exacta.spark.sink_errors import SinkError
-from exacta.spark.whole_batch import is_committed, write_alone
+from exacta.spark.sink import protocol
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.whole_batch import is_committed, write_alone
 from tests.spark.by_hand import Query
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 from tests.spark.standin import Campaign, Crash
@@ -78,7 +78,7 @@ def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(boots
 
 
 def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
-    monkeypatch.setattr("exacta.spark.task._is_committed", lambda *_: False)
+    monkeypatch.setattr("exacta.spark.sink.task._is_committed", lambda *_: False)
     topic = new_topic(bootstrap)
     EitherWay(bootstrap, topic, seed=1, crash_chance=0.8).run()
     counts = Counter(int(value) for _, _, value in read_committed(bootstrap, topic))

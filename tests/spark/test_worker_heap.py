@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """
 import gc
 from exacta.client.security import Cluster
-from exacta.spark.connect import client_of
+from exacta.spark.clients import client_of
 
 frozen = []
 for _ in range(3):

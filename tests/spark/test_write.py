@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 import exacta.spark
 from exacta.spark import session
 from exacta.spark.foreach_batch import _rows_up_to
-from exacta.spark.running_query import partitions_of
+from exacta.spark.sink.running_query import partitions_of
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

@@ -8,13 +8,13 @@ import pytest
 
 from exacta.client.routing import Client
 from exacta.spark import foreach_batch, write
-from exacta.spark.batch_sink import ExactaBatchWriter, job_of
-from exacta.spark.explained import ClusterError
+from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError, sink_options
 from exacta.spark.owners import owners_of_groups
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.running_query import RunningQuery
-from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink.batch_sink import ExactaBatchWriter, job_of
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.running_query import RunningQuery
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 CONF = {"spark.app.name": "a job"}
@@ -95,7 +95,7 @@ def plan(query, batch_id, until):
 
 def restarted(monkeypatch):
     """What a process knows of its sinks goes with it."""
-    monkeypatch.setattr("exacta.spark.sink_memory._memories", {})
+    monkeypatch.setattr("exacta.spark.sink.process_memory._memories", {})
 
 
 def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):

@@ -10,9 +10,9 @@ import exacta
 from exacta.client.routing import Client
 from exacta.client.transactions import new_producer
 from exacta.spark.options import SinkOptions
-from exacta.spark.row_writer import RowWriter
-from exacta.spark.sink import marker_of
-from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.row_writer import RowWriter
+from exacta.spark.sink.sink import marker_of
 
 
 def wants_option(client, topic):

@@ -17,8 +17,7 @@ if WANTED:
     from pyspark.sql import SparkSession
 
     import exacta
-
-    from .connector import connector_jars
+    from tests.spark_connector.connector import connector_jars
 
 _numbers = itertools.count()
 

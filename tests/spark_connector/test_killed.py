@@ -12,8 +12,7 @@ import pytest
 from tests.conformance.brokers import broker_name, broker_process
 from tests.spark.kill_campaign import Campaign
 from tests.spark.kill_plan import OF_ANY_SINK, Victim, plan
-
-from .connector import connector_jars
+from tests.spark_connector.connector import connector_jars
 
 KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "6"))
 SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))

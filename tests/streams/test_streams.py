@@ -20,8 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.conformance.brokers import BrokerProcess, broker_name, broker_process
 from tests.spark.clusters import held_back, read_committed
-
-from .application import Application, compiled
+from tests.streams.application import Application, compiled
 
 KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "12"))
 SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))

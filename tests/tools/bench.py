@@ -13,7 +13,7 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from .toolbox import Result, Toolbox
+from tests.tools.toolbox import Result, Toolbox
 
 CALL_TIMEOUT_S = 30.0
 #: Settings of a topic whose records are old: they are not to be dropped for their age.

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.brokers import plain_broker
-
-from .bench import Bench
+from tests.tools.bench import Bench
 
 # Elsewhere nothing here is even imported.
 collect_ignore_glob = [] if os.environ.get("EXACTA_TEST_TOOLS") else ["test_*.py"]
@@ -23,7 +22,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def _session_bench(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    from .toolbox import toolbox
+    from tests.tools.toolbox import toolbox
 
     with toolbox(tmp_path_factory.mktemp("tools") / "log") as tools:
         yield Bench(bootstrap, tools)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from .toolbox import command
+from tests.tools.toolbox import command
 
 EVENT_TIMEOUT_S = 90.0
 

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from .bench import Bench
+from tests.tools.bench import Bench
 
 
 def test_apis_and_their_versions(bench: Bench) -> None:

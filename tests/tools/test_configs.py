@@ -2,7 +2,7 @@
 
 import re
 
-from .bench import Bench
+from tests.tools.bench import Bench
 
 
 def settings(bench: Bench, topic: str) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
-from .bench import FOR_EVER, Bench
-from .toolbox import Result
+from tests.tools.bench import FOR_EVER, Bench
+from tests.tools.toolbox import Result
 
 FIRST_MS = 1_700_000_000_000
 TOOL = "kafka-consumer-groups"

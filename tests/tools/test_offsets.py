@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from .bench import FOR_EVER, Bench
+from tests.tools.bench import FOR_EVER, Bench
 
 FIRST_MS = 1_700_000_000_000
 

@@ -3,8 +3,7 @@
 import re
 
 from tests.spark.clusters import read_committed
-
-from .bench import Bench
+from tests.tools.bench import Bench
 
 
 def read(bench: Bench, topic: str, count: int, *options: str) -> list[str]:

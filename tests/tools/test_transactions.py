@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaException
 
-from .bench import Bench
+from tests.tools.bench import Bench
 
 TOOL = "kafka-transactions"
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from tests.spark.clusters import read_committed
-
-from .bench import Bench
-from .processes import Running
+from tests.tools.bench import Bench
+from tests.tools.processes import Running
 
 COUNT = 2_000
 

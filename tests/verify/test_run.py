@@ -16,13 +16,18 @@ from exacta.client import topics
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.security import Cluster
-from exacta.core import append, apply, committing, state, transaction
+from exacta.core import apply
 from exacta.core.commands import AppendBatch
 from exacta.core.events import TransactionEnded
+from exacta.core.groups import committing
+from exacta.core.log import append
 from exacta.core.rejections import Rejection
+from exacta.core.state import partition as partition_state
+from exacta.core.state import state
+from exacta.core.transactions import transaction
 from exacta.engine import fetch
 from exacta.kafka.handlers import k09_offset_fetch
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.verify.analysis.anomalies import Kind
 from exacta.verify.analysis.verdict import Verdict, analyse
 from exacta.verify.campaign import cluster
@@ -131,7 +136,7 @@ def no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(state.Partition, "last_stable_offset", property(lambda partition: partition.next_offset))
+    patch.setattr(partition_state.Partition, "last_stable_offset", property(lambda partition: partition.next_offset))
 
 
 def offsets_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def lag(
     """
     from exacta.client.errors import KafkaError
     from exacta.client.lag import describe_lag
-    from exacta.protocol.errors import ErrorCode
+    from exacta.protocol.kafka.errors import ErrorCode
 
     with client_of(bootstrap_servers, command_config, "exacta-groups") as client:
         try:

@@ -1,6 +1,6 @@
 """`exacta log …`: the files of a server that does not run.
 
-The work is in `exacta.adapters.local.inspection` and `exacta.repair`.
+The work is in `exacta.adapters.local.damage.inspection` and `exacta.repair`.
 """
 
 import os
@@ -15,8 +15,8 @@ from exacta.cli import DEFAULT_DATA
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
 
 if TYPE_CHECKING:
+    from exacta.adapters.local.damage.inspection import Finding, Place
     from exacta.adapters.local.files import Files
-    from exacta.adapters.local.inspection import Finding, Place
     from exacta.repair import Examination
 
 log = typer.Typer(help="Look at the files of a server that does not run, and repair them.", no_args_is_help=True)
@@ -37,7 +37,7 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
 
     Exit code 0 if nothing that was durable is damaged, 1 if something is, or if it cannot be read, 2 if called wrongly.
     """
-    from exacta.adapters.local.inspection import Place, Verdict
+    from exacta.adapters.local.damage.inspection import Place, Verdict
 
     groups = entries = 0
     end, damaged = 0, False
@@ -69,7 +69,7 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
 
     Exit code 0, 1 if the files cannot be read, 2 if called wrongly.
     """
-    from exacta.adapters.local.inspection import Place
+    from exacta.adapters.local.damage.inspection import Place
 
     with _inspected(data) as found:
         for each in found:
@@ -178,7 +178,7 @@ def _keeping(directory: Path) -> "Iterator[Files]":
 
 @contextmanager
 def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
-    from exacta.adapters.local.inspection import inspect
+    from exacta.adapters.local.damage.inspection import inspect
 
     with _locked(data) as files:
         yield inspect(files)
@@ -188,7 +188,7 @@ def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
 def _locked(data: Path) -> "Iterator[Files]":
     from exacta.adapters.local.files import DirectoryInUse, PosixFiles
     from exacta.ports.journal import JournalError
-    from exacta.server import JOURNAL_DIRECTORY
+    from exacta.server.server import JOURNAL_DIRECTORY
 
     directory = data / JOURNAL_DIRECTORY
     if not directory.is_dir():

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from exacta.cli import DEFAULT_DATA
-from exacta.config import ConfigurationError, configure, options, parse_setting, read_properties
-from exacta.server import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
+from exacta.config.options import ConfigurationError, configure, options, parse_setting, read_properties
+from exacta.server.server import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
 
 EXIT_USAGE = 2
 

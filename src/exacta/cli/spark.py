@@ -49,9 +49,9 @@ def clean(
     if len(given) != 1:
         fail("give one of --query, --checkpoint and --prefix", EXIT_USAGE)
     from exacta.spark import cleaning
-    from exacta.spark.checkpoint import Checkpoint, CheckpointUnreadable
-    from exacta.spark.decision import UnreadableDecision
-    from exacta.spark.sink_errors import SinkError
+    from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable
+    from exacta.spark.sink.decision import UnreadableDecision
+    from exacta.spark.sink.errors import SinkError
 
     try:
         name = given[0] if checkpoint is None else Checkpoint(checkpoint).query_id()

@@ -11,35 +11,38 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from exacta.protocol.messages.k00_produce import ProduceRequest, ProduceResponse
-from exacta.protocol.messages.k01_fetch import FetchRequest, FetchResponse
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
-from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from exacta.protocol.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
-from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
-from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
-from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from exacta.protocol.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from exacta.protocol.messages.k65_describe_transactions import (
+from exacta.protocol.kafka.messages.k00_produce import ProduceRequest, ProduceResponse
+from exacta.protocol.kafka.messages.k01_fetch import FetchRequest, FetchResponse
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataResponse
+from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
+from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
+from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from exacta.protocol.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
-from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
-from exacta.protocol.messages.k17786_explain_transactions import (
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
+from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
+from exacta.protocol.kafka.messages.k17786_explain_transactions import (
     ExplainTransactionsRequest,
     ExplainTransactionsResponse,
 )

@@ -14,7 +14,7 @@ from exacta.client.connection import Connection
 from exacta.client.deadline import Deadline, for_one_request
 from exacta.client.errors import ConnectionLost
 from exacta.client.routing import Client, Route
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.schema import Message
 
 LANES = 4
 

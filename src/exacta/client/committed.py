@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from exacta.protocol.records import BatchHeader, iter_batches
+from exacta.protocol.kafka.records import BatchHeader, iter_batches
 
 # Key of a control record: version, then type (int16 each); type 0 aborts, 1 commits.
 _ABORT_MARKER = 0

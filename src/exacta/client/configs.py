@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from exacta.client.deadline import Deadline
 from exacta.client.routing import Client, Node
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
 _BROKER = 4
 

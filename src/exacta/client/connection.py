@@ -31,10 +31,10 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import ClientError, ConnectionLost, KafkaError, UnknownHost, UnsupportedByBroker
 from exacta.client.sasl import log_in
 from exacta.client.security import Cluster
-from exacta.protocol import codec
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka import codec
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.kafka.schema import Message
 
 #: A reply larger than this is garbage, not a fetch of ours.
 LARGEST_REPLY_BYTES = 256 * 1024 * 1024

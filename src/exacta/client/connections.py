@@ -16,7 +16,7 @@ from exacta.client.errors import ConnectionLost, UnknownBootstrap, UnknownHost
 from exacta.client.security import Cluster
 from exacta.client.topology import Topology
 from exacta.client.waiting import Waiting
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.schema import Message
 
 #: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
 CONNECTION_SETUP_TIMEOUT_MS = 10_000

@@ -18,12 +18,12 @@ from typing import Any
 from exacta.client import tls
 from exacta.client.errors import AuthenticationFailed, SecurityFailed, TlsFailed
 from exacta.client.security import Security, Tls
-from exacta.protocol import codec
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataResponse
-from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from exacta.protocol.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka import codec
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataResponse
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from exacta.protocol.kafka.schema import Message
 
 _PATIENCE_S = 2.0
 _LARGEST_ANSWER_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from exacta.protocol.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 
 class ErrorClass(Enum):

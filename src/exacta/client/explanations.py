@@ -19,7 +19,7 @@ from exacta.client.transactions import (
     describe_transactions,
     list_transactions,
 )
-from exacta.protocol.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 
 WHAT = ("fenced", "aborted", "forgotten")
 CAUSES = (

@@ -14,9 +14,9 @@ from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ClientError, ConnectionLost, ErrorClass, KafkaError
 from exacta.client.routing import Client, Leader
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.schema import NO_UUID
 
 #: The last version of Fetch that names topics; those after it know them by their ids only.
 _LAST_BY_NAME = 12

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import GROUP, Client, Coordinator
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
-from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
+from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 
 
 class ListedGroup(NamedTuple):

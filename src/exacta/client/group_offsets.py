@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from exacta.client.deadline import Deadline
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k08_offset_commit import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

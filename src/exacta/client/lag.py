@@ -12,7 +12,7 @@ from exacta.client.deadline import Deadline
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition, fetch_offsets
-from exacta.protocol.messages.k17785_describe_lag import DescribeLagRequest
+from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 
 
 class Holder(NamedTuple):

@@ -21,13 +21,13 @@ from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import ClientError, UnsupportedByBroker
 from exacta.client.routing import BrokerGone, Client, Leader, Node
 from exacta.client.transactions import TopicPartition, TransactionDescription, describe_transactions
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k27_write_txn_markers import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k27_write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from exacta.protocol.messages.k61_describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
+from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 
 #: A transaction's final states -> whether it is committed.
 _COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import ProduceRequest
-from exacta.protocol.messages.k01_fetch import FetchRequest
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsRequest
-from exacta.protocol.messages.k03_metadata import MetadataRequest
-from exacta.protocol.messages.k08_offset_commit import OffsetCommitRequest
-from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.messages.k16_list_groups import ListGroupsRequest
-from exacta.protocol.messages.k19_create_topics import CreateTopicsRequest
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
-from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.messages.k27_write_txn_markers import WriteTxnMarkersRequest
-from exacta.protocol.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
-from exacta.protocol.messages.k32_describe_configs import DescribeConfigsRequest
-from exacta.protocol.messages.k42_delete_groups import DeleteGroupsRequest
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import ProduceRequest
+from exacta.protocol.kafka.messages.k01_fetch import FetchRequest
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsRequest
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest
+from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
+from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
+from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkersRequest
+from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
+from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest
+from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
+from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.schema import Message
 
 _TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED

@@ -31,8 +31,8 @@ from exacta.client.errors import MOVED, ConnectionLost, ErrorClass, classify
 from exacta.client.record_batch import BatchBuilder, Records
 from exacta.client.routing import Client, Leader
 from exacta.client.transactions import Producer, TopicPartition, add_partitions
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 #: A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
 #: unnoticed.

@@ -1,7 +1,7 @@
 """A record batch in the making: encoded records gather until it is full.
 
-Owns how full a batch is, and its compression. The layout of a batch is `exacta.protocol.records`'s; records are encoded
-by whoever has them.
+Owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch; its
+records are encoded elsewhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from aiokafka import codec
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.client.transactions import Producer
-from exacta.protocol.records import HEADER_SIZE, data_batch
-from exacta.protocol.schema import Buffer
+from exacta.protocol.kafka.records import HEADER_SIZE, data_batch
+from exacta.protocol.kafka.schema import Buffer
 
 _COMPRESS: Final[dict[str, Callable[[Any], bytes]]] = {
     "gzip": codec.gzip_encode,

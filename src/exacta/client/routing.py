@@ -24,10 +24,10 @@ from exacta.client.errors import MOVED, ClientError, ConnectionLost, ErrorClass,
 from exacta.client.permissions import missing_permission
 from exacta.client.security import Cluster
 from exacta.client.topology import Topology
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k10_find_coordinator import FindCoordinatorRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.schema import Message
 
 GROUP = 0
 TRANSACTION = 1

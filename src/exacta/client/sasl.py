@@ -12,10 +12,10 @@ from typing import Any
 from exacta.client.errors import AuthenticationFailed, UnsupportedByBroker, code_name
 from exacta.client.scram import Scram, ScramError
 from exacta.client.security import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, Sasl
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k17_sasl_handshake import SaslHandshakeRequest
-from exacta.protocol.messages.k36_sasl_authenticate import SaslAuthenticateRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
+from exacta.protocol.kafka.schema import Message
 
 _ALGORITHMS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 MECHANISMS = (PLAIN, *_ALGORITHMS)

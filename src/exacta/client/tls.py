@@ -15,7 +15,7 @@ import socket
 import ssl
 from functools import lru_cache
 
-from exacta.client import stores
+from exacta.client import tls_stores
 from exacta.client.errors import TlsFailed
 from exacta.client.security import Tls
 
@@ -98,9 +98,9 @@ def _context(tls: Tls, stamps: tuple[int, ...]) -> ssl.SSLContext:
     context.check_hostname = tls.verify_host_name
     # As in Java: whatever the truststore holds is trusted, not only authorities that signed themselves.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    stores.trust(context, tls.truststore)
+    tls_stores.trust(context, tls.truststore)
     if tls.keystore is not None:
-        stores.identify(context, tls.keystore)
+        tls_stores.identify(context, tls.keystore)
     return context
 
 

@@ -12,10 +12,10 @@ from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ConnectionLost, ErrorClass, KafkaError
 from exacta.client.routing import Anyone, Client, Controller, Leader
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from exacta.protocol.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 EARLIEST = -2
 LATEST = -1

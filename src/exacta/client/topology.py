@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import NO_UUID
 
 
 class Topology:

@@ -12,8 +12,8 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import TRANSACTION, Client, Coordinator
 from exacta.client.transactions import Producer, TopicPartition, by_topic
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k17784_end_transactions import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k17784_end_transactions import (
     EndTransactionsRequest,
     TransactionToEnd,
     TransactionToEndTopic,

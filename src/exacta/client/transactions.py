@@ -15,20 +15,20 @@ from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
 from exacta.client.routing import GROUP, TRANSACTION, Anyone, Client, Coordinator, Route
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from exacta.protocol.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.messages.k28_txn_offset_commit import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.protocol.kafka.messages.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from exacta.protocol.messages.k65_describe_transactions import DescribeTransactionsRequest
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.protocol.kafka.schema import Message
 
 #: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"

@@ -6,7 +6,6 @@ from itertools import takewhile
 from typing import Any
 
 from exacta.core.commands import OffsetToCommit
-from exacta.core.consumer_updates import updated
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
@@ -34,24 +33,16 @@ from exacta.core.events import (
     TransactionEnded,
     TransactionExtended,
 )
+from exacta.core.groups.consumer_updates import updated
 from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId
-from exacta.core.incidents import Incident, What, record
-from exacta.core.membership import NOBODY
-from exacta.core.sequence import last_sequence
-from exacta.core.state import (
-    AbortedTransaction,
-    CommittedOffset,
-    Group,
-    KeptTransaction,
-    OffsetMap,
-    Partition,
-    Phase,
-    ProducerState,
-    RetainedBatch,
-    State,
-    Topic,
-    Transactional,
-)
+from exacta.core.log.sequence import last_sequence
+from exacta.core.state.classic_membership import NOBODY
+from exacta.core.state.group import CommittedOffset, Group, OffsetMap
+from exacta.core.state.incidents import Incident, What, record
+from exacta.core.state.partition import AbortedTransaction, Partition, ProducerState, RetainedBatch
+from exacta.core.state.state import State
+from exacta.core.state.topic import Topic
+from exacta.core.state.transaction import KeptTransaction, Phase, Transactional
 
 
 def apply(state: State, event: Event) -> None:

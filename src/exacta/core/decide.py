@@ -3,20 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core import (
-    append,
-    binding,
-    expiry,
-    group_deletion,
-    log_start,
-    loss,
-    marker,
-    offsets,
-    topics,
-    transaction,
-    transaction_set,
-)
-from exacta.core.classic_group import belonging, joining, leaving
 from exacta.core.commands import (
     AbortByMarker,
     AddGroup,
@@ -50,10 +36,15 @@ from exacta.core.commands import (
     SetTopicConfigs,
     SyncGroup,
 )
-from exacta.core.consumer_group import heartbeat as consumer_heartbeat
-from exacta.core.consumer_group import leaving as consumer_leaving
+from exacta.core.groups import deletion as group_deletion
+from exacta.core.groups import offsets
+from exacta.core.groups.classic import belonging, joining, leaving
+from exacta.core.groups.consumer import heartbeat as consumer_heartbeat
+from exacta.core.groups.consumer import leaving as consumer_leaving
+from exacta.core.log import append, log_start, topics
 from exacta.core.outcome import Outcome
-from exacta.core.state import State
+from exacta.core.state.state import State
+from exacta.core.transactions import binding, expiry, loss, marker, transaction, transaction_set
 
 
 def decide(state: State, command: Command, now_ms: int) -> Outcome:

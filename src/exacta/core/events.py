@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
-from exacta.core.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId
-from exacta.core.membership import Membership
+from exacta.core.state.classic_membership import Membership
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 
 
 class Event(Struct, frozen=True, kw_only=True, array_like=True):

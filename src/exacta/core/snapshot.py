@@ -7,12 +7,17 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.apply import apply
-from exacta.core.consumer_updates import made_of_nothing, updated
 from exacta.core.events import ConsumerGroupUpdated, decode_event
+from exacta.core.groups.consumer_updates import made_of_nothing, updated
 from exacta.core.ids import PartitionId, ProducerId
-from exacta.core.incidents import Incident
-from exacta.core.membership import Membership
-from exacta.core.state import Group, Limits, Partition, State, Topic, Transactional
+from exacta.core.state.classic_membership import Membership
+from exacta.core.state.group import Group
+from exacta.core.state.incidents import Incident
+from exacta.core.state.limits import Limits
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+from exacta.core.state.topic import Topic
+from exacta.core.state.transaction import Transactional
 
 
 class _Snapshot(Struct, frozen=True, array_like=True):

@@ -30,21 +30,23 @@ from exacta.core.apply import apply
 from exacta.core.commands import Command, JoinGroup, SyncGroup
 from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended
-from exacta.core.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.ids import PartitionId, Ticket
-from exacta.core.loss import fences_after_loss, may_begin_unseen
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.snapshot import after_recovery, replayed, snapshot
-from exacta.core.state import Limits, Phase, State
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.expiry import latest_noted_ms, timers_after_recovery
+from exacta.core.transactions.loss import fences_after_loss, may_begin_unseen
+from exacta.engine.commit_group import CommitGroup
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
-from exacta.engine.folding import FOLD_EVERY_MS, Folding
-from exacta.engine.group import CommitGroup
 from exacta.engine.lookups import Lookups
 from exacta.engine.reading import BatchReader
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, Folding
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, field
 
 from exacta.core.ids import Offset, PartitionId
+from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
-from exacta.core.state import AbortedTransaction, Partition, State
-from exacta.core.views import aborted_between
+from exacta.core.state.partition import AbortedTransaction, Partition
+from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible

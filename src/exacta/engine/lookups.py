@@ -5,9 +5,9 @@ Owns no state: looks into the engine's, and into the journal's index.
 
 from collections.abc import Callable
 
+from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import PartitionId
-from exacta.core.lag import aborted_records, visible_end
-from exacta.core.state import State
+from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Journal, TimeEntry

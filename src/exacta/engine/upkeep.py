@@ -19,8 +19,9 @@ from msgspec import Struct
 
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.ids import PartitionId
-from exacta.core.state import Partition, State
-from exacta.engine.compaction import Candidate, Compacting, Compactions
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+from exacta.engine.compaction_schedule import Candidate, Compacting, Compactions
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from exacta.core.ids import Offset, PartitionId
-from exacta.core.state import State
+from exacta.core.state.state import State
 
 
 class Visible(Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from exacta.kafka.context import RequestContext
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 
 class Permission(Enum):

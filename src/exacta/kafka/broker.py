@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from exacta.config import Configuration
+from exacta.config.options import Configuration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
-from exacta.core.state import State
+from exacta.core.state.state import State
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
+from exacta.front.memory import Memory
 from exacta.kafka.authorization import Authorizer, everybody
-from exacta.kafka.batch_rules import BatchRules, KnownRules
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
-from exacta.kafka.memory import Memory
 from exacta.ports.record_format import Buffer
+from exacta.records.admission import BatchRules, KnownRules
 
 T = TypeVar("T")
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from exacta.core.commands import Command, SetTopicConfigs
+from exacta.core.log.topics import is_legal_name
 from exacta.core.rejections import Rejection
-from exacta.core.topics import is_legal_name
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, Operation, changed, require_well_formed
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 
 class Alteration(NamedTuple):

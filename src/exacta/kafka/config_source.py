@@ -1,18 +1,15 @@
-"""Where a configuration's value comes from, in Kafka's numbers (KIP-226), and what of configurations has values."""
+"""Kafka's numbers for the source of a configuration's value (KIP-226) and for kinds of resources."""
 
 from enum import IntEnum
 
+from exacta.config.topic_values import ConfigSource
 
-class ConfigSource(IntEnum):
-    """Names are ours; Kafka calls them DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG and DEFAULT_CONFIG."""
-
-    TOPIC = 1
-    BROKER = 4
-    DEFAULT = 5
+SOURCE_NUMBERS = {ConfigSource.TOPIC: 1, ConfigSource.BROKER: 4, ConfigSource.DEFAULT: 5}
+"""Kafka calls them DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG and DEFAULT_CONFIG."""
 
 
 class ResourceType(IntEnum):
-    """What can have configurations of its own."""
+    """The kinds of resources that can have configurations of their own."""
 
     TOPIC = 2
     BROKER = 4

@@ -18,7 +18,7 @@ Fairness: in one turn of the event loop at most `MAX_REQUESTS_PER_TURN` requests
 turn, behind what other clients have sent meanwhile.
 
 A connection on which nothing has come or gone for `connections.max.idle.ms` is closed, unless we owe it an answer:
-clients connect again when they need to. One that is not let in (`admission.py`) is closed before it is read.
+clients connect again when they need to. One that is not let in (`connection_limits.py`) is closed before it is read.
 
 A client that sends what cannot be understood loses this connection, with one line in the log, and nothing else happens.
 """
@@ -32,19 +32,14 @@ from collections.abc import Callable
 from typing import cast
 
 from exacta.engine.fetch import Admitted
+from exacta.front.memory import ALLOWANCE_BYTES, LONG_ANSWERS, LONG_READ_BYTES, READ_BYTES, Budget
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import Fetch, RequestContext
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.memory import ALLOWANCE_BYTES, LONG_ANSWERS, LONG_READ_BYTES, READ_BYTES, Budget
 from exacta.kafka.request_size import most_elements
-from exacta.protocol.codec import (
-    DecodeError,
-    TooManyElements,
-    decode_request,
-    decode_request_header,
-)
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.schema import Buffer
+from exacta.protocol.kafka.codec import DecodeError, TooManyElements, decode_request, decode_request_header
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import Buffer
 
 logger = logging.getLogger("exacta.kafka")
 

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable
 
-from exacta.core.membership import CONSUMERS
+from exacta.core.state.classic_membership import CONSUMERS
 from exacta.kafka.request_size import FEWEST_ELEMENTS
 
 

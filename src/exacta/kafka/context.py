@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from exacta.engine.fetch import Admitted, FetchRequest
-from exacta.protocol.codec import encode_response
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.schema import Buffer, Message
+from exacta.protocol.kafka.codec import encode_response
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import Buffer, Message
 
 if TYPE_CHECKING:
     from exacta.kafka.connection import Connection

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.markdown import table
-from exacta.protocol.apis import OUR_OWN
+from exacta.protocol.kafka.apis import OUR_OWN
 
 UNSERVED: dict[str, dict[int, str]] = {
     "Nobody here takes clients' metrics; an Apache Kafka without such a receiver does not serve it either": {

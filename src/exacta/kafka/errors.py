@@ -8,7 +8,7 @@ the second table.
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 CODES: dict[Rejection, ErrorCode] = {
     Rejection.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -31,11 +31,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.core.topics import is_legal_name
+from exacta.core.log.topics import is_legal_name
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchResult
 from exacta.engine.visible import Visible
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 NO_SESSION = 0
 FULL_EPOCH = 0

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from exacta.config import Configuration
+from exacta.config.options import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.protocol.apis import API
-from exacta.protocol.schema import Buffer, Message
+from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.schema import Buffer, Message
 
 Reply = Callable[[Message | None], None]
 FIRST_RELEASE = "0.1"

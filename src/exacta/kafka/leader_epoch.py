@@ -1,7 +1,7 @@
 """Leader epochs (KIP-320): with one broker there is one leader, and its epoch never changes."""
 
 from exacta.kafka.broker import LEADER_EPOCH
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 UNSAID = -1
 

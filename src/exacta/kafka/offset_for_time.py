@@ -8,12 +8,12 @@ import logging
 from collections.abc import Callable
 
 from exacta.core.rejections import Rejection
+from exacta.front.threads import on_thread
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.threads import on_thread
 from exacta.ports.journal import TimeEntry
 from exacta.ports.record_format import Buffer
-from exacta.protocol.record_times import RecordTime, Unseen, find_record
+from exacta.protocol.kafka.record_times import RecordTime, Unseen, find_record
 
 logger = logging.getLogger("exacta.kafka")
 

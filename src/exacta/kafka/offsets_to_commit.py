@@ -17,8 +17,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.schema import Message
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import Message
 
 
 class CommitApi(Struct, frozen=True):

@@ -1,17 +1,17 @@
 """What a request makes of a topic's own configurations: set, deleted, appended to, subtracted from (KIP-339).
 
 Owns what may be asked for and in which order it is looked at, which is Kafka's; the values themselves are checked in
-`topic_configs.py`. The whole of the new configurations counts: one that is wrong leaves all as they are.
+`topic.py`. The whole of the new configurations counts: one that is wrong leaves all as they are.
 """
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from exacta.config import Configuration
-from exacta.kafka.topic_config_values import values_of
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, ConfigType, UnfitValue, as_list, checked, require_consistent
-from exacta.protocol.errors import ErrorCode
+from exacta.config.options import Configuration
+from exacta.config.topic import TOPIC_CONFIGS, ConfigType, UnfitValue, as_list, checked, require_consistent
+from exacta.config.topic_values import values_of
+from exacta.protocol.kafka.errors import ErrorCode
 
 
 class Operation(IntEnum):

@@ -11,7 +11,7 @@ named. A state says how the transactional id came to be there; "by 1" and "by 2"
 from enum import Enum
 
 from exacta.kafka.markdown import table
-from exacta.protocol.errors import ErrorCode
+from exacta.protocol.kafka.errors import ErrorCode
 
 DONE = ErrorCode.NONE
 STATE = ErrorCode.INVALID_TXN_STATE

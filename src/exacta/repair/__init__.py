@@ -14,7 +14,7 @@ partition still ends where its producers were told that it ends; and markers of 
 committed records need to tell what comes after, are written anew.
 """
 
-from exacta.adapters.local.repair import finish, is_interrupted
+from exacta.adapters.local.damage.repair import finish, is_interrupted
 from exacta.repair.examination import Examination, NotRepaired, apply_remedy, examine
 from exacta.repair.known_state import is_batch
 from exacta.repair.remedies import Remedy, Way

@@ -5,17 +5,17 @@ from typing import cast
 
 import msgspec
 
+from exacta.adapters.local.damage.inspection import Finding, Place, inspect
+from exacta.adapters.local.damage.repair import Staged, put_in_place, stage, unstage
+from exacta.adapters.local.damage.survey import Lost, Survey
+from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.inspection import Finding, Place, inspect
 from exacta.adapters.local.layout import begin_of_replay, lay_out
-from exacta.adapters.local.repair import Staged, put_in_place, stage, unstage
-from exacta.adapters.local.snapshots import load_latest
-from exacta.adapters.local.survey import Lost, Survey
-from exacta.adapters.local.surveying import survey
+from exacta.adapters.local.snapshots.snapshot_files import load_latest
 from exacta.core.apply import apply
 from exacta.core.events import decode_event
 from exacta.core.snapshot import restore
-from exacta.core.state import Limits
+from exacta.core.state.limits import Limits
 from exacta.ports.journal import JournalError
 from exacta.repair.known_state import is_batch
 from exacta.repair.remedies import Remedy, remedies_of

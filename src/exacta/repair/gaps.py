@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from exacta.adapters.local.repair import StandIn
-from exacta.adapters.local.scan import Group
-from exacta.adapters.local.survey import Lost, Survey
-from exacta.adapters.local.walk import pieces
+from exacta.adapters.local.damage.repair import StandIn
+from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.survey import Lost, Survey
+from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.ids import PartitionId
-from exacta.core.state import State
-from exacta.kafka.record_format import KafkaRecordFormat
+from exacta.core.state.state import State
 from exacta.ports.journal import IndexEntry
-from exacta.protocol.records import empty_batch
+from exacta.protocol.kafka.records import empty_batch
+from exacta.records.record_format import KafkaRecordFormat
 from exacta.repair.known_state import is_batch_sound
 
 _MOST_OFFSETS = (1 << 31) - 1  # of one batch

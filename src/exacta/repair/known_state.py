@@ -5,17 +5,18 @@ Raises `Unknown` with the position from which on it cannot.
 
 import msgspec
 
+from exacta.adapters.local.damage.repair import events_from
+from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
-from exacta.adapters.local.repair import events_from
-from exacta.adapters.local.scan import Group
-from exacta.adapters.local.survey import Lost, Survey
+from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.apply import apply
 from exacta.core.events import BatchAppended, DurableEvent, TransactionEnded, decode_event
 from exacta.core.snapshot import restore
-from exacta.core.state import Limits, State
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
 from exacta.ports.journal import Buffer, IndexEntry
-from exacta.protocol.records import parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import parse_batch_header, sound_batches
 
 
 class Unknown(Exception):

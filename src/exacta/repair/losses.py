@@ -4,10 +4,10 @@ from collections import Counter
 
 import msgspec
 
+from exacta.adapters.local.damage.repair import events_from
+from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SNAPSHOT_SUFFIX, TableEntry, file_name, unpack_snapshot
-from exacta.adapters.local.repair import events_from
-from exacta.adapters.local.survey import Lost, Survey
 from exacta.core.events import (
     BatchAppended,
     OffsetsCommitted,
@@ -20,7 +20,9 @@ from exacta.core.events import (
 )
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import restore
-from exacta.core.state import Limits, Phase, State
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase
 from exacta.repair.gaps import Gaps
 from exacta.repair.known_state import is_batch_sound, is_table_sound, newest_snapshot
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from exacta.adapters.local.repair import Plan
-from exacta.adapters.local.survey import Survey
-from exacta.adapters.local.walk import pieces
+from exacta.adapters.local.damage.repair import Plan
+from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.survey import Survey
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import snapshot
-from exacta.core.state import State
+from exacta.core.state.state import State
 from exacta.repair.gaps import find_gaps, stand_ins_for
 from exacta.repair.known_state import Unknown, newest_snapshot, state_at, state_at_the_end
 from exacta.repair.losses import losses_of_cut, losses_of_gaps

@@ -11,8 +11,8 @@ from __future__ import annotations
 from exacta.spark.check import CheckFailed, CheckReport, check
 from exacta.spark.foreach_batch import WrittenBatch, write
 from exacta.spark.java import use_bundled_java
-from exacta.spark.one_task_per_partition import one_task_per_partition
 from exacta.spark.session import register, session, stop_queries_first, watch_offsets
+from exacta.spark.sink.one_task_per_partition import one_task_per_partition
 
 __all__ = [
     "CheckFailed",

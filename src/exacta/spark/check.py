@@ -24,18 +24,18 @@ from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Anyone, Client
 from exacta.client.topics import READ, WRITE, TopicAccess, look_at_topic
 from exacta.client.transactions import Producer, add_group, end_transaction, fetch_offsets
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.spark.checkpoint import Checkpoint, CheckpointUnreadable
-from exacta.spark.explained import sentence_for
-from exacta.spark.incarnations import take_over, too_long
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
+from exacta.spark.arrow.rows import check_write_columns
+from exacta.spark.error_sentences import sentence_for
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import parse_foreach_batch
 from exacta.spark.options.parsing import Parsed, as_text
-from exacta.spark.rows import check_write_columns
-from exacta.spark.sink_errors import SinkError
-from exacta.spark.sink_note import SinkNotes
-from exacta.spark.written_topics import missing_topic
+from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.incarnations import take_over, too_long
+from exacta.spark.sink.note import SinkNotes
+from exacta.spark.sink.written_topics import missing_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -28,12 +28,12 @@ from exacta.client.transactions import (
     init_producer_id,
     list_transactions,
 )
-from exacta.spark.decision import origin_of, pieces_of
-from exacta.spark.incarnations import Sweeper
-from exacta.spark.lost_markers import settle_all
-from exacta.spark.names import QueryNames
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.sink_errors import SinkError
+from exacta.spark.sink.decision import origin_of, pieces_of
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.incarnations import Sweeper
+from exacta.spark.sink.lost_markers import settle_all
+from exacta.spark.sink.names import QueryNames
+from exacta.spark.sink.protocol import SinkDriver
 
 _LOOK_EVERY_S = 0.5
 _TRANSACTION_TIMEOUT_MS = 60_000

@@ -10,14 +10,14 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
-from exacta.spark.batch import ExactaBatchReader
-from exacta.spark.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
-from exacta.spark.explained import explained
+from exacta.spark.arrow.rows import check_read_columns, check_write_columns, read_schema
+from exacta.spark.error_sentences import explained
 from exacta.spark.options import OptionError, SourceOptions, includes_headers, sink_options, source_options
 from exacta.spark.options.parsing import Parsed
-from exacta.spark.rows import check_read_columns, check_write_columns, read_schema
-from exacta.spark.sink import ExactaStreamWriter
-from exacta.spark.source import ExactaStreamReader, RefusedStreamReader
+from exacta.spark.sink.batch_sink import JOB_OPTION, ExactaBatchWriter, check_batch_options, job_of
+from exacta.spark.sink.sink import ExactaStreamWriter
+from exacta.spark.source.batch_reader import ExactaBatchReader
+from exacta.spark.source.source import ExactaStreamReader, RefusedStreamReader
 
 
 class ExactaDataSource(DataSource):  # type: ignore[misc]

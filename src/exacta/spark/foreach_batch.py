@@ -1,7 +1,7 @@
 """`exacta.spark.write`: a micro-batch written from inside a function of `foreachBatch`, exactly once.
 
 Owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and `whole_batch.py` own
-what happens, `batch_sink.py` what tasks do, `sink_memory.py` what is remembered from batch to batch.
+what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to batch.
 
 Theory of operation. The driver prepares the batch itself, and finds out by that whether it is committed already. If it
 is, the rows are computed and thrown away, as the tasks of the streaming sink do with theirs: a state store commits, and
@@ -29,19 +29,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exacta.client.routing import Client
-from exacta.spark.checkpoint import Checkpoint
-from exacta.spark.connect import client_of
-from exacta.spark.explained import explained
-from exacta.spark.messages import Prepared
+from exacta.spark.arrow.rows import check_write_columns
+from exacta.spark.clients import client_of
+from exacta.spark.error_sentences import explained
 from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
 from exacta.spark.options.parsing import as_text
-from exacta.spark.protocol import SinkDriver
-from exacta.spark.rows import check_write_columns
-from exacta.spark.running_query import RunningQuery, application_of, partitions_of, run_id, running_query
-from exacta.spark.sink_errors import SinkError
-from exacta.spark.sink_memory import SinkMemory, memory_of, used_sinks
-from exacta.spark.sink_note import SinkNotes
+from exacta.spark.sink.checkpoint import Checkpoint
+from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.messages import Prepared
+from exacta.spark.sink.note import SinkNotes
+from exacta.spark.sink.process_memory import SinkMemory, memory_of, used_sinks
+from exacta.spark.sink.protocol import SinkDriver
+from exacta.spark.sink.running_query import RunningQuery, application_of, partitions_of, run_id, running_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -99,7 +99,7 @@ def write(
         used = used_sinks(query_id, run)
         notes = SinkNotes.of(checkpoint, wanted.sink, sink_name=wanted.sink_name, used=used, batch_id=batch_id)
         if not wanted.sink.exactly_once:
-            from exacta.spark.batch_sink import without_checkpoint
+            from exacta.spark.sink.batch_sink import without_checkpoint
 
             notes.keep_without_records()
             used.add(wanted.sink_name)
@@ -128,7 +128,7 @@ class _Call:
         notes: SinkNotes,
         given: dict[str, str],
     ) -> None:
-        from exacta.spark.sink import driver_of
+        from exacta.spark.sink.sink import driver_of
 
         if checkpoint.is_finished(batch_id):
             # Before anything is taken over: the query may be running elsewhere.
@@ -149,7 +149,7 @@ class _Call:
 
     def run(self, memory: SinkMemory) -> WrittenBatch:
         """Write the batch, unless it is committed already."""
-        from exacta.spark.whole_batch import is_committed, write_alone
+        from exacta.spark.sink.whole_batch import is_committed, write_alone
 
         batch_id = self._batch_id
         most_rows = memory.most_rows(self._wanted.driver_rows, self._wanted.driver_bytes)
@@ -203,7 +203,7 @@ class _Call:
         return collected
 
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory, asked: int = 0) -> WrittenBatch:
-        from exacta.spark.batch_sink import JOB_OPTION, Job
+        from exacta.spark.sink.batch_sink import JOB_OPTION, Job
 
         self._notes.deciding(self._batch_id)  # the job decides, where Spark's own file system is not at hand
         location = self._notes.identity.location
@@ -223,7 +223,7 @@ class _Call:
 
 def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | None, batch_id: int) -> Checkpoint:
     """Return the query's checkpoint, named by an option or found as Spark tells; raises `OptionError`."""
-    from exacta.spark.sink import check_running
+    from exacta.spark.sink.sink import check_running
 
     if query is not None and query.batch_id != batch_id:
         raise OptionError(

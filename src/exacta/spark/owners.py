@@ -15,8 +15,8 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import fetch_offsets
-from exacta.spark.decision import Origin, UnreadableDecision, origin_of
-from exacta.spark.names import QueryNames
+from exacta.spark.sink.decision import Origin, UnreadableDecision, origin_of
+from exacta.spark.sink.names import QueryNames
 
 _TRANSACTIONAL_ID = re.compile(r"(.+?)-(?:driver|\d+-\d+)")
 _GROUP = re.compile(r"(.+?)-(?:\d+|manifest(?:-\d+)?)")

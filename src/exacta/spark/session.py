@@ -20,7 +20,7 @@ from exacta.spark.java import spark_runs, use_bundled_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from exacta.spark.behind import OffsetsBehindLatest
+    from exacta.spark.source.lag_listener import OffsetsBehindLatest
 
 #: The module by which Spark's workers find the data source without `register`.
 _FOUND_BY_SPARK = "pyspark_exacta"
@@ -130,6 +130,6 @@ def register(spark: SparkSession) -> None:
 
 def watch_offsets(spark: SparkSession) -> OffsetsBehindLatest:
     """Log after each micro-batch how many offsets its sources are behind, and keep the last values."""
-    from exacta.spark import behind
+    from exacta.spark.source import lag_listener
 
-    return behind.watch_offsets(spark)
+    return lag_listener.watch_offsets(spark)

@@ -2,8 +2,8 @@
 
 import os
 
-from .aio import AiokafkaClient
-from .interface import (
+from tests.conformance.clients.aio import AiokafkaClient
+from tests.conformance.clients.interface import (
     AbortRequiredError,
     CallAgainError,
     Client,
@@ -16,12 +16,12 @@ from .interface import (
     Record,
     TopicPartition,
 )
-from .kafka_python import KafkaPythonClient
-from .librdkafka import LibrdkafkaClient
+from tests.conformance.clients.kafka_python import KafkaPythonClient
+from tests.conformance.clients.librdkafka import LibrdkafkaClient
 
 CLIENTS: tuple[type[Client], ...] = (LibrdkafkaClient, AiokafkaClient, KafkaPythonClient)
 if os.environ.get("EXACTA_TEST_JAVA"):
-    from .java import JavaClient
+    from tests.conformance.clients.java import JavaClient
 
     CLIENTS = (JavaClient,)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import aiokafka
 import aiokafka.errors
 
-from .interface import (
+from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
     HEARTBEAT_INTERVAL_MS,

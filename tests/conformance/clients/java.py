@@ -16,8 +16,8 @@ import jpype
 import jpype.types
 from benchmarks.kafka import distribution
 
-from ..brokers import TRANSACTION_VERSION
-from .interface import (
+from tests.conformance.brokers import TRANSACTION_VERSION
+from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
     HEARTBEAT_INTERVAL_MS,

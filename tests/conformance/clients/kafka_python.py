@@ -13,7 +13,7 @@ with warnings.catch_warnings():
     import kafka.errors
     from kafka.structs import OffsetAndMetadata
 
-from .interface import (
+from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
     HEARTBEAT_INTERVAL_MS,

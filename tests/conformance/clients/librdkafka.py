@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
-from .interface import (
+from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
     HEARTBEAT_INTERVAL_MS,

@@ -3,6 +3,6 @@
 from exacta.adapters.local.files import DirectoryInUse
 from exacta.adapters.local.journal import LocalJournal
 from exacta.adapters.local.layout import is_journal
-from exacta.adapters.local.recovery import UnsupportedFormat
+from exacta.adapters.local.opening.recovery import UnsupportedFormat
 
 __all__ = ["DirectoryInUse", "LocalJournal", "UnsupportedFormat", "is_journal"]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from exacta.adapters.local.aside import Aside, ChildProcess
+from exacta.adapters.local.child_process import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
 from exacta.posix import fcntl
 

@@ -26,19 +26,19 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from exacta.adapters.local import recovery
-from exacta.adapters.local.cleaner import Cleaner
-from exacta.adapters.local.compactor import Compactor
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
-from exacta.adapters.local.index import Index
-from exacta.adapters.local.pace import Pace
+from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, Sidecar
+from exacta.adapters.local.index.stream_index import Index
+from exacta.adapters.local.opening import recovery
+from exacta.adapters.local.opening.unsynced_end import Tail
 from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.reading import Reader
-from exacta.adapters.local.rows import DamagedIndex, Segment, Sidecar
-from exacta.adapters.local.snapshotting import Done as SnapshotDone
-from exacta.adapters.local.snapshotting import Snapshotter
-from exacta.adapters.local.tail import Tail
+from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
+from exacta.adapters.local.snapshots.snapshot_schedule import Snapshotter
+from exacta.adapters.local.space.compaction_plan import Compactor
+from exacta.adapters.local.space.rewrite_queue import Cleaner
+from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import (

@@ -8,7 +8,6 @@ is compacted stands beside them.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exacta.adapters.local import compacted, start
 from exacta.adapters.local.files import LOCK_NAME, Files
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
@@ -25,7 +24,9 @@ from exacta.adapters.local.format import (
     segments_of,
     unpack_segment_header,
 )
-from exacta.adapters.local.rows import Segment
+from exacta.adapters.local.index.segment_rows import Segment
+from exacta.adapters.local.opening import first_position
+from exacta.adapters.local.space import compacted_segments
 
 
 class Fault(NamedTuple):
@@ -55,7 +56,7 @@ def lay_out(files: Files, names: list[str]) -> Layout:
     """Choose the files of the journal; raise OSError."""
     faults: list[Fault] = []
     segments: list[Segment] = []
-    begin = start.load(files, names)
+    begin = first_position.load(files, names)
     if begin is None:
         faults.append(Fault(START_NAME, "it is unreadable"))
     taken_to = begin or 0
@@ -77,10 +78,10 @@ def lay_out(files: Files, names: list[str]) -> Layout:
         faults.append(_missing(taken_to))  # what is written to was never cleaned
     if begin and not segments:
         faults.append(_missing(begin))
-    named = compacted.load(files, names)
+    named = compacted_segments.load(files, names)
     if named is None:
         faults.append(Fault(COMPACTED_NAME, "it is unreadable"))
-        named = compacted.Named((), 0)
+        named = compacted_segments.Named((), 0)
     found = compacted_of(names, SEGMENT_SUFFIX)
     compacted_ids = [each for each in found if each.base in named.numbers or each.base >= named.next_number]
     missing = [SegmentId(number, is_compacted=True) for number in named.numbers]

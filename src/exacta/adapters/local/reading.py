@@ -24,7 +24,7 @@ from operator import add, sub
 from typing import NamedTuple
 
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.rows import Place, Segment
+from exacta.adapters.local.index.segment_rows import Place, Segment
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.ports.journal import Buffer, Extent, Failed
 

@@ -8,16 +8,15 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
-from exacta.kafka.batch_rules import BatchRules, Budget, KeylessRecords
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.ports.record_format import Buffer
-from exacta.protocol.codec import decode
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k00_produce import (
+from exacta.protocol.kafka.codec import decode
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
@@ -25,7 +24,8 @@ from exacta.protocol.messages.k00_produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from exacta.protocol.records import CorruptBatch, validate_batch
+from exacta.protocol.kafka.records import CorruptBatch, validate_batch
+from exacta.records.admission import BatchRules, Budget, KeylessRecords
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3

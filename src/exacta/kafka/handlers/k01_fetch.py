@@ -13,8 +13,8 @@ from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSes
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k01_fetch import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,

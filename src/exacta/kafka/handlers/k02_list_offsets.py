@@ -10,23 +10,23 @@ from functools import partial
 
 from exacta.core.rejections import Rejection
 from exacta.engine.visible import Visible
+from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.few_at_once import Ended, few_at_once
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.offset_for_time import find_offset
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k02_list_offsets import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k02_list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from exacta.protocol.record_times import RecordTime
+from exacta.protocol.kafka.record_times import RecordTime
 
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1

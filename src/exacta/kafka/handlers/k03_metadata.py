@@ -1,9 +1,10 @@
 """Metadata: brokers, topics, and topics created because somebody asked for them."""
 
 from exacta.core.commands import Command, CreateTopic
-from exacta.core.internal_topics import INTERNAL_TOPICS
 from exacta.core.rejections import Rejection
-from exacta.core.state import State, Topic
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.state.state import State
+from exacta.core.state.topic import Topic
 from exacta.engine.engine import Answer
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_A_TOPIC, OF_THE_CLUSTER
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
@@ -13,8 +14,8 @@ from exacta.kafka.handler import Reply
 from exacta.kafka.internal_topics import BY_NAME
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k03_metadata import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -22,7 +23,7 @@ from exacta.protocol.messages.k03_metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.schema import NO_UUID
 
 KEY = ApiKey.METADATA
 MIN_VERSION = 0

@@ -6,7 +6,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.offsets_to_commit import CommitApi, commit
-from exacta.protocol.messages.k08_offset_commit import (
+from exacta.protocol.kafka.messages.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Hashable
 from itertools import groupby
 
-from exacta.core.committing import check_reader
-from exacta.core.state import CommittedOffset, State
-from exacta.core.views import fetch_offsets
+from exacta.core.groups.committing import check_reader
+from exacta.core.groups.reading import fetch_offsets
+from exacta.core.state.group import CommittedOffset
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k09_offset_fetch import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k09_offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

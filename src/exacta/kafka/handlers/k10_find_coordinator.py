@@ -8,8 +8,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k10_find_coordinator import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k10_find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,

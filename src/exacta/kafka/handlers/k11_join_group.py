@@ -10,12 +10,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k11_join_group import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 KEY = ApiKey.JOIN_GROUP
 MIN_VERSION = 0

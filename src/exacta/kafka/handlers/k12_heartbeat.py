@@ -6,7 +6,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
+from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 
 KEY = ApiKey.HEARTBEAT
 MIN_VERSION = 0

@@ -9,8 +9,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 KEY = ApiKey.LEAVE_GROUP
 MIN_VERSION = 0

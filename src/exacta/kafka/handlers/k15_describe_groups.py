@@ -1,14 +1,14 @@
 """DescribeGroups: members and assignments, for people and tools."""
 
-from exacta.core.membership import NOBODY, Member, Membership, Phase
-from exacta.core.state import State
+from exacta.core.state.classic_membership import NOBODY, Member, Membership, Phase
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k15_describe_groups import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k15_describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,

@@ -1,12 +1,12 @@
 """ListGroups: every group that has members or offsets."""
 
-from exacta.core.membership import CONSUMERS, NOBODY
-from exacta.core.state import State
+from exacta.core.state.classic_membership import CONSUMERS, NOBODY
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from exacta.protocol.kafka.messages.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 KEY = ApiKey.LIST_GROUPS
 MIN_VERSION = 0

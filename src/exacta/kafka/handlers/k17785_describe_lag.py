@@ -4,16 +4,16 @@ Offsets cannot say it: they number markers and aborted records too (`core/lag.py
 them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin there.
 """
 
-from exacta.core.lag import PartitionLag, lag_of_group
-from exacta.core.state import State
+from exacta.core.groups.lag import PartitionLag, lag_of_group
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k17785_describe_lag as wire
-from exacta.protocol.messages.k17785_describe_lag import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k17785_describe_lag as wire
+from exacta.protocol.kafka.messages.k17785_describe_lag import (
     DescribeLagRequest,
     DescribeLagResponse,
     GroupLag,

@@ -4,16 +4,18 @@ DescribeTransactions has no room for owner, deadline and first offsets, and no a
 fenced. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
-from exacta.core.incidents import Incident
-from exacta.core.state import Partition, Phase, State, Transactional
+from exacta.core.state.incidents import Incident
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages import k17786_explain_transactions as wire
-from exacta.protocol.messages.k17786_explain_transactions import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages import k17786_explain_transactions as wire
+from exacta.protocol.kafka.messages.k17786_explain_transactions import (
     ExplainedTransaction,
     ExplainTransactionsRequest,
     ExplainTransactionsResponse,

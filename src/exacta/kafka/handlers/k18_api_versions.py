@@ -2,22 +2,22 @@
 
 from functools import cache
 
-from exacta.config import Configuration
+from exacta.config.options import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.codec import encode_response
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k18_api_versions import (
+from exacta.protocol.kafka.codec import encode_response
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from exacta.protocol.schema import Buffer
+from exacta.protocol.kafka.schema import Buffer
 
 KEY = ApiKey.API_VERSIONS
 MIN_VERSION = 0

@@ -2,19 +2,20 @@
 
 from collections import Counter
 
+from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
+from exacta.config.topic_values import values_of
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreated
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
+from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_config_values import values_of
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k19_create_topics import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k19_create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -135,4 +136,4 @@ def _fill(
     result.configs = []
     for name in TOPIC_CONFIGS:
         [(_, value, source), *_] = values_of(command.configs, name, broker.configuration)
-        result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=source))
+        result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=SOURCE_NUMBERS[source]))

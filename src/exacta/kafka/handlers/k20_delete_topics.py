@@ -9,13 +9,13 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k20_delete_topics import (
+from exacta.protocol.kafka.messages.k20_delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from exacta.protocol.schema import NO_UUID
+from exacta.protocol.kafka.schema import NO_UUID
 
 KEY = ApiKey.DELETE_TOPICS
 MIN_VERSION = 1

@@ -1,16 +1,16 @@
 """DeleteRecords: from the beginning of partitions (KIP-107). Their space is freed when there is a cleaner."""
 
+from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords
-from exacta.core.internal_topics import INTERNAL_TOPICS
 from exacta.core.replies import RecordsDeleted
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_configs import only_compacts
-from exacta.protocol.messages.k21_delete_records import (
+from exacta.protocol.kafka.messages.k21_delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

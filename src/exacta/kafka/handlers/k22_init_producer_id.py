@@ -4,7 +4,7 @@ Version 6 is two-phase commit (KIP-939). It is told of where the configuration a
 released Apache Kafka shows; refused, it is refused as there.
 """
 
-from exacta.config import Configuration
+from exacta.config.options import Configuration
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBound
@@ -15,8 +15,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 KEY = ApiKey.INIT_PRODUCER_ID
 MIN_VERSION = 0

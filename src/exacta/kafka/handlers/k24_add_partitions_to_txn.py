@@ -6,17 +6,17 @@ or only looked at. One broker never sends it; tools may.
 
 from exacta.core.commands import AddPartitions
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.core.internal_topics import INTERNAL_TOPICS
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k24_add_partitions_to_txn import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

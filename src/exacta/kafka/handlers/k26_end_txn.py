@@ -9,7 +9,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 
 KEY = ApiKey.END_TXN
 MIN_VERSION = 0

@@ -1,8 +1,8 @@
 """WriteTxnMarkers: abort a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
 
 In Kafka coordinators write their markers by it. Here the coordinator needs no request for that, so that only an
-operator's abort remains; see `exacta.core.marker` for what it does. A commit is refused: the one who may decide that is
-the holder of the transactional id, by EndTxn.
+operator's abort remains; `exacta.core.transactions.marker` says what it does. A commit is refused: only the
+holder of the transactional id may decide that, by EndTxn.
 """
 
 from itertools import chain
@@ -16,8 +16,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k27_write_txn_markers import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k27_write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

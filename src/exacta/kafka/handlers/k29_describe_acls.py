@@ -4,8 +4,8 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 KEY = ApiKey.DESCRIBE_ACLS
 MIN_VERSION = 1

@@ -5,8 +5,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.handlers.k29_describe_acls import NO_AUTHORIZER
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 KEY = ApiKey.CREATE_ACLS
 MIN_VERSION = 1

@@ -1,18 +1,18 @@
 """DescribeConfigs: of topics and of this broker, values and where they come from."""
 
-from exacta.config import Option, options
-from exacta.core.state import State
-from exacta.core.topics import is_legal_name
+from exacta.config.options import Option, options
+from exacta.config.topic import TOPIC_CONFIGS, ConfigType
+from exacta.config.topic_values import ConfigSource, values_of
+from exacta.core.log.topics import is_legal_name
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_source import ConfigSource, ResourceType
+from exacta.kafka.config_source import SOURCE_NUMBERS, ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.kafka.topic_config_values import values_of
-from exacta.kafka.topic_configs import TOPIC_CONFIGS, ConfigType
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k32_describe_configs import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k32_describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -88,8 +88,11 @@ def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[Descr
             DescribeConfigsResourceResult(
                 name=name,
                 value=value,
-                config_source=source,
-                synonyms=[DescribeConfigsSynonym(name=each, value=text, source=of) for each, text, of in values],
+                config_source=SOURCE_NUMBERS[source],
+                synonyms=[
+                    DescribeConfigsSynonym(name=each, value=text, source=SOURCE_NUMBERS[given])
+                    for each, text, given in values
+                ],
                 config_type=config.type,
                 documentation=config.description,
             )
@@ -118,7 +121,7 @@ def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]
 
 def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsResourceResult:
     value = getattr(broker.configuration, option.field)
-    source = ConfigSource.DEFAULT if value == option.default else ConfigSource.BROKER
+    source = SOURCE_NUMBERS[ConfigSource.DEFAULT if value == option.default else ConfigSource.BROKER]
     text = str(value).lower()
     return DescribeConfigsResourceResult(
         name=option.name,

@@ -6,7 +6,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.topic_config_changes import Change, Operation
-from exacta.protocol.messages.k33_alter_configs import (
+from exacta.protocol.kafka.messages.k33_alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,

@@ -1,12 +1,12 @@
 """DescribeLogDirs: the one folder in which everything lies, and how much of it each partition has (KIP-113)."""
 
-from exacta.core.state import State
+from exacta.core.state.state import State
+from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.messages.k35_describe_log_dirs import (
+from exacta.protocol.kafka.messages.k35_describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

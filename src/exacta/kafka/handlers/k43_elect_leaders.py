@@ -1,12 +1,12 @@
 """ElectLeaders: with one broker, every partition has its leader already (KIP-460)."""
 
-from exacta.core.state import State
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k43_elect_leaders import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k43_elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,

@@ -8,8 +8,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.handlers.k18_api_versions import features
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k57_update_features import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k57_update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
     UpdateFeaturesRequest,

@@ -5,15 +5,16 @@ there is nothing of that kind, since both are answered from one state.
 """
 
 from exacta.core.ids import ProducerId
-from exacta.core.state import Partition, State
-from exacta.core.state import ProducerState as KnownProducer
+from exacta.core.state.partition import Partition
+from exacta.core.state.partition import ProducerState as KnownProducer
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k61_describe_producers import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k61_describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,

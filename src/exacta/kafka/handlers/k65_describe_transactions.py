@@ -3,14 +3,15 @@
 Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
 """
 
-from exacta.core.state import Phase, State, Transactional
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k65_describe_transactions import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,

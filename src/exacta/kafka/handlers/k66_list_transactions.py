@@ -4,13 +4,14 @@ KIP-664, KIP-994, KIP-1152.
 """
 
 from exacta.core.pattern import matcher
-from exacta.core.state import Phase, State, Transactional
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k66_list_transactions import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k66_list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
     TransactionState,

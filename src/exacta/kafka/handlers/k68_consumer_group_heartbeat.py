@@ -3,17 +3,17 @@
 from collections.abc import Collection
 
 from exacta.core.commands import ConsumerHeartbeat
-from exacta.core.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
+from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k68_consumer_group_heartbeat import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection
 
-from exacta.core.consumer_group.step import preferred_assignor
-from exacta.core.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
-from exacta.core.state import State
+from exacta.core.groups.consumer.step import preferred_assignor
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k69_consumer_group_describe import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -1,13 +1,13 @@
 """ListConfigResources: what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
-from exacta.core.state import State
+from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
-from exacta.protocol.errors import ErrorCode
-from exacta.protocol.messages.k74_list_config_resources import (
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k74_list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

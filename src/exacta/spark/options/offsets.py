@@ -1,6 +1,6 @@
 """Where reading begins and ends, as options say it: by name, by offset, by time.
 
-Owns the values and their parsers. `exacta.spark.bounds` finds the offsets behind them.
+Owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 from exacta.client.sasl import MECHANISMS
 from exacta.client.security import JKS, PEM, PKCS12, PLAIN, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.client.stores import convert_jks
+from exacta.client.tls_stores import convert_jks
 from exacta.spark.options.jaas import PLAIN_MODULE, SCRAM_MODULE, Login, parse_jaas
 from exacta.spark.options.parsing import Option, OptionError, Parsed, text
 

@@ -7,7 +7,7 @@ keystore goes over as it is: librdkafka reads PEM and PKCS #12.
 from __future__ import annotations
 
 from exacta.client.security import Cluster, KeyStore, Tls
-from exacta.client.stores import is_pkcs12, trusted
+from exacta.client.tls_stores import is_pkcs12, trusted
 
 
 def settings_of(cluster: Cluster) -> dict[str, str]:

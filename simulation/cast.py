@@ -1,0 +1,156 @@
+"""The clients of a world: who plays in it, and the lives of their instances.
+
+Owns who is there, and what is running. A client that crashes ends at the await where it is; another instance of it
+begins later. Two of one client at once are a zombie and its successor.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from simulation.chance import dice
+from simulation.clients.admin import administrate
+from simulation.clients.connection import Connection
+from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
+from simulation.clients.reading import watch
+from simulation.clients.surroundings import Surroundings
+from simulation.clients.transfers import idempotent, transfers
+from simulation.history import History, Place
+from simulation.late_requests import Late
+from simulation.loop import SimulatedLoop
+from simulation.network import Network
+from simulation.trace import Trace
+
+PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
+SHORT: list[Place] = [("short", 0)]
+KEYED: list[Place] = [("keyed", 0), ("keyed", 1)]
+AGING: list[Place] = [("aging", 0)]
+
+Program = Callable[[Surroundings], Coroutine[Any, Any, bool]]
+
+
+class _Client(NamedTuple):
+    program: Program
+    places: list[Place]
+    version: int
+
+
+class Troupe:
+    """All clients of one world."""
+
+    def __init__(
+        self,
+        seed: int,
+        chance: random.Random,
+        loop: SimulatedLoop,
+        trace: Trace,
+        network: Network,
+        late: Late,
+        history: History,
+        now_ms: Callable[[], int],
+        complain: Callable[[str], None],
+        has_failed: Callable[[], bool],
+    ) -> None:
+        self.is_over = False
+        """Whether clients are to end what they have begun, and begin nothing more."""
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self._seed = seed
+        self._chance = chance
+        self._loop = loop
+        self._trace = trace
+        self._network = network
+        self._hook = late.hook
+        self._history = history
+        self._now_ms = now_ms
+        self._complain = complain
+        self._has_failed = has_failed
+        self._instances: Counter[str] = Counter()
+        self._connections: dict[str, Connection] = {}
+        self.clients = self._cast()
+
+    def _cast(self) -> dict[str, _Client]:
+        chance = self._chance
+        clients: dict[str, _Client] = {"admin": _Client(administrate, [], 0)}
+        for number in range(chance.randint(1, 3)):
+            places = [*INPUTS, *chance.choice([[], PLAIN, SHORT, AGING, KEYED, KEYED])]
+            clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
+        # A group speaks one protocol; a third of the worlds have KIP-848's.
+        pipe = consumer_pipeline if dice(self._seed, "protocol").random() < 1 / 3 else pipeline
+        for number in range(chance.randint(0, 2)):
+            clients[f"pipe{number}"] = _Client(pipe, [], chance.choice([1, 2]))
+        if chance.random() < 0.7:
+            clients["plain0"] = _Client(idempotent, [*PLAIN, *chance.choice([AGING, KEYED])], 0)
+        clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN, *KEYED, *AGING], 2)
+        if chance.random() < 0.5:
+            clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN, *KEYED, *AGING], 1)
+        return clients
+
+    def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
+        """Make what one more instance of a client knows."""
+        self._instances[name] += 1
+        instance = self._instances[name]
+        chance = dice(self._seed, name, instance)
+        connection = Connection(self._loop, self._network, chance, name, self._hook(name))
+        self._connections[f"{name}/{instance}"] = connection
+        return Surroundings(
+            name,
+            instance,
+            chance,
+            connection,
+            self._history,
+            self._now_ms,
+            lambda: self.is_over or self._has_failed(),
+            lambda: self._instances[name] > instance,
+            places,
+            version,
+            chance.choice([4_000, 15_000, 40_000]),
+        )
+
+    def begin(self, name: str) -> None:
+        """Let one more instance of a client live."""
+        client = self.clients[name]
+        here = self.surroundings(name, client.places, client.version)
+        self._trace.note("client", here.writer)
+
+        async def live() -> None:
+            goes_on = await client.program(here)
+            self._trace.note("client ends", here.writer)
+            del self.tasks[here.writer]
+            if goes_on and not self.is_over:
+                self.begin(name)
+
+        task = self.tasks[here.writer] = self._loop.create_task(live())
+        task.add_done_callback(self._look_at)
+
+    def _look_at(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._complain(f"a client failed: {type(error).__name__}: {error}")
+
+    def _running(self) -> list[str]:
+        return [name for name in self.tasks if name.split("/")[0] in self.clients]
+
+    def crash_one(self) -> None:
+        """Let a client end where it is; it begins again later."""
+        running = [name for name in self._running() if not name.startswith("admin")]
+        if not running or self.is_over:
+            return
+        name = self._chance.choice(running)
+        self._trace.fault("client crash", name)
+        self.tasks.pop(name).cancel()
+        self._connections[name].drop()
+        client = name.split("/")[0]
+        self._loop.call_later(self._chance.uniform(0.0, 10.0), self._begin_again, client)
+
+    def _begin_again(self, client: str) -> None:
+        if not self.is_over:
+            self.begin(client)
+
+    def begin_a_second(self) -> None:
+        """Begin another instance while one still runs: the older one is a zombie then."""
+        running = [name for name in self._running() if name.startswith(("writer", "pipe"))]
+        if running and not self.is_over:
+            name = self._chance.choice(running).split("/")[0]
+            self._trace.fault("second instance", name)
+            self.begin(name)

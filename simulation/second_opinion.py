@@ -1,0 +1,191 @@
+"""The invariants of DESIGN section 6, kept up to date event by event: cheap enough to be looked at after every step.
+
+`exacta.core.invariants` derives the same from the whole log, and is asked after every recovery, once in a while, and at
+the end. Here only what has become durable counts, since that is what readers are shown.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from exacta.core.events import (
+    BatchAppended,
+    Event,
+    LogStartMoved,
+    PartitionsAdded,
+    ProducerBound,
+    ProducersExpired,
+    TopicCreated,
+    TopicDeleted,
+    TransactionalIdsExpired,
+    TransactionEnded,
+)
+from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.state.limits import Limits
+from exacta.engine.visible import Visible
+
+Complain = Callable[[str], None]
+
+
+class _End(NamedTuple):
+    """The end of a transaction, some of whose records no reader was shown yet."""
+
+    transactional_id: str
+    committed: bool
+    partitions: int
+    """How many it has records in."""
+
+
+class _Log:
+    """One partition, as its events have it."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.end = 0
+        self.open: dict[ProducerId, tuple[int, int]] = {}
+        """By producer id: the first offset of its open transaction, and the epoch of its writes."""
+        self.written: dict[ProducerId, list[tuple[int, int]]] = {}
+        """By producer id: where the records of its open transaction lie, first and last."""
+        self.sequences: dict[ProducerId, tuple[int, int]] = {}
+        """By producer id: epoch and next sequence."""
+        self.unread: list[tuple[int, int, int]] = []
+        """Records of transactions that have ended, which no reader was shown yet: first, last, and by which end."""
+
+    @property
+    def stable(self) -> int:
+        first = min((offset for offset, _ in self.open.values()), default=self.end)
+        return max(first, self.start)
+
+
+class Steps:
+    """A second opinion on the durable state."""
+
+    def __init__(self, limits: Limits, complain: Complain) -> None:
+        self.count = 0
+        self._limits = limits
+        self._complain = complain
+        self._logs: dict[PartitionId, _Log] = {}
+        self._topics: dict[str, list[PartitionId]] = {}
+        self._bound: dict[str, tuple[int, int]] = {}
+        self._ends: dict[int, _End] = {}
+        """By the number of the event."""
+        self._partly: set[int] = set()
+        """Those of which readers were shown a part."""
+
+    def take(self, event: Event) -> None:
+        """Go one event further."""
+        self.count += 1
+        match event:
+            case BatchAppended():
+                self._batch(event)
+            case TransactionEnded():
+                self._end(event)
+            case ProducerBound():
+                self._bind(event.transactional_id, (event.producer_id, event.producer_epoch), event)
+            case LogStartMoved():
+                self._log(event.partition_id).start = event.log_start_offset
+            case ProducersExpired():
+                for partition_id, producer_id in event.producers:
+                    self._log(partition_id).sequences.pop(producer_id, None)
+            case TransactionalIdsExpired():
+                for transactional_id in event.transactional_ids:
+                    self._bound.pop(transactional_id, None)
+            case TopicCreated() | PartitionsAdded():
+                ids = range(event.first_partition_id, event.first_partition_id + event.partition_count)
+                self._topics.setdefault(event.topic, []).extend(map(PartitionId, ids))
+            case TopicDeleted():
+                for partition_id in self._topics.pop(event.topic):
+                    self._logs.pop(partition_id, None)
+            case _:
+                pass
+
+    def _log(self, partition_id: PartitionId) -> _Log:
+        return self._logs.setdefault(partition_id, _Log())
+
+    def _batch(self, event: BatchAppended) -> None:
+        log = self._log(event.partition_id)
+        if event.base_offset != log.end:
+            self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
+        log.end = event.base_offset + event.record_count
+        if event.producer_id < 0:
+            return
+        epoch, wanted = log.sequences.get(event.producer_id, (event.producer_epoch, event.base_sequence))
+        if event.producer_epoch > epoch:
+            wanted = 0
+        if event.producer_epoch < epoch or event.base_sequence != wanted:
+            self._complain(f"1: {event} where epoch {epoch}, sequence {wanted} was next")
+        following = (event.base_sequence + event.record_count) % self._limits.sequence_modulus
+        log.sequences[event.producer_id] = event.producer_epoch, following
+        if event.transactional:
+            _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
+            if open_epoch != event.producer_epoch:
+                self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
+            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
+
+    def _end(self, event: TransactionEnded) -> None:
+        markers = dict(event.markers)
+        for partition_id, log in self._logs.items():
+            written = log.open.pop(event.producer_id, None)
+            log.unread += [(*place, self.count) for place in log.written.pop(event.producer_id, ())]
+            if written is None:
+                if partition_id in markers:
+                    self._complain(f"3: {event} has a marker where nothing was written")
+                continue
+            if partition_id not in markers:
+                self._complain(f"3: {event} leaves partition {partition_id} open")
+            if written[1] != event.producer_epoch:
+                self._complain(f"7: {event} ends a transaction of epoch {written[1]}")
+        for partition_id, offset in event.markers:
+            log = self._log(partition_id)
+            if offset != log.end:
+                self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
+            log.end = offset + 1
+        self._ends[self.count] = _End(event.transactional_id, event.committed, len(markers))
+        if event.bumps:
+            self._bind(event.transactional_id, (event.next_producer_id, event.next_producer_epoch), event)
+
+    def _bind(self, transactional_id: str, pair: tuple[int, int], event: Event) -> None:
+        before = self._bound.get(transactional_id, (-1, -1))
+        again = isinstance(event, ProducerBound) and event.previous_producer_id >= 0 and pair == before
+        if pair <= before and not again:
+            self._complain(f"6: {event} does not fence {before}")
+        if pair[1] > self._limits.highest_epoch:
+            self._complain(f"6: {event} passes the highest epoch")
+        self._bound[transactional_id] = pair
+
+    def look(self, shown: Mapping[PartitionId, Visible]) -> int:
+        """Complain where a record of a transaction that has ended is held back by none that began before (invariant 3).
+
+        `shown` is all that readers are shown, of every partition: an end takes effect in all of them at once. Returns
+        of how many committed transactions readers are shown a part now and were not before, in this life.
+        """
+        held_back: Counter[int] = Counter()
+        for partition_id, log in self._logs.items():
+            if not log.unread:
+                continue
+            stable = shown[partition_id].last_stable_offset if partition_id in shown else 0
+            log.unread = [each for each in log.unread if each[1] >= stable]
+            held_back.update({end for _, _, end in log.unread})
+            if not log.unread:
+                continue
+            first, _, end = min(log.unread)
+            first = max(first, stable)
+            if not any(offset < first for offset, _ in log.open.values()):
+                self._complain(
+                    f"3: {self._ends[end].transactional_id} has ended, and nothing older is open before its record at "
+                    f"{first} of partition {partition_id}, of which readers are shown {stable}"
+                )
+        self._ends = {number: end for number, end in self._ends.items() if number in held_back}
+        partly = {number for number, end in self._ends.items() if end.committed and held_back[number] < end.partitions}
+        new = partly - self._partly
+        self._partly = partly
+        return len(new)
+
+    def compare(self, shown: Mapping[PartitionId, Visible]) -> None:
+        """Complain where readers are shown anything but the durable state (invariant 4)."""
+        for partition_id, visible in shown.items():
+            log = self._log(partition_id)
+            expected = (log.start, log.end, log.stable)
+            found = (visible.log_start_offset, visible.high_watermark, visible.last_stable_offset)
+            if found != expected:
+                self._complain(f"4: readers of partition {partition_id} are shown {found}, durable is {expected}")

@@ -1,0 +1,213 @@
+"""The engine and the journal, watched: what they decide and write is told to the ledger, and looked at at every step.
+
+Owns no behaviour: whatever is overridden here calls what it overrides, and looks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.journal import _Framed
+from exacta.core.commands import Command, ExpireTransaction
+from exacta.core.events import Event, LogStartMoved, TopicDeleted
+from exacta.core.ids import PartitionId
+from exacta.core.invariants.invariants import violations
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.expiry import latest_noted_ms
+from exacta.engine.engine import Engine
+from exacta.engine.visible import Changes
+from exacta.ports.compaction import Compact
+from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
+from exacta.ports.record_format import Buffer
+from simulation.groups import GroupsTold
+from simulation.ledger import Ledger
+from simulation.second_opinion import Steps
+
+Complain = Callable[[str], None]
+WHOLE_CHECK_EVENTS = 100
+"""The invariants over the whole log are looked at whenever there are so many events more,"""
+WHOLE_CHECK_UP_TO = 300
+"""as long as there are no more than this; and at the end. They take time that grows with the square."""
+
+
+class WatchedJournal(LocalJournal):
+    """A local journal that tells the ledger what it was given, and what became of it."""
+
+    ledger: Ledger
+    on_cleaned: Callable[[Cleaned | Failed], None]
+    on_compacted: Callable[[Failed | None], None]
+
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """See `Journal.clean`."""
+
+        def told(result: Cleaned | Failed) -> None:
+            self.on_cleaned(result)
+            done(result)
+
+        super().clean(floors, told)
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """See `Journal.compact`."""
+
+        def told(failed: Failed | None) -> None:
+            self.on_compacted(failed)
+            done(failed)
+
+        super().compact(orders, floors, rewriter, told)
+
+    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+        """See `Journal.append`."""
+
+        def told(result: AppendResult) -> None:
+            if isinstance(result, Appended):
+                self.ledger.durable(result.position)
+            done(result)
+
+        return super().append(expected_position, entries, told)
+
+    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+        """See `Journal.write`."""
+        result = super().write(expected_position, entries, durably=durably)
+        if isinstance(result, Appended):
+            (self.ledger.durable if durably else self.ledger.written)(result.position)
+        return result
+
+    def _frame(self, entries: Sequence[Entry]) -> _Framed:
+        group = super()._frame(entries)
+        self.ledger.framed(self.position, len(entries), group.end)
+        for entry in entries:
+            if entry.index:
+                payload = b"".join(entry.payload)
+                for row in entry.index:
+                    self.ledger.batches.note(row, payload)
+        return group
+
+
+class Watch(NamedTuple):
+    """What is known of all lives, and where complaints go."""
+
+    ledger: Ledger
+    steps: Steps
+    complain: Complain
+    shown: dict[PartitionId, tuple[int, int, int]]
+    """What readers have been shown, in all lives: none of it may move back."""
+    groups: GroupsTold
+    machine_stopped: bool
+    """Whether it had, before this life."""
+    now_ms: Callable[[], int] = lambda: 0
+    """By which records are old."""
+    on_aged: Callable[[], None] = lambda: None
+    """Told whenever retention deletes."""
+    on_partly: Callable[[int], None] = lambda count: None
+    """Told of how many committed transactions readers are shown a part first."""
+
+
+class WatchedEngine(Engine):
+    """An engine whose every step is looked at."""
+
+    def __init__(self, watch: Watch, *args: Any, **options: Any) -> None:
+        self.ledger, self.steps, self.complain, self.shown = watch.ledger, watch.steps, watch.complain, watch.shown
+        self.groups = watch.groups
+        self._machine_stopped = watch.machine_stopped
+        self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
+        self._has_recovered = False
+        self._looked_at = 0
+        self._latest_ms = 0
+        super().__init__(*args, **options)
+        self.look(whole=len(self.ledger.events) <= WHOLE_CHECK_UP_TO)
+
+    def submit(
+        self,
+        commands: Sequence[Command],
+        done: Callable[..., None],
+        payloads: Sequence[Buffer | None] | None = None,
+    ) -> int:
+        """See `Engine.submit`."""
+        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
+        self.look()
+        return rests_on
+
+    def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
+        if isinstance(event, TopicDeleted):
+            for partition_id in self._state.topics[event.topic].partition_ids:
+                self.shown.pop(partition_id, None)
+        if isinstance(event, LogStartMoved):
+            self._look_at_deleted(event)
+        self._look_at_time(event)
+        self.groups.decided(self._state, event, self.complain)
+        super()._take(event, payload, urgent=urgent)
+        if event.durable:
+            self.ledger.decided(event)
+
+    def _look_at_time(self, event: Event) -> None:
+        """Complain where a time is before one that was noted, in this life or before: recovery goes by them (0022)."""
+        at_ms = getattr(event, "at_ms", -1)
+        if at_ms < 0:
+            return
+        if at_ms < self._latest_ms:
+            self.complain(f"8: {type(event).__name__} is of {at_ms}, after {self._latest_ms} was noted")
+        self._latest_ms = at_ms
+
+    def _look_at_deleted(self, event: LogStartMoved) -> None:
+        """Complain where what retention deletes is too young, or not decided. Of its topics no client deletes."""
+        partition = self._state.partitions[event.partition_id]
+        configs = self._state.topics[partition.topic].configs
+        retention_ms = configs.get("retention.ms")
+        if retention_ms is None:
+            return
+        is_compacted = "compact" in configs["cleanup.policy"]
+        self._on_aged()
+        begin, end = int(partition.log_start_offset), int(event.log_start_offset)
+        if end > min(partition.open_transactions.values(), default=end):
+            self.complain(f"retention: {event} deletes from {partition.open_transactions}, which are open")
+        young_ms = self._now_ms() - int(retention_ms)
+        for batch in self.ledger.batches.between(event.partition_id, begin, end):
+            if is_compacted and not self._journal.count_records(
+                event.partition_id, batch.first_offset, batch.last_offset + 1
+            ):
+                continue  # compaction was faster
+            if batch.max_timestamp_ms >= young_ms:
+                self.complain(f"retention: {event} deletes what is of {batch.max_timestamp_ms}, not before {young_ms}")
+
+    def _show(self, changes: Changes) -> None:
+        if not self._has_recovered:  # the first thing that is done with the recovered state
+            self._has_recovered = True
+            self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
+            self.groups.recovered(self._state, self.ledger.events, self.complain)
+            self._latest_ms = latest_noted_ms(self._state)
+        super()._show(changes)
+        count = self.ledger.count_at(self._journal.position)
+        for event in self.ledger.events[self.steps.count : count]:
+            self.steps.take(event)
+        self.steps.compare({partition_id: seen for partition_id, seen in changes if seen is not None})
+        self._on_partly(self.steps.look(self._visible))
+        for partition_id, seen in changes:
+            if seen is None:
+                self.shown.pop(partition_id, None)
+                continue
+            now = (int(seen.log_start_offset), int(seen.high_watermark), int(seen.last_stable_offset))
+            before = self.shown.get(partition_id, (0, 0, 0))
+            if any(new < old for new, old in zip(now, before, strict=True)):
+                self.complain(f"4: partition {partition_id} moves back from {before} to {now}")
+            self.shown[partition_id] = now
+
+    def look(self, *, whole: bool = False) -> None:
+        """Complain of whatever does not hold now."""
+        if self.failed is not None:
+            return
+        for held in self._state.transactionals.values():
+            if held.phase is Phase.ONGOING and held.deadline_ms is not None:
+                timer = ExpireTransaction(transactional_id=held.transactional_id)
+                if timer not in self._timers:
+                    self.complain(f"7: nothing will ever end the transaction of {held.transactional_id}")
+        count = len(self.ledger.events)
+        if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:
+            self._looked_at = count
+            for violation in violations(self._state, self.ledger.events):
+                self.complain(violation)

@@ -1,0 +1,1 @@
+"""Damaged journals: what is sound, what can be mended, and the journal written anew."""

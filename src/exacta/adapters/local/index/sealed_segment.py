@@ -1,0 +1,153 @@
+"""Sealed segments as files that are only read: opening one with its index, and writing a new one of batches alone.
+
+Owns what cleaning and compaction have in common. A new segment, and its sidecar, are written under temporary names that
+nobody else can have chosen, durably; they become part of the journal when they are renamed (`put_in_place`).
+"""
+
+import errno
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from exacta.adapters.local import writer
+from exacta.adapters.local.files import Files, write_fully
+from exacta.adapters.local.format import (
+    GROUP_HEADER_BYTES,
+    MARK_BYTES,
+    SEGMENT_HEADER_BYTES,
+    SegmentHeader,
+    SegmentId,
+    pack_entry,
+    pack_segment_header,
+    temporary_name,
+    unpack_segment_header,
+)
+from exacta.adapters.local.index.segment_index import is_sound, map_sidecar, pack_sidecar
+from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, Sidecar
+from exacta.adapters.local.opening.recovery import damaged
+from exacta.ports.journal import Buffer, Entry, IndexEntry
+
+GROUP_BYTES = 1 << 20
+GROUP_ROWS = 5_000
+
+
+def read_header(files: Files, segment: Segment) -> SegmentHeader:
+    """Return the header of a segment's file; raise JournalDamaged."""
+    handle = files.open(segment.name)
+    try:
+        header = unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
+        segment.size = files.size(handle)
+    finally:
+        files.close(handle)
+    if header is None:
+        raise damaged(files, segment.name, 0, "the segment's header is unreadable")
+    return header
+
+
+def open_sealed(files: Files, segment_id: SegmentId) -> Segment:
+    """Return the segment with its sidecar mapped, of which only what is looked up is checked; raise JournalDamaged."""
+    segment = Segment(*segment_id)
+    segment.seal(_map_sidecar(files, segment, read_header(files, segment).mark))
+    return segment
+
+
+def check_indexes(files: Files, segments: Iterable[Segment]) -> None:
+    """Raise DamagedIndex where a sidecar is altered, be it a bit: by what it says data is about to be removed."""
+    for segment in segments:
+        if not is_sound(files, segment.sidecar_name):
+            raise DamagedIndex(segment.sidecar_name)
+
+
+def _map_sidecar(files: Files, segment: Segment, mark: bytes) -> Sidecar:
+    sidecar = map_sidecar(files, segment.sidecar_name, mark)
+    if sidecar is None:
+        raise DamagedIndex(segment.sidecar_name)
+    return sidecar
+
+
+def require_space(files: Files, needed_bytes: int) -> None:
+    """Raise OSError where fewer bytes are free: the last are what a producer's batch needs, whose failure is final."""
+    if (available := files.available_bytes()) < needed_bytes:
+        raise OSError(errno.ENOSPC, f"no space to clean in: {needed_bytes} bytes are asked for, {available} are free")
+
+
+class NewSegment(NamedTuple):
+    """A segment that is written, and has no name yet."""
+
+    id: SegmentId
+    mark: bytes
+    size: int
+    temporary_name: str
+    temporary_sidecar_name: str
+
+
+class NewSegmentWriter:
+    """Write a segment of batches, in any order of streams, each stream's in order of offset."""
+
+    def __init__(self, files: Files, segment_id: SegmentId, previous_checksum: int) -> None:
+        """Create the file; raises OSError. To be closed in any case."""
+        self.segment = Segment(*segment_id)
+        self._files = files
+        self._token = files.random_bytes(4)
+        self._header = SegmentHeader(
+            segment_id.base, files.random_bytes(MARK_BYTES), previous_checksum, segment_id.generation
+        )
+        self._position = segment_id.base
+        self._payload: list[Buffer] = []
+        self._payload_bytes = 0
+        self._rows: list[IndexEntry] = []
+        self._handle: int | None = files.create(temporary_name(self.segment.name, self._token))
+        assert self._handle is not None
+        self._writer = writer.Writer(files, self._handle, self._header, previous_checksum, segment_id.base)
+
+    def add(self, row: IndexEntry, batch: Buffer) -> None:
+        """Add a batch; its row says where it began elsewhere."""
+        self._rows.append(row._replace(start=self._payload_bytes, size=len(batch)))
+        self._payload.append(batch)
+        self._payload_bytes += len(batch)
+        if self._payload_bytes >= GROUP_BYTES or len(self._rows) >= GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if not self._rows:
+            return
+        table = b"".join(pack_entry(Entry(b"", (), self._rows), self._payload_bytes))
+        payload_position = self._position + GROUP_HEADER_BYTES + len(table)
+        for row in self._rows:
+            self.segment.add(payload_position, row)
+        self._position = self._writer.write_group(self._position, table, self._payload, 1, unsynced=False)
+        self._payload, self._rows, self._payload_bytes = [], [], 0
+
+    def finish(self, end: int, last_checksum: int) -> NewSegment:
+        """Write the rest, the header last: it stands for the journal up to `end`, where that was the last checksum."""
+        segment = self.segment
+        self._write_group()
+        assert self._handle is not None
+        size = self._position - segment.base + SEGMENT_HEADER_BYTES
+        header = self._header._replace(end=end, last_checksum=last_checksum, size=size)
+        write_fully(self._files, self._handle, [pack_segment_header(header)], 0)
+        self._files.sync(self._handle)
+        self.close()
+        name, sidecar_name = (temporary_name(each, self._token) for each in (segment.name, segment.sidecar_name))
+        writer.write_temporary(
+            self._files, sidecar_name, pack_sidecar(segment.growing, header.mark, end, last_checksum)
+        )
+        return NewSegment(segment.id, header.mark, size, name, sidecar_name)
+
+    def close(self) -> None:
+        """Close the file; what has no name is removed by whoever has asked for it."""
+        if self._handle is not None:
+            self._files.close(self._handle)
+            self._handle = None
+
+
+def put_in_place(files: Files, new: NewSegment) -> Segment:
+    """Let the segment be part of the journal, at the next opening at the latest; where that fails, nobody knows.
+
+    Raises OSError.
+    """
+    segment = Segment(*new.id)
+    files.rename(new.temporary_sidecar_name, segment.sidecar_name)
+    writer.put_in_place(files, new.temporary_name, segment.name)
+    segment.seal(_map_sidecar(files, segment, new.mark))
+    segment.size = new.size
+    return segment

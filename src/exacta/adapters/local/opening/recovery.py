@@ -1,0 +1,312 @@
+"""Opening a data directory: find out what is there, mend what a crash explains, refuse what it does not.
+
+Owns the decisions between "a crash did this" and "data is lost". Owns no byte layout (see `format`, `scan`).
+
+Theory of operation. Every group says up to which position all was durable when it was written. So after a crash
+everything up to the highest of these positions is on disk whole, and of what was written later (groups, or the header
+of a new segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it
+was durable, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
+done; the cases below bear its numbers.
+
+The limit of what can be told apart: damage to the last groups of the journal, behind that position, looks like writes
+cut short, unless a snapshot's name bears witness that they were durable.
+"""
+
+import errno
+import logging
+from dataclasses import dataclass
+from itertools import pairwise
+
+from exacta.adapters.local.files import Files, read_file, write_fully
+from exacta.adapters.local.format import (
+    FORMAT_CONTENT,
+    FORMAT_NAME,
+    REPAIR_NAME,
+    SEGMENT_HEADER_BYTES,
+    SEGMENT_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TEMPORARY_SUFFIX,
+    SegmentHeader,
+    file_name,
+    positions_of,
+    segments_of,
+)
+from exacta.adapters.local.index.segment_index import is_sound, map_sidecar, pack_sidecar
+from exacta.adapters.local.index.segment_rows import Segment, Sidecar
+from exacta.adapters.local.index.stream_index import Index
+from exacta.adapters.local.layout import lay_out
+from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
+from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
+from exacta.ports.journal import JournalDamaged, JournalError
+
+logger = logging.getLogger(__name__)
+
+
+class UnsupportedFormat(JournalError):
+    """The data directory was written by a version of Exacta that this one cannot read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """An opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
+
+    `position` is its end, `next_compacted` the number of the next compacted segment.
+    """
+
+    segments: list[Segment]
+    compacted: list[Segment]
+    next_compacted: int
+    index: Index
+    writer: Writer
+    position: int
+
+
+def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged:
+    """Make the error that names file and byte."""
+    return JournalDamaged(
+        f"{files.directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal "
+        "is not opened; restore the directory from a copy, or see what `exacta log repair` can do."
+    )
+
+
+def recover(files: Files) -> Recovered:
+    """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
+    names = files.names()
+    if REPAIR_NAME in names:  # case 18
+        raise damaged(files, REPAIR_NAME, 0, "a repair was interrupted: `exacta log repair --mend` finishes it")
+    _check_format(files, names)
+    for name in names:
+        if name.endswith(TEMPORARY_SUFFIX):
+            files.remove(name)  # case 13
+    if FORMAT_NAME not in names:
+        write_file(files, FORMAT_NAME, [FORMAT_CONTENT])
+    # What a crash left in the directory may so far be in memory only: names included.
+    files.sync_directory()
+    chosen, compacted, next_compacted, left_over, faults = lay_out(files, names)
+    for fault in faults:
+        raise damaged(files, fault.name, 0, fault.reason)  # cases 4, 11 and 15
+    witnesses = positions_of(names, SNAPSHOT_SUFFIX)
+    witness = witnesses[-1] if witnesses else 0
+    index = Index(lambda segment: segment.release(files))
+    segments: list[Segment] = []
+    previous_checksum: int | None = None
+    for segment, following in pairwise(chosen):
+        previous_checksum = _open_sealed(files, segment, following.base, previous_checksum)
+        segments.append(segment)
+        index.add_segment(segment)
+    if chosen:
+        last = chosen[-1]
+        writer, position = _open_last(files, last, previous_checksum, witness, index)
+    else:
+        if witness:
+            raise damaged(files, file_name(witness, SNAPSHOT_SUFFIX), 0, "there is a snapshot, but no segment")
+        last = Segment(0)
+        writer, position = _create_first(files, last, index)  # case 1
+    segments.append(last)
+    for segment in compacted:
+        _open_sealed(files, segment, None, None)
+        index.add_compacted(segment)
+    for name in left_over:
+        files.remove(name)  # case 14: a crash while cleaning
+    return Recovered(segments, compacted, next_compacted, index, writer, position)
+
+
+def _check_format(files: Files, names: list[str]) -> None:
+    """Refuse what another version wrote (case 12)."""
+    if FORMAT_NAME not in names:
+        if segments_of(names, SEGMENT_SUFFIX):
+            raise damaged(files, FORMAT_NAME, 0, "there are segments, but no format file")
+        return
+    content = read_file(files, FORMAT_NAME)[:256]
+    if content != FORMAT_CONTENT:
+        found, wanted = (text.decode("ascii", "backslashreplace").strip() for text in (content, FORMAT_CONTENT))
+        raise UnsupportedFormat(
+            f"{files.directory / FORMAT_NAME} says '{found}'; this version reads '{wanted}': use the one that wrote it"
+        )
+
+
+def _create_first(files: Files, segment: Segment, index: Index) -> tuple[Writer, int]:
+    segment.handle, header = create_segment(files, 0, 0)
+    index.add_segment(segment)
+    return Writer(files, segment.handle, header, 0, 0), 0
+
+
+# --- sealed segments -------------------------------------------------------------------------------------------------
+
+
+def _open_sealed(files: Files, segment: Segment, following: int | None, previous_checksum: int | None) -> int:
+    """Load or rebuild the index of a sealed segment; return the checksum of the last group before the next one.
+
+    `following` is where that begins; None: no other follows a compacted one.
+    """
+    handle = files.open(segment.name)
+    try:
+        scan = SegmentScan(files, handle)
+        header = _check_header(files, segment, scan, previous_checksum)
+        if header is None:
+            raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # case 4
+        end = header.end if header.was_written_at_once else following
+        if following is not None and end != following:  # case 11
+            raise damaged(files, segment.name, 0, f"it ends at position {end}, and the next segment begins elsewhere")
+        assert end is not None
+        wanted_size = header.size if header.was_written_at_once else end - segment.base + SEGMENT_HEADER_BYTES
+        if scan.size != wanted_size:  # case 11
+            raise damaged(files, segment.name, min(scan.size, wanted_size), f"{scan.size} bytes, not {wanted_size}")
+        segment.size = scan.size
+        sidecar = _load_sidecar(files, segment, header.mark, end)
+        if sidecar is None:
+            sidecar = _rebuild_sidecar(files, segment, scan)
+    finally:
+        files.close(handle)
+    segment.seal(sidecar)
+    return sidecar.last_checksum
+
+
+def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
+    name = segment.sidecar_name
+    try:
+        sidecar = map_sidecar(files, name, mark)
+    except FileNotFoundError:
+        return None  # case 8: the crash came between the roll and the sidecar
+    if sidecar is not None and sidecar.end == end and is_sound(files, name):
+        return sidecar
+    logger.warning("%s does not fit its segment, and is made anew from it", files.directory / name)
+    return None
+
+
+def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidecar:
+    for group in scan.groups():
+        for entry in group.entries:
+            for row in entry.rows:
+                segment.add(group.payload_position + entry.payload_start, row)
+    if scan.fault is not None:
+        raise damaged(files, segment.name, scan.fault.offset, scan.fault.reason)  # case 7
+    header = scan.header
+    assert header is not None
+    end, last_checksum = sealed_at(header, scan)
+    return write_sidecar(files, segment, header.mark, end, last_checksum)
+
+
+def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
+    """Return where the journal is at the end of a sealed segment, and the checksum of its last group there."""
+    return (header.end, header.last_checksum) if header.was_written_at_once else (scan.end, scan.last_checksum)
+
+
+def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:
+    """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
+    name = segment.sidecar_name
+    write_file(files, name, pack_sidecar(segment.growing, mark, end, last_checksum))
+    sidecar = map_sidecar(files, name, mark)
+    if sidecar is None:
+        raise damaged(files, name, 0, "what was just written reads differently")
+    return sidecar
+
+
+# --- the last segment ------------------------------------------------------------------------------------------------
+
+
+def _open_last(
+    files: Files, segment: Segment, previous_checksum: int | None, witness: int, index: Index
+) -> tuple[Writer, int]:
+    """Find the journal's end, which is at `witness` or later, and make certain of it; nothing is written before."""
+    base = segment.base
+    handle = segment.handle = files.open(segment.name, writable=True)
+    try:
+        scan = SegmentScan(files, handle)
+        header = _check_header(files, segment, scan, previous_checksum)
+        index.add_segment(segment)
+        if header is None:
+            # Case 2: no group is written before the header is durable, so there was none.
+            if scan.size > SEGMENT_HEADER_BYTES or (previous_checksum is None and base > 0) or witness > base:
+                raise damaged(files, segment.name, 0, "the segment's header is unreadable")  # cases 4, 10
+            logger.warning("%s: a crash interrupted its creation; it is created again", files.directory / segment.name)
+            header = write_segment_header(files, handle, base, previous_checksum or 0)
+            return Writer(files, handle, header, header.previous_checksum, base), base
+        _scan_into(index, scan)
+        if witness > scan.end:  # case 10
+            raise damaged(files, segment.name, scan.offset, f"the journal ends before its snapshot of {witness}")
+        if scan.fault is not None:
+            _cut_torn_tail(files, segment, handle, scan, scan.fault)  # case 5
+        _rewrite_tail(files, handle, scan)  # case 3
+        return Writer(files, handle, header, scan.last_checksum, scan.end), scan.end
+    except BaseException:
+        files.close(handle)
+        raise
+
+
+def _check_header(
+    files: Files, segment: Segment, scan: SegmentScan, previous_checksum: int | None
+) -> SegmentHeader | None:
+    header = scan.header
+    if header is None:
+        return None
+    reason = misplaced(header, segment, previous_checksum)
+    if reason is not None:
+        raise damaged(files, segment.name, 0, reason)
+    return header
+
+
+def misplaced(header: SegmentHeader, segment: Segment, previous_checksum: int | None) -> str | None:
+    """Return what shows that this is not the segment that belongs here (case 4); None: it is."""
+    if header.base != segment.base:
+        return f"the segment belongs to position {header.base}"
+    if header.generation != segment.generation:
+        return f"the segment belongs to generation {header.generation}"
+    if previous_checksum is not None and header.previous_checksum != previous_checksum:
+        return "the segment does not follow the one before it"
+    return None
+
+
+def _scan_into(index: Index, scan: SegmentScan) -> None:
+    for group in scan.groups():
+        for entry in group.entries:
+            index.add(group.payload_position + entry.payload_start, entry.rows)
+
+
+def evidence_of_damage(scan: SegmentScan, fault: Fault) -> str | None:
+    """Return what proves that the last segment was whole at this place once; None: writes may have been cut short."""
+    if fault.header is not None:
+        end = fault.offset + fault.header.size
+        if scan.size > end and not fault.header.is_unsynced:
+            return f", and more follows at byte {end}"  # case 6
+        if fault.header.previous_checksum != scan.last_checksum or fault.header.position != scan.end:
+            return ""  # case 7
+    # A group that was begun when this place was durable.
+    for later, header in scan.later_groups(fault.offset + 1):
+        if header.durable_end > scan.end:
+            return f", but it was sound when the group at byte {later} was written"  # case 6
+    return None
+
+
+def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
+    """Cut what follows the last sound group if no sync can have covered it; else raise JournalDamaged."""
+    evidence = evidence_of_damage(scan, fault)
+    if evidence is not None:
+        raise damaged(files, segment.name, fault.offset, fault.reason + evidence)
+    logger.warning(
+        "%s: the last writes were cut short by a crash; %d bytes at %d, never durable, are dropped",
+        files.directory / segment.name,
+        scan.size - fault.offset,
+        fault.offset,
+    )
+    files.truncate(handle, fault.offset)
+    files.sync(handle)
+
+
+def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
+    """Make certain that the last writes are on disk, and not just in memory.
+
+    They may be ahead of their sync: whole in the page cache, and so about to be believed, but not yet durable. A
+    sync alone would not do: if the sync of the process before us failed, the kernel may have marked the pages clean
+    all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020). Written once
+    more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a crash here
+    harms nothing.
+    """
+    offset = scan.durable_offset
+    while offset < scan.offset:
+        part = files.read(handle, min(WINDOW_BYTES, scan.offset - offset), offset)
+        if not part:
+            raise OSError(errno.EIO, "the segment ended while it was read")
+        write_fully(files, handle, [part], offset)
+        offset += len(part)
+    files.sync(handle)

@@ -1,0 +1,1 @@
+"""Snapshots of the engine's state: their files, and when one is made."""

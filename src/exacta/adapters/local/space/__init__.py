@@ -1,0 +1,1 @@
+"""Freeing space: cleaning of sealed segments, and compaction."""

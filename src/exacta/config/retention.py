@@ -1,0 +1,63 @@
+"""How long a topic's records are kept, and how many, and whether by key: its own configurations, else the broker's."""
+
+from collections.abc import Mapping
+
+from exacta.config.options import Configuration
+from exacta.config.topic import (
+    DELETE_RETENTION_MS,
+    MAX_COMPACTION_LAG_MS,
+    MIN_CLEANABLE_DIRTY_RATIO,
+    MIN_COMPACTION_LAG_MS,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    SEGMENT_BYTES,
+    SEGMENT_MS,
+    TOPIC_CONFIGS,
+    is_compacted,
+    only_compacts,
+)
+from exacta.engine.compaction_schedule import Compacting
+from exacta.engine.upkeep import Keep, Rules
+
+
+def retention_rules(configuration: Configuration) -> Rules:
+    """Return what a topic's own configurations say, where the broker's are these."""
+    by_default = _keep(configuration.log_retention_ms, configuration.log_retention_bytes)
+
+    def rules(configs: Mapping[str, str]) -> Keep:
+        if not configs:
+            return by_default
+        compacting = _compacting(configs) if is_compacted(configs) else None
+        if only_compacts(configs):
+            return Keep(compacting=compacting)
+        return _keep(
+            int(configs.get(RETENTION_MS, configuration.log_retention_ms)),
+            int(configs.get(RETENTION_BYTES, configuration.log_retention_bytes)),
+            compacting,
+        )
+
+    return rules
+
+
+def _keep(retention_ms: int, retention_bytes: int, compacting: Compacting | None = None) -> Keep:
+    return Keep(
+        retention_ms if retention_ms >= 0 else None, retention_bytes if retention_bytes >= 0 else None, compacting
+    )
+
+
+def _compacting(configs: Mapping[str, str]) -> Compacting:
+    def number(name: str) -> int:
+        return int(_value(configs, name))
+
+    return Compacting(
+        min_dirty_ratio=float(_value(configs, MIN_CLEANABLE_DIRTY_RATIO)),
+        min_lag_ms=number(MIN_COMPACTION_LAG_MS),
+        max_lag_ms=number(MAX_COMPACTION_LAG_MS),
+        delete_retention_ms=number(DELETE_RETENTION_MS),
+        segment_ms=number(SEGMENT_MS),
+        segment_bytes=number(SEGMENT_BYTES),
+    )
+
+
+def _value(configs: Mapping[str, str], name: str) -> str:
+    return configs.get(name, TOPIC_CONFIGS[name].default)

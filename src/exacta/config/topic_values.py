@@ -1,0 +1,42 @@
+"""A topic's configurations as they are in force: its own, else the broker's option for it, else the default."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+from exacta.config.options import Configuration, options
+from exacta.config.topic import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
+
+
+class ConfigSource(Enum):
+    """Where a configuration's value was given: for the topic, for the broker, or nowhere."""
+
+    TOPIC = auto()
+    BROKER = auto()
+    DEFAULT = auto()
+
+
+_OF_THE_BROKER = {
+    MAX_MESSAGE_BYTES: "message.max.bytes",
+    RETENTION_BYTES: "log.retention.bytes",
+    RETENTION_MS: "log.retention.ms",
+}
+"""Topic configuration -> the broker's option that counts where a topic does not set it."""
+
+Value = tuple[str, str, ConfigSource]
+"""The name under which a value was given, the value, and where."""
+
+
+def values_of(configs: Mapping[str, str], name: str, configuration: Configuration) -> list[Value]:
+    """Return the values of a configuration, the one in force first, then those that would be without it."""
+    values: list[Value] = []
+    if name in configs:
+        values.append((name, configs[name], ConfigSource.TOPIC))
+    if name in _OF_THE_BROKER:
+        option = options()[_OF_THE_BROKER[name]]
+        value = getattr(configuration, option.field)
+        if value != option.default:
+            values.append((option.name, str(value), ConfigSource.BROKER))
+        values.append((option.name, str(option.default), ConfigSource.DEFAULT))
+    else:
+        values.append((name, TOPIC_CONFIGS[name].default, ConfigSource.DEFAULT))
+    return values

@@ -1,0 +1,1 @@
+"""The rules of consumer groups: offsets, members of both protocols, deletion, lag."""

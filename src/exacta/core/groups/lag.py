@@ -1,0 +1,129 @@
+"""How far a group is behind, in records that its readers get: what can be said of it without looking into the log.
+
+Owns what the state contributes: positions, offsets, who holds the rest back, and how many aborted records lie where. A
+partition's offsets also number markers and aborted records, which no read_committed reader gets; hence the difference
+of two offsets says nothing exact. Whoever has the log counts the records in it (markers hold none) and takes the
+aborted ones that are there, hence lie beyond what is compacted, away:
+
+    visible in [a, b), b up to the last stable offset
+        =  records in [a, b)  -  aborted_records(partition, max(a, compacted_to), b)
+"""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.log.aborted import aborted_between
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+
+MAX_OPEN_TRANSACTIONS = 100
+"""The oldest of a partition that are named: the first alone holds back what is behind it."""
+
+
+class Holder(Struct, frozen=True):
+    """An open transaction that has written to the partition."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    first_offset: Offset
+    start_ms: int
+
+
+class PartitionLag(Struct, frozen=True):
+    """One partition and one group's position in it; -1: it has none."""
+
+    partition_id: PartitionId
+    topic: str
+    index: int
+    committed_offset: int
+    commit_is_pending: bool
+    """A transaction that is open moves the position (KIP-447)."""
+    log_start_offset: Offset
+    last_stable_offset: Offset
+    high_watermark: Offset
+    next_offset: Offset
+    """Where the group reads on: its position, or the first record where it has none or where that is gone."""
+    holders: tuple[Holder, ...]
+
+
+def aborted_records(partition: Partition, from_offset: int, end_offset: int) -> int:
+    """Count the aborted records in [from_offset, end_offset)."""
+    total = 0
+    for entry in aborted_between(partition, Offset(from_offset), Offset(end_offset)):
+        runs = entry.runs
+        for first, last in zip(runs[::2], runs[1::2], strict=True):
+            total += max(0, min(last + 1, end_offset) - max(first, from_offset))
+    return total
+
+
+def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
+    """Return where the last visible record before `end` ends; `start` where there is none from there on.
+
+    `count_from(offset)` counts the visible records in [offset, end). What is not visible is mostly a marker or two, so
+    the search begins at the end, in steps that double.
+    """
+    found, step = end, 1
+    while True:
+        if found <= start:
+            return start
+        probe = max(start, end - step)
+        if count_from(probe):
+            break
+        found, step = probe, step * 2
+    while found - probe > 1:  # there is something from `probe` on, and nothing from `found` on
+        middle = (probe + found) // 2
+        if count_from(middle):
+            probe = middle
+        else:
+            found = middle
+    return found
+
+
+def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
+    """Yield every partition in which the group has a position, or will have one if an open transaction commits."""
+    group = state.groups.get(group_id)
+    if group is None:
+        return
+    pending = {
+        (topic, index) for offsets in group.pending.values() for topic, indexes in offsets.items() for index in indexes
+    }
+    known = {(topic, index) for topic, indexes in group.offsets.items() for index in indexes}
+    for topic, index in sorted(known | pending):
+        partition = state.partition(topic, index)
+        if partition is not None:
+            committed = group.offsets.get(topic, {}).get(index)
+            yield _lag(
+                partition,
+                -1 if committed is None else committed.offset,
+                (topic, index) in pending,
+                tuple(_holders(state, partition)),
+            )
+
+
+def _lag(
+    partition: Partition, committed_offset: int, commit_is_pending: bool, holders: tuple[Holder, ...]
+) -> PartitionLag:
+    next_offset = Offset(max(committed_offset, partition.log_start_offset))
+    return PartitionLag(
+        partition_id=partition.partition_id,
+        topic=partition.topic,
+        index=partition.index,
+        committed_offset=committed_offset,
+        commit_is_pending=commit_is_pending,
+        log_start_offset=partition.log_start_offset,
+        last_stable_offset=partition.last_stable_offset,
+        high_watermark=partition.next_offset,
+        next_offset=next_offset,
+        holders=holders,
+    )
+
+
+def _holders(state: State, partition: Partition) -> Iterator[Holder]:
+    oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
+    for producer_id, first_offset in oldest:
+        held = state.whose_transaction(producer_id)
+        if held is not None:
+            yield Holder(held.transactional_id, *held.open_pair, first_offset, held.start_ms)

@@ -1,0 +1,125 @@
+"""What must always hold of groups: their offsets, members and epochs. `invariants` says how such functions are made."""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+
+from msgspec.structs import replace
+
+from exacta.core.events import (
+    ConsumerGroupUpdated,
+    Event,
+    GroupDeleted,
+    GroupEpochsReserved,
+    GroupSettled,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    TopicCreated,
+    TopicDeleted,
+    TransactionalOffsetsCommitted,
+    TransactionEnded,
+)
+from exacta.core.ids import ProducerId
+from exacta.core.state.classic_membership import Phase, settled
+from exacta.core.state.state import State
+
+Log = Sequence[Event]
+
+
+def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
+    """Invariant 3, for groups: of the offsets that took effect, a group has the one that was written last.
+
+    Those of a transaction take effect where it is committed, whatever other transactions have pending.
+    """
+    found = {
+        (group.group_id, topic, index): each.offset
+        for group in state.groups.values()
+        for topic, by_partition in group.offsets.items()
+        for index, each in by_partition.items()
+    }
+    expected = {place: offset for place, (_, offset) in _effective_offsets(log).items()}
+    for place in sorted(found.keys() | expected.keys()):
+        if found.get(place) != expected.get(place):
+            yield f"3: the offset of {place} is {found.get(place)}, and {expected.get(place)} has taken effect"
+
+
+GroupPartition = tuple[str, str, int]
+"""Group, topic, partition index."""
+Written = dict[GroupPartition, tuple[int, int]]
+"""When it was written, and the offset."""
+
+
+def _effective_offsets(log: Log) -> Written:
+    topics: set[str] = set()
+    effective: Written = {}
+    pending: dict[ProducerId, Written] = {}
+    for number, event in enumerate(log):
+        match event:
+            case TopicCreated():
+                topics.add(event.topic)
+            case OffsetsCommitted():
+                effective |= _written(event, number, topics)
+            case TransactionalOffsetsCommitted():
+                pending.setdefault(event.producer_id, {}).update(_written(event, number, topics))
+            case TransactionEnded():
+                for place, last in pending.pop(event.producer_id, {}).items():
+                    if event.committed:
+                        effective[place] = max(last, effective.get(place, last))
+            case TopicDeleted():
+                topics.discard(event.topic)
+                for offsets in (effective, *pending.values()):
+                    _forget(offsets, [place for place in offsets if place[1] == event.topic])
+            case GroupDeleted():
+                for offsets in (effective, *pending.values()):
+                    _forget(offsets, [place for place in offsets if place[0] == event.group_id])
+            case OffsetsDeleted():
+                for offsets in (effective, *(pending.values() if event.pending else ())):
+                    _forget(offsets, [(event.group_id, topic, index) for topic, index in event.partitions])
+            case _:
+                pass
+    return effective
+
+
+def _written(event: OffsetsCommitted | TransactionalOffsetsCommitted, number: int, topics: Set[str]) -> Written:
+    return {
+        (event.group_id, each.topic, each.partition): (number, each.offset)
+        for each in event.offsets
+        if each.topic in topics
+    }
+
+
+def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
+    for place in places:
+        offsets.pop(place, None)
+
+
+def groups_are_durable(state: State, log: Log) -> Iterator[str]:
+    """What members are told of their groups is in the journal; epochs only grow, below what is reserved (0025, 0012).
+
+    And no partition is two members' in the consumer protocol.
+    """
+    for group_id, membership in state.volatile.memberships.items():
+        if membership.phase is Phase.STABLE and settled(membership) != state.settled.get(group_id):
+            yield f"groups: {group_id} is {membership}, and a restart finds {state.settled.get(group_id)}"
+    for group_id, group in state.volatile.consumer_groups.items():
+        kept = state.settled_consumers.get(group_id)
+        if group.members and (kept is None or replace(group, topics_version=kept.topics_version) != kept):
+            yield f"groups: {group_id} is {group}, and a restart finds {kept}"
+        held = [partition for member in group.members.values() for partition in member.held]
+        if len(held) != len(set(held)):
+            yield f"groups: a partition is held by two members of {group_id}: {group}"
+    reserved, last = 0, dict[tuple[type[Event], str], int]()
+    for event in log:
+        if isinstance(event, GroupEpochsReserved):
+            reserved = event.end_epoch
+        if isinstance(event, GroupSettled):
+            epoch = None if event.membership is None else event.membership.generation
+        elif isinstance(event, ConsumerGroupUpdated):
+            epoch = event.epoch
+        else:
+            continue
+        key = type(event), event.group_id
+        if epoch is None:
+            last.pop(key, None)
+        elif last.get(key, 0) <= epoch < reserved:
+            last[key] = epoch
+        else:
+            yield f"groups: {event} comes after {last.get(key)}, and {reserved} is reserved"

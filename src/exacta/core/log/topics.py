@@ -1,0 +1,96 @@
+"""Creating, configuring and deleting topics."""
+
+import re
+
+from exacta.core.commands import CreatePartitions, CreateTopic, DeleteTopic, SetTopicConfigs
+from exacta.core.events import Event, PartitionsAdded, TopicConfigsSet, TopicCreated, TopicDeleted
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.replies import TopicCreated as TopicCreatedReply
+from exacta.core.replies import TopicDeleted as TopicDeletedReply
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.state.state import State
+
+_LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def is_legal_name(topic: str) -> bool:
+    """Say whether Kafka allows a topic of this name."""
+    return _LEGAL_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+
+
+def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
+    """Create a topic under a name legal in Kafka."""
+    if not is_legal_name(command.topic):
+        return Outcome(reply=Rejection.INVALID_TOPIC)
+    if command.topic in state.topics:
+        return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)
+    if not 1 <= command.partition_count <= _room(state, command.topic, 0):
+        return Outcome(reply=Rejection.INVALID_PARTITIONS)
+    reply = TopicCreatedReply(topic_id=command.topic_id, partition_count=command.partition_count)
+    events: tuple[Event, ...] = ()
+    if not command.validate_only:
+        created = TopicCreated(
+            topic=command.topic,
+            topic_id=command.topic_id,
+            first_partition_id=state.next_partition_id,
+            partition_count=command.partition_count,
+            configs=command.configs,
+            at_ms=now_ms,
+        )
+        events = (created,)
+    return Outcome(events=events, reply=reply)
+
+
+def _room(state: State, topic: str, partition_count: int) -> int:
+    """Return how many partitions may be added to a topic that has so many.
+
+    The cluster's own topics take no room from the others: an operator's bound is of what clients make.
+    """
+    limits = state.limits
+    room = limits.max_partitions_per_topic - partition_count
+    if topic in INTERNAL_TOPICS:
+        return room
+    own = sum(state.topics[name].partition_count for name in INTERNAL_TOPICS & state.topics.keys())
+    return min(room, limits.max_partitions - (len(state.partitions) - own))
+
+
+def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> Outcome:
+    """Add partitions to a topic; that it has more of them is looked at before where they are to lie, as Kafka does."""
+    topic = state.topics.get(command.topic)
+    if topic is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    more = command.total_count - topic.partition_count
+    if not 1 <= more <= _room(state, command.topic, topic.partition_count):
+        return Outcome(reply=Rejection.INVALID_PARTITIONS)
+    if command.assigned_count not in (None, more):
+        return Outcome(reply=Rejection.INVALID_REPLICA_ASSIGNMENT)
+    if command.validate_only:
+        return Outcome(reply=DONE)
+    added = PartitionsAdded(topic=command.topic, first_partition_id=state.next_partition_id, partition_count=more)
+    return Outcome(events=(added,), reply=DONE)
+
+
+def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
+    """Delete a topic; an open transaction goes on without its partitions."""
+    if command.topic_id:
+        found = state.topics.get(state.volatile.topic_names.get(command.topic_id, ""))
+        unknown = Rejection.UNKNOWN_TOPIC_ID
+    else:
+        found = state.topics.get(command.topic)
+        unknown = Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    if found is None:
+        return Outcome(reply=unknown)
+    reply = TopicDeletedReply(topic=found.topic, topic_id=found.topic_id)
+    return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply)
+
+
+def set_configs(state: State, command: SetTopicConfigs, now_ms: int) -> Outcome:
+    """Configure a topic anew; where nothing changes, nothing has happened."""
+    topic = state.topics.get(command.topic)
+    if topic is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    if command.validate_only or command.configs == topic.configs:
+        return Outcome(reply=DONE)
+    return Outcome(events=(TopicConfigsSet(topic=command.topic, configs=command.configs),), reply=DONE)

@@ -1,0 +1,27 @@
+"""The offsets of a consumer group: committed ones, and those that wait for their transaction."""
+
+from msgspec import Struct, field
+
+from exacta.core.ids import ProducerId
+
+
+class CommittedOffset(Struct, frozen=True, array_like=True):
+    """A group's position in a partition; `order` tells which of two commits came later."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    at_ms: int
+    order: int
+
+
+OffsetMap = dict[str, dict[int, CommittedOffset]]
+"""Topic -> partition index -> offset."""
+
+
+class Group(Struct, array_like=True):
+    """A group's offsets: committed ones, and those that wait for their transaction, by producer id."""
+
+    group_id: str
+    offsets: OffsetMap = field(default_factory=dict)
+    pending: dict[ProducerId, OffsetMap] = field(default_factory=dict)

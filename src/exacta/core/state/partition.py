@@ -1,0 +1,63 @@
+"""A partition: where its log ends, which producers it knows, and where transactions lie in it."""
+
+from msgspec import Struct, field
+
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+
+
+class RetainedBatch(Struct, array_like=True):
+    """A batch as far as a repeat of it must be recognised. `last` is inclusive."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: Offset
+    max_timestamp_ms: int = -1
+    transactional: bool = False
+
+
+class ProducerState(Struct, array_like=True):
+    """What a partition knows of one producer."""
+
+    producer_epoch: ProducerEpoch
+    batches: list[RetainedBatch]
+    last_timestamp_ms: int = -1
+    """Of its last batch, by the client's clock."""
+    last_append_ms: int = -1
+    """By ours; a partition's producers are in the order of it."""
+
+
+class AbortedTransaction(Struct, frozen=True, array_like=True):
+    """One producer's aborted records in one partition: from its first to its marker, inclusive."""
+
+    producer_id: ProducerId
+    first_offset: Offset
+    last_offset: Offset
+    runs: tuple[Offset, ...] = ()
+    """Where exactly its records lie, as `Partition.open_runs` says it."""
+    last_stable_offset: Offset = Offset(-1)
+    """Of the partition, once this was aborted: every transaction that began below it has ended by then."""
+
+
+class Partition(Struct, array_like=True):
+    """One partition. `open_transactions` maps producer id to first offset, in offset order (offsets only grow)."""
+
+    partition_id: PartitionId
+    topic: str
+    index: int
+    log_start_offset: Offset = Offset(0)
+    next_offset: Offset = Offset(0)
+    producers: dict[ProducerId, ProducerState] = field(default_factory=dict)
+    open_transactions: dict[ProducerId, Offset] = field(default_factory=dict)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    open_runs: dict[ProducerId, list[Offset]] = field(default_factory=dict)
+    """Where the records of open transactions lie: first and last offset of each run that no other writer broke."""
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Return the first offset of the oldest open transaction, or the next offset (invariant 4).
+
+        Of a transaction whose first records were deleted, what is left counts.
+        """
+        for first_offset in self.open_transactions.values():
+            return max(first_offset, self.log_start_offset)
+        return self.next_offset

@@ -1,0 +1,94 @@
+"""The state: a fold of events, as plain mutable structs. Only `apply` changes it; everybody may read it.
+
+What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`); what goes on in a group right now,
+and what is derived (indexes over the rest), lies beside it in `Volatile` and is rebuilt after recovery.
+"""
+
+from msgspec import Struct, field
+
+from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.rejections import Rejection
+from exacta.core.state.classic_membership import Membership
+from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.state.group import Group
+from exacta.core.state.incidents import Incident
+from exacta.core.state.limits import Limits
+from exacta.core.state.partition import Partition
+from exacta.core.state.topic import Topic
+from exacta.core.state.transaction import Phase, Transactional
+
+
+class Volatile(Struct):
+    """What a restart forgets or rebuilds."""
+
+    topic_names: dict[bytes, str] = field(default_factory=dict)
+    """By topic id: which topic it names now (KIP-516)."""
+    memberships: dict[str, Membership] = field(default_factory=dict)
+    """Groups as they are now; as `State.settled` has them after a restart."""
+    consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """A group id is here, or in `memberships`, or in neither."""
+    has_recovered: bool = False
+    """There is a past, of which groups without members are forgotten."""
+    least_group_epoch: int = 0
+    """No group comes to an epoch or a generation below: one that the last crash has forgotten may have had it."""
+    first_group_epoch: int = 1
+    """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
+    member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
+    may_have_forgotten: set[str] = field(default_factory=set)
+    """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
+
+
+class State(Struct):
+    """Everything that the core knows."""
+
+    limits: Limits = field(default_factory=Limits)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    partitions: dict[PartitionId, Partition] = field(default_factory=dict)
+    transactionals: dict[str, Transactional] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    next_producer_id: ProducerId = ProducerId(0)
+    next_partition_id: PartitionId = PartitionId(0)
+    next_commit_order: int = 0
+    incidents: dict[str, list[Incident]] = field(default_factory=dict)
+    reserved_group_epoch: int = 0
+    """All epochs and generations that groups have had are below (decision 0012)."""
+    settled: dict[str, Membership] = field(default_factory=dict)
+    """Groups of the classic protocol that have members, as their last rebalance has left them (decision 0025)."""
+    settled_consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """Groups of the consumer protocol that have members."""
+    volatile: Volatile = field(default_factory=Volatile)
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether there is a group of this name: it has offsets, or has had members since the last start."""
+        volatile = self.volatile
+        return group_id in self.groups or group_id in volatile.memberships or group_id in volatile.consumer_groups
+
+    @property
+    def unknown_group(self) -> Rejection:
+        """Return what a member of a group is told that we do not know.
+
+        After a restart it may have been one: groups without members are forgotten. Then it must join again, as clients
+        do that are no members any more, while most give up where there is no group.
+        """
+        return Rejection.UNKNOWN_MEMBER_ID if self.volatile.has_recovered else Rejection.GROUP_ID_NOT_FOUND
+
+    def has_room_for_group(self, group_id: str) -> bool:
+        """Whether this group is there already or may begin."""
+        members_of = len(self.volatile.memberships) + len(self.volatile.consumer_groups)
+        most = max(len(self.groups), members_of)
+        return most < self.limits.max_groups or self.has_group(group_id)
+
+    def whose_transaction(self, producer_id: ProducerId) -> Transactional | None:
+        """Return the transactional id whose open transaction has records under this producer id, if one has."""
+        held = self.volatile.transactional_by_producer.get(producer_id)
+        if held is None:  # maybe one that was kept, and whose holder has another producer id by now
+            kept = (each for each in self.transactionals.values() if each.kept and each.open_pair[0] == producer_id)
+            held = next(kept, None)
+        return held if held is not None and held.phase is Phase.ONGOING else None
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """Look up a partition by name and index."""
+        entry = self.topics.get(topic)
+        partition_id = None if entry is None else entry.partition_id(index)
+        return None if partition_id is None else self.partitions[partition_id]

@@ -1,0 +1,36 @@
+"""A topic: its name, its partitions' ids and its own configurations."""
+
+from msgspec import Struct, field
+
+from exacta.core.ids import PartitionId
+
+
+class Topic(Struct, array_like=True):
+    """A topic. Its first partitions' ids follow one another, those of partitions added later are in `added`."""
+
+    topic: str
+    topic_id: bytes
+    first_partition_id: PartitionId
+    created_count: int
+    """How many partitions it was created with."""
+    configs: dict[str, str]
+    added: list[PartitionId] = field(default_factory=list)
+
+    @property
+    def partition_count(self) -> int:
+        """Return how many partitions there are now."""
+        return self.created_count + len(self.added)
+
+    @property
+    def partition_ids(self) -> list[PartitionId]:
+        """Return the ids of all partitions, in the order of their indexes."""
+        first = self.first_partition_id
+        return [*map(PartitionId, range(first, first + self.created_count)), *self.added]
+
+    def partition_id(self, index: int) -> PartitionId | None:
+        """Return the id of a partition; None if there is none of this index."""
+        if 0 <= index < self.created_count:
+            return PartitionId(self.first_partition_id + index)
+        if 0 <= index < self.partition_count:
+            return self.added[index - self.created_count]
+        return None

@@ -1,0 +1,154 @@
+"""Binding a transactional id to a producer id and epoch: who holds it from now on (KIP-98, KIP-360, KIP-939).
+
+    phase \\ InitProducerId presents   nothing *       the pair        the pair before       another pair
+    EMPTY                             bump            bump            the present pair **   fenced
+    ONGOING                           abort, bump     abort, bump     fenced                fenced
+    COMPLETE_*, the pair is unused    bump            bump            the present pair **   fenced
+    COMPLETE_*, ended under the pair  bump            bump            fenced                fenced
+    ONGOING, with keep_prepared ***   keep, bump      keep, bump      the present pair **   fenced
+
+* A takeover: the pair before is good for nothing any more. A transactional id that nobody holds is bound to a new
+producer id whatever is presented: that was forgotten, or is another cluster's, and nobody here can be fenced by it.
+
+** A repeat of the request that made the present pair, or the first word of a client whose transaction timed out or
+was ended by EndTxn of version 2 (KIP-360). Nobody else has been given the present pair, and nothing was done under it:
+else a late repeat would let a second transaction begin under a pair that names one (decision 0011). While a transaction
+is open this holds only where the pair before is that of the kept transaction's last holder.
+
+*** The transaction stays open under the pair that it has, and whoever holds the id now ends it by the new pair, which
+writes nothing into it (`kept`). Its own time-out goes on, or that it has none. Without an open transaction the flag
+means nothing.
+
+A predecessor is fenced, and what it left open aborted, in one step: nobody is ever told to wait for that.
+"""
+
+from exacta.core.commands import InitProducerId
+from exacta.core.events import Event, ProducerBound, ProducerIdAllocated
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    Cause,
+    ProducerEpoch,
+    ProducerId,
+)
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import ProducerBound as ProducerBoundReply
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.transactions.transaction import ending, next_pair
+
+Pair = tuple[ProducerId, ProducerEpoch]
+NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+
+
+def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:
+    """Bind a producer id and epoch (see the table above)."""
+    if command.transactional_id is None:
+        producer_id = state.next_producer_id
+        reply = ProducerBoundReply(producer_id=producer_id, producer_epoch=ProducerEpoch(0))
+        return Outcome(events=(ProducerIdAllocated(producer_id=producer_id),), reply=reply)
+    if not command.transactional_id:
+        return Outcome(reply=Rejection.INVALID_TRANSACTIONAL_ID)
+    if not command.two_phase and not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
+    held = state.transactionals.get(command.transactional_id)
+    if held is None:
+        if len(state.transactionals) >= state.limits.max_transactional_ids:
+            return Outcome(reply=Rejection.LIMIT_REACHED)
+        bound = _bound(command, (state.next_producer_id, ProducerEpoch(0)), NO_PAIR, now_ms)
+        return Outcome(events=(bound,), reply=_reply(bound, None))
+    return _bind_again(state, held, command, now_ms)
+
+
+def _bind_again(state: State, held: Transactional, command: InitProducerId, now_ms: int) -> Outcome:
+    is_open = held.phase is Phase.ONGOING
+    keeps = is_open and command.keep_prepared
+    kept = held.open_pair if keeps else None
+    current = (held.producer_id, held.producer_epoch)
+    presented = (command.producer_id, command.producer_epoch)
+    previous = NO_PAIR
+    if command.producer_id != NO_PRODUCER_ID:
+        before = (held.previous_producer_id, held.previous_producer_epoch)
+        unused = keeps and held.kept is not None if is_open else held.has_unused_pair
+        if presented == before and unused:
+            bound = _bound(command, current, presented, now_ms, keeps=keeps)
+            repeats = held.phase in (Phase.EMPTY, Phase.ONGOING)
+            if repeats and bound.transaction_timeout_ms == held.transaction_timeout_ms:
+                return Outcome(reply=_reply(bound, kept))
+            # It asks for another time-out; or what ended before is not repeated from here on.
+            return Outcome(events=(bound,), reply=_reply(bound, kept))
+        if presented != current:
+            return Outcome(reply=Rejection.PRODUCER_FENCED)
+        previous = current
+    bound = _bound(command, next_pair(state, *current), previous, now_ms, keeps=keeps, takes_over=previous == NO_PAIR)
+    events: tuple[Event, ...] = (bound,)
+    if is_open and not keeps:
+        events = (ending(state, held, commit=False, now_ms=now_ms, cause=bound.cause), bound)
+    return Outcome(events=events, reply=_reply(bound, kept))
+
+
+def _bound(
+    command: InitProducerId,
+    pair: Pair,
+    previous: Pair,
+    now_ms: int,
+    *,
+    keeps: bool = False,
+    takes_over: bool = False,
+) -> ProducerBound:
+    assert command.transactional_id is not None
+    return ProducerBound(
+        transactional_id=command.transactional_id,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        transaction_timeout_ms=NO_TIMEOUT_MS if command.two_phase else command.transaction_timeout_ms,
+        at_ms=now_ms,
+        previous_producer_id=previous[0],
+        previous_producer_epoch=previous[1],
+        keeps=keeps,
+        cause=Cause.NEW_INSTANCE if takes_over else Cause.OWNER,
+        client_id=command.client_id,
+        client_host=command.client_host,
+    )
+
+
+def _reply(bound: ProducerBound, kept: Pair | None) -> ProducerBoundReply:
+    open_producer_id, open_producer_epoch = kept or NO_PAIR
+    return ProducerBoundReply(
+        producer_id=bound.producer_id,
+        producer_epoch=bound.producer_epoch,
+        open_producer_id=open_producer_id,
+        open_producer_epoch=open_producer_epoch,
+    )
+
+
+def taken_away(
+    state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str]
+) -> tuple[Event, ...]:
+    """Abort the open transaction, and fence its producer, for another's sake (`client`: who asks)."""
+    bound = fenced(state, held, cause=cause, now_ms=now_ms, client=client)
+    return ending(state, held, commit=False, now_ms=now_ms, cause=cause), bound
+
+
+def fenced(
+    state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str] = ("", "")
+) -> ProducerBound:
+    """Fence a producer by a bumped epoch.
+
+    The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588).
+    """
+    producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
+    return ProducerBound(
+        transactional_id=held.transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transaction_timeout_ms=held.transaction_timeout_ms,
+        at_ms=now_ms,
+        previous_producer_id=held.producer_id,
+        previous_producer_epoch=held.producer_epoch,
+        cause=cause,
+        client_id=client[0],
+        client_host=client[1],
+    )

@@ -1,0 +1,131 @@
+"""What time ends: transactions open for too long, transactional ids and partitions' producers idle for too long.
+
+Timers bring the commands; each looks again whether it still applies. A transaction's timer is set when it begins, one
+for its transactional id at a time; who is idle is looked for at intervals.
+
+Nobody is looked at twice in vain: the state keeps transactional ids in the order in which they were heard of last, and
+each partition's producers likewise, so that who has been idle for too long stands in front. An open transaction keeps
+its id, and its producer in the partitions that it has written to.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from exacta.core.commands import (
+    ExpireConsumer,
+    ExpireMember,
+    ExpireProducers,
+    ExpireRevocation,
+    ExpireTransaction,
+    ExpireTransactionalIds,
+)
+from exacta.core.events import ProducersExpired, TransactionalIdsExpired
+from exacta.core.ids import Cause, PartitionId, ProducerId
+from exacta.core.outcome import Outcome, Timer
+from exacta.core.replies import DONE
+from exacta.core.state.consumer_membership import MemberPhase
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.binding import taken_away
+from exacta.core.transactions.transaction import time_out
+
+
+def latest_noted_ms(state: State) -> int:
+    """Return the latest time that the state has noted of a transaction or a producer; 0 if it knows of none.
+
+    The time that decides begins there at the earliest: if the clock was set back between two lives, nothing that was
+    given so much time gets more.
+    """
+    held = max((max(each.start_ms, each.last_update_ms) for each in state.transactionals.values()), default=0)
+    # The producers of a partition are in the order of their last batches.
+    last = (next(reversed(each.producers.values())) for each in state.partitions.values() if each.producers)
+    return max(0, held, max((known.last_append_ms for known in last), default=0))
+
+
+def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
+    """Return the timers of open transactions, of members, whose sessions begin anew, and of what is idle."""
+    deadlines = ((held, held.deadline_ms) for held in state.transactionals.values() if held.phase is Phase.ONGOING)
+    timers = [time_out(held, deadline_ms) for held, deadline_ms in deadlines if deadline_ms is not None]
+    limits = state.limits
+    return [
+        *timers,
+        *_sessions(state, now_ms),
+        Timer(now_ms + limits.transactional_id_expiry_interval_ms, ExpireTransactionalIds()),
+        Timer(now_ms + limits.producer_id_expiry_interval_ms, ExpireProducers()),
+    ]
+
+
+def _sessions(state: State, now_ms: int) -> Iterator[Timer]:
+    for group_id, membership in state.volatile.memberships.items():
+        for key, member in membership.members.items():
+            yield Timer(now_ms + member.session_timeout_ms, ExpireMember(group_id=group_id, member_id=key))
+    session_ms = state.limits.group_consumer_session_timeout_ms
+    for group_id, group in state.volatile.consumer_groups.items():
+        for key, consumer in group.members.items():
+            yield Timer(now_ms + session_ms, ExpireConsumer(group_id=group_id, member_id=key))
+            if consumer.phase is MemberPhase.UNREVOKED:
+                revocation = ExpireRevocation(group_id=group_id, member_id=key)
+                yield Timer(now_ms + consumer.rebalance_timeout_ms, revocation)
+
+
+def expire_transaction(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:
+    """Abort a transaction whose time is up, and fence its producer by a bumped epoch."""
+    held = state.transactionals.get(command.transactional_id)
+    if held is None or held.phase is not Phase.ONGOING:
+        return Outcome(reply=DONE)
+    deadline_ms = held.deadline_ms
+    if deadline_ms is None:
+        return Outcome(reply=DONE)
+    if now_ms < deadline_ms:  # this transaction began after the timer was set, or the clock went back
+        return Outcome(reply=DONE, timers=(time_out(held, deadline_ms),))
+    return Outcome(events=taken_away(state, held, cause=Cause.TIME_OUT, now_ms=now_ms, client=("", "")), reply=DONE)
+
+
+def expire_transactional_ids(state: State, command: ExpireTransactionalIds, now_ms: int) -> Outcome:
+    """Forget the transactional ids that nobody has used for too long."""
+    limits = state.limits
+    found = tuple(islice(_idle_ids(state, now_ms - limits.transactional_id_expiration_ms), limits.max_expired_at_once))
+    events = (TransactionalIdsExpired(transactional_ids=found, at_ms=now_ms),) if found else ()
+    interval_ms = limits.transactional_id_expiry_interval_ms
+    return Outcome(events=events, reply=DONE, timers=(_again(state, command, len(found), now_ms, interval_ms),))
+
+
+def expire_producers(state: State, command: ExpireProducers, now_ms: int) -> Outcome:
+    """Let partitions forget the producers of which nothing has come for too long."""
+    limits = state.limits
+    found = tuple(islice(_idle_producers(state, now_ms - limits.producer_id_expiration_ms), limits.max_expired_at_once))
+    events = (ProducersExpired(producers=found),) if found else ()
+    interval_ms = limits.producer_id_expiry_interval_ms
+    return Outcome(events=events, reply=DONE, timers=(_again(state, command, len(found), now_ms, interval_ms),))
+
+
+def _again(
+    state: State, command: ExpireTransactionalIds | ExpireProducers, found: int, now_ms: int, interval_ms: int
+) -> Timer:
+    """Return the timer of the next look: at once, but after whoever waits, where this one found all it could take."""
+    return Timer(now_ms if found == state.limits.max_expired_at_once else now_ms + interval_ms, command)
+
+
+def _idle_ids(state: State, since_ms: int) -> Iterator[str]:
+    for held in state.transactionals.values():
+        if held.phase is Phase.ONGOING:
+            continue
+        if held.last_update_ms > since_ms:
+            return
+        yield held.transactional_id
+
+
+def _idle_producers(state: State, since_ms: int) -> Iterator[tuple[PartitionId, ProducerId]]:
+    for partition in state.partitions.values():
+        for producer_id in _idle_in(partition, since_ms):
+            yield partition.partition_id, producer_id
+
+
+def _idle_in(partition: Partition, since_ms: int) -> Iterator[ProducerId]:
+    for producer_id, known in partition.producers.items():
+        if producer_id in partition.open_transactions:
+            continue
+        if known.last_append_ms > since_ms:
+            return
+        yield producer_id

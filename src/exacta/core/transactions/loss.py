@@ -1,0 +1,65 @@
+"""What becomes of transactions when the machine stops (decisions 0016 and 0022).
+
+A write into an open transaction is acknowledged before it is durable: all that it promises is that the transaction's
+end will tell. So where such writes may be missing, the transaction cannot be allowed to commit any more. It is aborted
+and its producer fenced, as when it is open for too long; its client is told the same.
+
+    at recovery, by what is durable          what may be missing      it is
+    ONGOING                                  writes                   aborted, and fenced
+    ended or bound of late *                 the begin and writes     fenced
+    ended or bound before that               the begin **             left as it is
+    of two-phase commits; kept (KIP-939)     nothing ***              left as it is
+
+* Writes are acknowledged while the begin is not durable yet only if its producer's last transaction had ended, or the
+producer had been bound, at most `UNSEEN_MS` before (`may_begin_unseen`). Time never goes back, so that a begin which is
+missing is not earlier than whatever is durable; hence its producer is among those whom the recovered state heard of at
+most `UNSEEN_MS` before the latest that it has noted.
+
+** Which is made up for (`transaction.py`, decision 0002).
+
+*** It was durable with its acknowledgement; and a keeping is durable, and nothing is written after it.
+"""
+
+from exacta.core.commands import FenceAfterLoss
+from exacta.core.ids import Cause
+from exacta.core.outcome import Outcome
+from exacta.core.replies import DONE
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.transactions.binding import fenced, taken_away
+from exacta.core.transactions.expiry import latest_noted_ms
+
+UNSEEN_MS = 1_000
+"""Longer: more transactions do without a sync of their begin, and more producers are fenced that did nothing.
+
+Never to be made shorter without a new format of the journal: who recovers may be of a later version than who wrote.
+"""
+
+
+def may_begin_unseen(held: Transactional, now_ms: int) -> bool:
+    """Return whether a transaction that this producer begins now is safe if nothing of it is found after a loss."""
+    return now_ms - held.last_update_ms <= UNSEEN_MS
+
+
+def fences_after_loss(state: State) -> list[FenceAfterLoss]:
+    """Return what must be done if the state was recovered from a journal that may lack writes."""
+    since_ms = latest_noted_ms(state) - UNSEEN_MS
+    return [
+        FenceAfterLoss(transactional_id=held.transactional_id)
+        for held in state.transactionals.values()
+        if (held.phase is Phase.ONGOING or held.last_update_ms >= since_ms) and not _is_spared(held)
+    ]
+
+
+def fence_after_loss(state: State, command: FenceAfterLoss, now_ms: int) -> Outcome:
+    """Fence the producer, and abort its transaction if one is open."""
+    held = state.transactionals.get(command.transactional_id)
+    if held is None or _is_spared(held):
+        return Outcome(reply=DONE)
+    if held.phase is Phase.ONGOING:
+        return Outcome(events=taken_away(state, held, cause=Cause.LOSS, now_ms=now_ms, client=("", "")), reply=DONE)
+    return Outcome(events=(fenced(state, held, cause=Cause.LOSS, now_ms=now_ms),), reply=DONE)
+
+
+def _is_spared(held: Transactional) -> bool:
+    return held.kept is not None or held.deadline_ms is None

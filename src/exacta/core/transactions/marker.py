@@ -1,0 +1,31 @@
+"""An operator's abort marker (WriteTxnMarkers, as `kafka-transactions.sh abort` sends it; KIP-664, decision 0014).
+
+In Apache Kafka a marker from outside ends a transaction in one partition, and leaves its coordinator believing that it
+goes on: what is then committed elsewhere is torn. Here it aborts the whole transaction of which that partition is a
+part, in all partitions and groups at once, and fences its producer. Where the producer has nothing open in the
+partition, there is nothing to abort, and no lone marker is written.
+"""
+
+from exacta.core.commands import AbortByMarker
+from exacta.core.ids import Cause
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.state.state import State
+from exacta.core.transactions.binding import taken_away
+
+
+def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcome:
+    """Abort what this producer has open in the partition, and with it the rest of its transaction."""
+    partition = state.partition(command.topic, command.partition)
+    if partition is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    known = partition.producers.get(command.producer_id)
+    if known is not None and command.producer_epoch < known.producer_epoch:
+        return Outcome(reply=Rejection.INVALID_PRODUCER_EPOCH)
+    if command.producer_id not in partition.open_transactions:
+        return Outcome(reply=DONE)
+    held = state.whose_transaction(command.producer_id)
+    assert held is not None  # invariant 3
+    client = (command.client_id, command.client_host)
+    return Outcome(events=taken_away(state, held, cause=Cause.MARKER, now_ms=now_ms, client=client), reply=DONE)

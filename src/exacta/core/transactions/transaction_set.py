@@ -1,0 +1,100 @@
+"""Ending a set of transactions in one step, all or none: a request of our own (docs/reference/end-transactions.md).
+
+Every entry of the command is fenced as by EndTxn (`authorize`) and then looked up here; `wanted` is the phase that the
+asked outcome leads to.
+
+    phase \\ input                      end the set with `wanted`
+    ONGOING, holds what is named       open
+    ONGOING, lacks a named partition   refused: INVALID_STATE *
+    wanted                             ended **
+    the other COMPLETE phase, EMPTY,   refused: INVALID_STATE
+    any under a pair that is unused
+
+    the entries are                    the set
+    all open                           every transaction ends, in one outcome
+    all ended                          answered as the first time: this is the repeat after a lost answer
+    anything else                      refused as a whole, and nothing happens; in a mixture of open and ended ones, the
+                                       ended ones are what is refused: resolving that is the caller's affair
+
+One outcome is one step for everybody. The engine takes all events of a command before anything else, puts them into one
+journal group, which is durable whole or not at all, and shows readers what came of it in one go. So every aborted list
+and group offset moves at once, for 2 transactions as for one, and so does every last stable offset, up to the next
+transaction that is open in its partition: one from outside of the set, if it began before, holds back what lies behind
+its first record there (invariant 3).
+
+* A transaction may be of the same epoch and yet not be the one that its owner wrote to: that one was ended from
+outside, and what came last began another (version 1 of the protocol cannot tell them apart). Hence the partitions that
+an entry may name: the open transaction must have written to each.
+
+** A crash may have forgotten an acknowledged begin (decision 0002), so a transactional id that looks ended may have a
+transaction that nobody knows of. No write to that was acknowledged, or its producer is fenced (`loss.py`). Answering
+for such a one that its commit succeeded is therefore true, as it is for EndTxn. An EMPTY one is refused also after a
+crash: the answer claims that all of the set is there, and of this entry nothing ever was.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from exacta.core.commands import EndTransactions, TransactionToEnd
+from exacta.core.ids import Cause, Offset, PartitionId
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, TransactionsRefused
+from exacta.core.state.state import State
+from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.transactions.transaction import authorize, ending
+
+
+def end_all(state: State, command: EndTransactions, now_ms: int) -> Outcome:
+    """Commit or abort every transaction of the set, or none (see the tables above)."""
+    if len(command.transactions) > state.limits.max_transactions_ended_at_once:
+        return Outcome(reply=Rejection.TOO_MANY_TRANSACTIONS)
+    named = Counter(each.transactional_id for each in command.transactions)
+    found = [
+        _look_up(state, each, commit=command.commit)
+        if named[each.transactional_id] == 1
+        else Rejection.INVALID_TRANSACTIONAL_ID
+        for each in command.transactions
+    ]
+    known = [held for held in found if not isinstance(held, Rejection)]
+    if len(known) < len(found):
+        return _refuse(held if isinstance(held, Rejection) else None for held in found)
+    still_open = [held.phase is Phase.ONGOING for held in known]
+    if not any(still_open):
+        return Outcome(reply=DONE)
+    if not all(still_open):
+        return _refuse(None if each else Rejection.INVALID_TRANSACTION_STATE for each in still_open)
+    if sum(len(held.partitions) for held in known) > state.limits.max_partitions_ended_at_once:
+        return Outcome(reply=Rejection.TOO_MANY_TRANSACTIONS)
+    next_offsets: dict[PartitionId, Offset] = {}
+    events = tuple(
+        ending(state, held, commit=command.commit, now_ms=now_ms, next_offsets=next_offsets, cause=Cause.SET)
+        for held in known
+    )
+    return Outcome(events=events, reply=DONE)
+
+
+def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transactional | Rejection:
+    """Return the transactional id's entry if its transaction is open, or ended as asked; else why it is refused."""
+    held = authorize(state, entry.transactional_id, entry.producer_id, entry.producer_epoch)
+    if isinstance(held, Rejection):
+        return held
+    match held.phase:
+        case Phase.ONGOING:
+            accepted = all(_wrote_to(state, held, topic, index) for topic, index in entry.partitions)
+        case _ if held.has_unused_pair:
+            accepted = False
+        case Phase.COMPLETE_COMMIT:
+            accepted = commit
+        case _:
+            accepted = not commit
+    return held if accepted else Rejection.INVALID_TRANSACTION_STATE
+
+
+def _wrote_to(state: State, held: Transactional, topic: str, index: int) -> bool:
+    partition = state.partition(topic, index)
+    return partition is not None and held.open_pair[0] in partition.open_transactions
+
+
+def _refuse(rejections: Iterable[Rejection | None]) -> Outcome:
+    return Outcome(reply=TransactionsRefused(rejections=tuple(rejections)))

@@ -1,0 +1,53 @@
+"""DeleteAcls (key 31): delete access rules.
+
+KIP-140; KIP-290 pattern types.
+"""
+
+from typing import Annotated, ClassVar
+
+from exacta.protocol.kafka.schema import EMPTY, Array, Int8, Int16, Int32, Message, Schema, String, Structure
+
+
+class DeleteAclsFilter(Structure, kw_only=True):
+    resource_type_filter: Annotated[int, Int8("0+")] = 0
+    resource_name_filter: Annotated[str | None, String("0+", nullable="0+")] = ""
+    pattern_type_filter: Annotated[int, Int8("0+")] = 3
+    principal_filter: Annotated[str | None, String("0+", nullable="0+")] = ""
+    host_filter: Annotated[str | None, String("0+", nullable="0+")] = ""
+    operation: Annotated[int, Int8("0+")] = 0
+    permission_type: Annotated[int, Int8("0+")] = 0
+
+
+class DeleteAclsRequest(Message, kw_only=True):
+    """Request of DeleteAcls."""
+
+    SCHEMA: ClassVar[Schema] = Schema(key=31, versions="1-3", flexible="2+")
+
+    filters: Annotated[list[DeleteAclsFilter], Array("0+")] = EMPTY
+
+
+class DeleteAclsMatchingAcl(Structure, kw_only=True):
+    error_code: Annotated[int, Int16("0+")] = 0
+    error_message: Annotated[str | None, String("0+", nullable="0+")] = None
+    resource_type: Annotated[int, Int8("0+")] = 0
+    resource_name: Annotated[str, String("0+")] = ""
+    pattern_type: Annotated[int, Int8("0+")] = 3
+    principal: Annotated[str, String("0+")] = ""
+    host: Annotated[str, String("0+")] = ""
+    operation: Annotated[int, Int8("0+")] = 0
+    permission_type: Annotated[int, Int8("0+")] = 0
+
+
+class DeleteAclsFilterResult(Structure, kw_only=True):
+    error_code: Annotated[int, Int16("0+")] = 0
+    error_message: Annotated[str | None, String("0+", nullable="0+")] = None
+    matching_acls: Annotated[list[DeleteAclsMatchingAcl], Array("0+")] = EMPTY
+
+
+class DeleteAclsResponse(Message, kw_only=True):
+    """Response of DeleteAcls."""
+
+    SCHEMA: ClassVar[Schema] = Schema(key=31, versions="1-3", flexible="2+")
+
+    throttle_time_ms: Annotated[int, Int32("0+")] = 0
+    filter_results: Annotated[list[DeleteAclsFilterResult], Array("0+")] = EMPTY

@@ -1,0 +1,421 @@
+"""Record batches, format v2 (magic 2), as far as the header: 61 bytes. Single records are never looked into.
+
+Owns reading and checking a batch's header, giving a batch its offset without touching its records, taking them out of
+it and putting others in as a whole, for a topic's `compression.type` and for compaction, making a batch of records that
+a client has encoded, and the control batches that end transactions. The codecs are in `compression.py`.
+
+Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
+first two groups of fields without computing it anew:
+
+    base_offset i64 | batch_length i32 | partition_leader_epoch i32 | magic i8 | crc u32 |
+    attributes i16 | last_offset_delta i32 | base_timestamp i64 | max_timestamp i64 |
+    producer_id i64 | producer_epoch i16 | base_sequence i32 | record_count i32 | records
+
+`batch_length` counts from `partition_leader_epoch` on. Attributes: bits 0-2 compression, 3 timestamp type,
+4 transactional, 5 control (KIP-98), 6 delete horizon: the base timestamp is one (KIP-534).
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import crc32c
+from msgspec import Struct
+
+from exacta.protocol.kafka.compression import LEVELS, NotDecompressed, compress, decompress
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.primitives import DecodeError
+from exacta.protocol.kafka.schema import Buffer
+
+HEADER_SIZE: Final = 61
+MAGIC: Final = 2
+COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Compression codecs by their number in the attributes."""
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_PREFIX: Final = struct.Struct(">qii")
+"""Base offset, batch length, partition leader epoch."""
+
+_LENGTH_OFFSET: Final = 12
+"""Bytes that precede what `batch_length` counts."""
+
+_LENGTH: Final = struct.Struct(">i")
+_MAGIC_OFFSET: Final = 16
+_SMALLEST_LENGTH: Final = 14
+"""Of a message set of before Kafka 0.11."""
+
+_CRC_START: Final = 21
+_COMPRESSION_MASK: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
+_SEQUENCES: Final = 1 << 31
+"""Sequence numbers wrap to 0 after 2**31 - 1."""
+
+
+class CorruptBatch(DecodeError):
+    """A record batch that must not be stored; `error_code` says why in the protocol's terms."""
+
+    def __init__(self, message: str, error_code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
+class BatchHeader(Struct, frozen=True, gc=False):
+    """The header of one record batch."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Size of the whole batch in bytes."""
+        return _LENGTH_OFFSET + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record; -1 without a sequence."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
+
+    @property
+    def codec(self) -> int:
+        """Number of the compression codec."""
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def compression(self) -> str:
+        """Name of the compression codec; "unknown" for a number that has none."""
+        return COMPRESSIONS[self.codec] if self.codec < len(COMPRESSIONS) else "unknown"
+
+    @property
+    def log_append_time(self) -> bool:
+        """Whether timestamps are the broker's, not the producer's."""
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        """Whether the batch holds a control record, such as the marker that ends a transaction."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on its tombstones, or its marker, may go; None: compaction has not said so yet (KIP-534)."""
+        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
+
+
+def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
+    """Read the header of the batch that starts at `start`.
+
+    Checks what later arithmetic relies on, the length and the magic number, and nothing else. Raises `CorruptBatch`.
+    """
+    try:
+        header = BatchHeader(*_HEADER.unpack_from(buffer, start))
+    except struct.error as error:
+        raise CorruptBatch(f"record batch of {len(buffer) - start} bytes; its header has {HEADER_SIZE}") from error
+    if header.magic != MAGIC:
+        # Magic 0 and 1 are message sets of before Kafka 0.11; their layout differs from byte 16 on.
+        code = ErrorCode.INVALID_RECORD if header.magic in (0, 1) else ErrorCode.CORRUPT_MESSAGE
+        raise CorruptBatch(f"record batch of magic {header.magic}; only {MAGIC} is served", code)
+    if header.batch_length < HEADER_SIZE - _LENGTH_OFFSET:
+        raise CorruptBatch(f"record batch says that its length is {header.batch_length}")
+    return header
+
+
+def validate_batch(records: Buffer) -> BatchHeader:
+    """Check what a producer sent for one partition: exactly one batch, whole and consistent; return its header.
+
+    The rules are those of Apache Kafka for Produce v3 and above, but the records themselves are not read. The beginning
+    of another batch behind it is nothing. Raises `CorruptBatch` with CORRUPT_MESSAGE, INVALID_RECORD or
+    UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    size = _whole_batch_size(records, 0)
+    if size is None:
+        raise CorruptBatch(f"no whole record batch in {len(records)} bytes", ErrorCode.INVALID_RECORD)
+    header = parse_batch_header(records)
+    if _whole_batch_size(records, size) is not None:
+        raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
+    if crc32c.crc32c(memoryview(records)[_CRC_START:size]) != header.crc:
+        raise CorruptBatch("record batch fails its checksum")
+    fault = _fault(header)
+    if fault is not None:
+        raise CorruptBatch(fault, ErrorCode.INVALID_RECORD)
+    if header.attributes & _COMPRESSION_MASK >= len(COMPRESSIONS):
+        raise CorruptBatch("unknown compression codec", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return header
+
+
+def _whole_batch_size(records: Buffer, start: int) -> int | None:
+    """Return the size of the batch that starts there, or None if not all of it is there; raises `CorruptBatch`."""
+    there = len(records) - start
+    if there < _LENGTH_OFFSET:
+        return None
+    (length,) = _LENGTH.unpack_from(records, start + _LENGTH_OFFSET - _LENGTH.size)
+    if length < _SMALLEST_LENGTH:
+        raise CorruptBatch(f"record batch says that its length is {length}")
+    if there <= _MAGIC_OFFSET:
+        return None
+    if not 0 <= records[start + _MAGIC_OFFSET] <= MAGIC:
+        raise CorruptBatch(f"record batch of magic {records[start + _MAGIC_OFFSET]}; only {MAGIC} is served")
+    size: int = _LENGTH_OFFSET + length
+    return size if size <= there else None
+
+
+def _fault(header: BatchHeader) -> str | None:
+    """Return what is wrong with an intact header of a producer's batch."""
+    if header.control:
+        return "control batches are written by brokers only"
+    if header.record_count <= 0:
+        return f"record batch of {header.record_count} records"
+    if header.record_count != header.last_offset_delta + 1:
+        return f"record batch of {header.record_count} records ends at delta {header.last_offset_delta}"
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        return f"producer id {header.producer_id} without an epoch or a sequence number"
+    if header.transactional and header.producer_id < 0:
+        return "transactional record batch without a producer id"
+    return None
+
+
+def assign_offset(records: Buffer, base_offset: int, partition_leader_epoch: int = 0) -> list[Buffer]:
+    """Return the batch at `base_offset`, as a scatter list in which the records are views of `records`."""
+    view = memoryview(records)
+    length = len(view) - _LENGTH_OFFSET
+    return [_PREFIX.pack(base_offset, length, partition_leader_epoch), view[_PREFIX.size :]]
+
+
+_AFTER_CRC: Final = struct.Struct(">hiqq")
+"""Attributes, last offset delta, base timestamp, maximum timestamp."""
+
+
+def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_time: bool) -> bytes:
+    """Return a copy of the batch that says that this is its highest timestamp, and whose clock it is of.
+
+    What it says of its first record's timestamp stays: readers ignore it where the time is the broker's.
+    """
+    batch = bytearray(records)
+    attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, _CRC_START)
+    attributes = attributes | _LOG_APPEND_TIME if log_append_time else attributes & ~_LOG_APPEND_TIME
+    _AFTER_CRC.pack_into(batch, _CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
+    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    return bytes(batch)
+
+
+def opened(records: Buffer, header: BatchHeader, most_bytes: int) -> bytes:
+    """Return the batch's records, decompressed.
+
+    Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed, or are more than `most_bytes` then.
+    """
+    try:
+        return decompress(header.codec, memoryview(records)[HEADER_SIZE:], most_bytes)
+    except NotDecompressed as error:
+        raise CorruptBatch(f"the records cannot be decompressed: {error}", ErrorCode.INVALID_RECORD) from error
+
+
+def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes:
+    """Return a copy of the batch whose records, decompressed `plain`, are compressed by another codec."""
+    batch = bytearray(memoryview(records)[:HEADER_SIZE])
+    batch += compress(codec, plain, level)
+    _LENGTH.pack_into(batch, _LENGTH_OFFSET - _LENGTH.size, len(batch) - _LENGTH_OFFSET)
+    (attributes,) = struct.unpack_from(">h", batch, _CRC_START)
+    struct.pack_into(">h", batch, _CRC_START, attributes & ~_COMPRESSION_MASK | codec)
+    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    return bytes(batch)
+
+
+def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Walk over batches that follow one another, with their bytes; an incomplete last one ends the walk.
+
+    Raises `CorruptBatch` where a header is no header.
+    """
+    view = memoryview(buffer)
+    position = 0
+    while len(view) - position >= HEADER_SIZE:
+        header = parse_batch_header(view, position)
+        end = position + header.size
+        if end > len(view):
+            return
+        yield header, view[position:end]
+        position = end
+
+
+_UNTIL_CRC: Final = struct.Struct(">qiibI")
+"""What the checksum does not cover, and the checksum."""
+
+
+def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader_epoch: int = 0) -> tuple[int, str]:
+    """Return the size of the sound batches that begin the buffer, placed at these offsets, one after another.
+
+    And what is wrong with the next one; nothing if all are sound. Every bit of them counts, also those that the
+    checksum does not cover. What comes behind them is not looked at.
+    """
+    view = memoryview(buffer)
+    there, at = len(view), 0
+    unpack, checksum = _UNTIL_CRC.unpack_from, crc32c.crc32c
+    for first_offset in first_offsets:
+        if there - at < HEADER_SIZE:
+            return at, f"record batch of {there - at} bytes; its header has {HEADER_SIZE}"
+        base_offset, length, epoch, magic, crc = unpack(view, at)
+        end = at + _LENGTH_OFFSET + length
+        if not HEADER_SIZE <= end - at <= there - at:
+            return at, f"record batch says that its length is {length}, where there are {there - at} bytes"
+        if base_offset != first_offset or epoch != partition_leader_epoch or magic != MAGIC:
+            return at, f"record batch says that it is one of magic {magic} at offset {base_offset}, epoch {epoch}"
+        if checksum(view[at + _CRC_START : end]) != crc:
+            return at, "record batch fails its checksum"
+        at = end
+    return at, ""
+
+
+_COVERED: Final = struct.Struct(">hiqqqhii")
+"""What the checksum covers of the header."""
+
+
+def data_batch(
+    records: Sequence[Buffer],
+    count: int,
+    *,
+    compression: int,
+    transactional: bool,
+    first_timestamp_ms: int,
+    last_timestamp_ms: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+) -> bytes:
+    """Build a producer's batch of `count` records, which are encoded, and compressed by codec number `compression`."""
+    covered = _COVERED.pack(
+        compression | (_TRANSACTIONAL if transactional else 0),
+        count - 1,
+        first_timestamp_ms,
+        last_timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    )
+    return _sealed((covered, *records), base_offset=0, partition_leader_epoch=-1)
+
+
+def compacted(
+    header: BatchHeader, plain: bytes, record_count: int, max_timestamp_ms: int, delete_horizon_ms: int | None
+) -> bytes:
+    """Build the batch with fewer records: those of `plain`, by the codec of before.
+
+    Offsets, producer, sequence and base timestamp stay, but for a new delete horizon: then `plain` counts its times
+    from there.
+    """
+    attributes, base_timestamp = header.attributes, header.base_timestamp
+    if delete_horizon_ms is not None:
+        attributes, base_timestamp = attributes | _DELETE_HORIZON, delete_horizon_ms
+    return _rebuilt(
+        header,
+        compress(header.codec, plain, LEVELS.get(header.codec, 0)),
+        record_count,
+        attributes,
+        base_timestamp,
+        max_timestamp_ms,
+    )
+
+
+def emptied(header: BatchHeader) -> bytes:
+    """Build the batch without records: only its header, whose timestamps are none (-1)."""
+    return _rebuilt(header, b"", 0, header.attributes & ~(_COMPRESSION_MASK | _DELETE_HORIZON), -1, -1)
+
+
+def _rebuilt(
+    header: BatchHeader, records: bytes, record_count: int, attributes: int, base_timestamp: int, max_timestamp: int
+) -> bytes:
+    covered = _COVERED.pack(
+        attributes,
+        header.last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        record_count,
+    )
+    return _sealed(
+        (covered, records), base_offset=header.base_offset, partition_leader_epoch=header.partition_leader_epoch
+    )
+
+
+def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int) -> bytes:
+    """Return a batch of what its checksum covers: with what comes before."""
+    crc, length = 0, _CRC_START - _LENGTH_OFFSET
+    for part in covered:
+        crc = crc32c.crc32c(part, crc)
+        length += len(part)
+    head = _PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc)
+    return b"".join((head, *covered))
+
+
+def empty_batch(first_offset: int, last_offset: int) -> bytes:
+    """Build a batch without records at these offsets, as Kafka's log cleaner leaves them: readers go on behind it."""
+    covered = _COVERED.pack(0, last_offset - first_offset, -1, -1, -1, -1, -1, 0)
+    return _sealed((covered,), base_offset=first_offset, partition_leader_epoch=0)
+
+
+_MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")
+"""Everything that a marker's checksum covers: the batch from the attributes on, and its one record."""
+
+_MARKER_RECORD_LENGTH: Final = 16
+
+
+def control_batch(
+    base_offset: int,
+    producer_id: int,
+    producer_epoch: int,
+    *,
+    commit: bool,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    partition_leader_epoch: int = 0,
+) -> bytes:
+    """Build the marker that ends a transaction in one partition: a control batch of 78 bytes (KIP-98)."""
+    covered = _MARKER_HEAD.pack(
+        _TRANSACTIONAL | _CONTROL,
+        0,  # last offset delta
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        -1,  # markers have no sequence number
+        1,  # record count
+        # The record. Lengths and deltas are zigzag varints: a small n is the byte 2 * n.
+        2 * _MARKER_RECORD_LENGTH,
+        0,  # attributes
+        0,  # timestamp delta
+        0,  # offset delta
+        2 * 4,  # key length
+        0,  # version of the key
+        1 if commit else 0,
+        2 * 6,  # value length
+        0,  # version of the value
+        coordinator_epoch,
+        0,  # headers
+    )
+    return _sealed((covered,), base_offset=base_offset, partition_leader_epoch=partition_leader_epoch)

@@ -1,0 +1,198 @@
+"""Log compaction of Kafka's record batches: of each key the last record stays, and what readers need to understand it.
+
+Implements `exacta.ports.compaction`; the order of calls, slices and crashes are told there. Owns which records and
+markers go. How records are found and batches are written anew is `exacta.protocol.kafka`'s.
+
+The rules, as Apache Kafka's (`Cleaner.java`, `MemoryRecords.filterTo`, KIP-58, KIP-534):
+
+- A record goes where a later one of its key was noted, and where it has no key.
+- The records of aborted transactions go at once, and are never noted: they would hide what is still valid.
+- A tombstone, a record without a value, is kept until its batch's *delete horizon*, so that a reader who has seen the
+  record before it learns that the key is gone. The horizon is set by the first compaction that leaves the tombstone, at
+  `now + delete.retention.ms`, and stands where the batch's base timestamp was.
+- A marker is kept as long as a batch of its transaction is, then gets a horizon, and goes when that has passed. One
+  that aborts stays beyond that while readers are told of its transaction: until they see it, they drop what the
+  producer has written.
+- The last batch stays, though maybe without records.
+
+Where it differs from Apache Kafka:
+
+- A marker gets its horizon by the compaction that removes the last of its transaction, not by the next one.
+- No batch is kept for the sake of its producer's sequence numbers: they are in the state, which is no fold of the log.
+- A batch that cannot be read is kept as it is, instead of ending all compaction of its partition.
+- A batch that is emptied has no timestamp any more, so that nobody who asks for the latest is led to it.
+
+Slices. A record is judged in the pass of its key's slice only, by its tombstone's horizon too: any other pass has not
+noted what lies behind. Horizons are set in the last pass only, when nothing older is left of any key; thus one that is
+met in an earlier pass is of a compaction that was finished, and whatever was to go before it is gone. What comes out
+does not depend on the number of slices.
+
+Keys of less than 16 bytes stand for themselves, longer ones by a digest of 16 bytes. So no short key can be taken for a
+digest, and two digests that are equal by chance are not to be expected: never by Python's `hash()`, where they are.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+from zlib import crc32
+
+from exacta.ports.compaction import Buffer, Rewritten, Rules
+from exacta.protocol.kafka.record_edits import with_records
+from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, emptied, opened, parse_batch_header, sound_batches
+
+_DIGEST_BYTES: Final = 16
+_LATEST_HORIZON_MS: Final = (1 << 63) - 1
+
+
+def compaction(rules: Rules, slice_number: int = 0, slice_count: int = 1) -> "RecordCompaction":
+    """Begin a pass; see `exacta.ports.compaction.Compact`."""
+    return RecordCompaction(rules, slice_number, slice_count)
+
+
+class RecordCompaction:
+    """Implement `exacta.ports.compaction.Compaction` for batches of magic 2."""
+
+    def __init__(self, rules: Rules, slice_number: int, slice_count: int) -> None:
+        if not 0 <= slice_number < slice_count:
+            raise ValueError(f"there is no slice {slice_number} of {slice_count}")
+        self.unreadable = 0
+        self._now_ms = rules.now_ms
+        self._most_batch_bytes = rules.most_batch_bytes
+        self._slice = slice_number
+        self._slices = slice_count
+        self._is_last_pass = slice_number == slice_count - 1
+        self._new_horizon_ms = min(rules.now_ms + rules.delete_retention_ms, _LATEST_HORIZON_MS)
+        self._aborted = _Aborted(rules.aborted)
+        self._last_offsets: dict[bytes, int] = {}
+        self._producers_left: set[int] = set()
+        """Those with a batch that is kept of the transaction that they are in."""
+
+    def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
+        """See `Compaction.check`."""
+        size, fault = sound_batches(batch, (first_offset,))
+        if fault:
+            raise CorruptBatch(fault)
+        header = parse_batch_header(batch)
+        if (size, header.last_offset) != (len(batch), last_offset):
+            raise CorruptBatch(f"{header} is not of {len(batch)} bytes, or does not end at offset {last_offset}")
+
+    def note(self, batch: Buffer) -> None:
+        """See `Compaction.note`."""
+        header = parse_batch_header(batch)
+        if header.control or self._aborted.has(header):
+            return
+        read = self._read(batch, header)
+        if read is None:
+            return
+        last_offsets, base_offset = self._last_offsets, header.base_offset
+        _, found = read
+        for digest, offset_delta in zip(self._digests(found.keys), found.offset_deltas, strict=True):
+            if digest is not None:
+                last_offsets[digest] = base_offset + offset_delta
+
+    def rewrite(self, batch: Buffer, is_last: bool) -> Rewritten | None:
+        """See `Compaction.rewrite`."""
+        header = parse_batch_header(batch)
+        if header.control:
+            return self._marker(batch, header, is_last)
+        rewritten = None if self._aborted.has(header) else self._data(batch, header)
+        if rewritten is None and is_last:
+            rewritten = Rewritten(emptied(header), 0, -1)
+        if rewritten is not None and header.transactional:
+            self._producers_left.add(header.producer_id)
+        return rewritten
+
+    def _data(self, batch: Buffer, header: BatchHeader) -> Rewritten | None:
+        read = self._read(batch, header)
+        if read is None:
+            self.unreadable += 1
+            return Rewritten(batch, header.record_count, header.max_timestamp)
+        plain, found = read
+        kept = self._kept(header, found)
+        if not kept:
+            return None
+        horizon_ms = None
+        if self._is_last_pass and header.delete_horizon_ms is None:
+            tombstones = found.tombstones
+            if any(tombstones) and any(tombstones[index] for index in kept):
+                horizon_ms = self._new_horizon_ms
+        if len(kept) == len(found.keys) and horizon_ms is None:
+            return Rewritten(batch, header.record_count, header.max_timestamp)
+        rewritten, max_timestamp_ms = with_records(header, plain, found, kept, horizon_ms)
+        return Rewritten(rewritten, len(kept), max_timestamp_ms)
+
+    def _kept(self, header: BatchHeader, found: RecordKeys) -> list[int]:
+        """Return which of the records stay, by their place in the batch."""
+        keys, tombstones, offset_deltas = found.keys, found.tombstones, found.offset_deltas
+        # Behind a batch that could not be read, an older record of the key may be left (see `Compaction.unreadable`).
+        tombstones_go = self._has_passed(header) and not self.unreadable
+        last_offset_of, base_offset = self._last_offsets.get, header.base_offset
+        kept: list[int] = []
+        for index, digest in enumerate(self._digests(keys)):
+            if digest is None:  # it has no key, or that is another pass's
+                if keys[index] is not None:
+                    kept.append(index)
+            elif last_offset_of(digest, -1) <= base_offset + offset_deltas[index] and not (
+                tombstones_go and tombstones[index]
+            ):
+                kept.append(index)
+        return kept
+
+    def _marker(self, batch: Buffer, header: BatchHeader, is_last: bool) -> Rewritten | None:
+        has_records = header.producer_id in self._producers_left
+        self._producers_left.discard(header.producer_id)
+        if header.delete_horizon_ms is None and self._is_last_pass and not has_records:
+            read = self._read(batch, header)
+            if read is not None:
+                plain, found = read
+                batch, _ = with_records(header, plain, found, range(len(found.keys)), self._new_horizon_ms)
+        elif self._has_passed(header) and not has_records and not is_last and not self._aborted.ends(header):
+            return None
+        return Rewritten(batch, 0, header.max_timestamp)
+
+    def _has_passed(self, header: BatchHeader) -> bool:
+        return header.delete_horizon_ms is not None and header.delete_horizon_ms <= self._now_ms
+
+    def _read(self, batch: Buffer, header: BatchHeader) -> tuple[bytes, RecordKeys] | None:
+        """Return the batch's records, decompressed, and what is to be known of them; None if they cannot be read."""
+        try:
+            plain = opened(batch, header, self._most_batch_bytes)
+            return plain, record_keys(plain, header.record_count, header.last_offset_delta)
+        except CorruptBatch:
+            return None
+
+    def _digests(self, keys: Sequence[bytes | None]) -> list[bytes | None]:
+        """Return what stands for each key; None for what is not of this slice, or no key."""
+        if self._slices > 1:
+            number, count = self._slice, self._slices
+            keys = [key if key is not None and crc32(key) % count == number else None for key in keys]
+        return [
+            key if key is None or len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
+            for key in keys
+        ]
+
+
+class _Aborted:
+    """Which batches are of aborted transactions, and which markers end those."""
+
+    def __init__(self, aborted: Sequence[tuple[int, int, int]]) -> None:
+        self._marker_offsets = {last for _, _, last in aborted}
+        self._of_producer: dict[int, tuple[list[int], list[int]]] = {}
+        for producer_id, first, last in aborted:  # a producer's own follow one another
+            firsts, lasts = self._of_producer.setdefault(producer_id, ([], []))
+            firsts.append(first)
+            lasts.append(last)
+
+    def has(self, header: BatchHeader) -> bool:
+        """Say whether the batch's records were aborted."""
+        if not header.transactional or header.producer_id not in self._of_producer:
+            return False
+        firsts, lasts = self._of_producer[header.producer_id]
+        place = bisect_right(firsts, header.base_offset) - 1
+        return place >= 0 and header.base_offset < lasts[place]
+
+    def ends(self, header: BatchHeader) -> bool:
+        """Say whether the batch is the marker of one of them."""
+        return header.base_offset in self._marker_offsets

@@ -1,0 +1,1 @@
+"""The composition root: a journal, an engine and a front made into a server."""

@@ -1,0 +1,1 @@
+"""The sink: the transaction protocol of a micro-batch, on the driver and in the tasks."""

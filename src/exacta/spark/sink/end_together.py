@@ -1,0 +1,56 @@
+"""Deciding a batch and ending its transactions in one durable step, where the broker can do that (Exacta can).
+
+Owns that way of committing; `protocol.py` owns the other one, and when a batch is committed.
+
+Theory of operation. The decision record is put into the driver's own transaction, as ever. Then one request ends that
+and the tasks' transactions, all or none: every one of them must be open, its producer the current one, and hold the
+partitions that its task wrote to. So decision and end are one step. There is no moment after which a part of the batch
+can time out, and nothing to look at before (the check that the transactions are open is part of the step). A reader
+sees a part of the batch only where an older transaction is open in the other part's partitions: another writer's, or
+that of an attempt which lost, until it is swept.
+
+A lost answer is asked for again. Where the repeat is refused, something may have gone on since the first one succeeded;
+so the driver's transaction is looked at, which nobody but this driver commits: it is of the same step.
+"""
+
+from __future__ import annotations
+
+from exacta.client.errors import KafkaError
+from exacta.client.routing import Client
+from exacta.client.transaction_set import can_end_at_once, end_transactions_at_once
+from exacta.client.transactions import Producer, describe_transaction
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.spark.sink.decision import Decision
+from exacta.spark.sink.incarnations import holds
+from exacta.spark.sink.messages import Written
+from exacta.spark.sink.query_records import QueryRecords
+
+
+def decide_and_end(
+    client: Client, records: QueryRecords, driver: Producer, decision: Decision, written: Written
+) -> dict[Producer, KafkaError] | None:
+    """Commit all of a batch; return whose transactions stood in the way: nothing of it is visible if there is one.
+
+    `written` are the tasks' transactions and the driver's, which may hold rows itself.
+
+    None: the broker cannot, or not so many; nothing is decided, though the record may lie in the driver's transaction.
+    Raises `KafkaError`, fenced where there is a newer driver; or where the broker's machine stopped, and then the batch
+    may be committed.
+    """
+    if not can_end_at_once(client, driver):
+        return None
+    records.put_decision(driver, decision)
+    try:
+        refused = end_transactions_at_once(client, written, commit=True)
+    except KafkaError as error:
+        if error.code == ErrorCode.POLICY_VIOLATION:
+            return None
+        raise
+    if driver in refused and refused[driver].fenced:
+        raise refused[driver]
+    return {} if refused and _has_committed(client, driver) else refused
+
+
+def _has_committed(client: Client, driver: Producer) -> bool:
+    found = describe_transaction(client, driver.transactional_id)
+    return found is not None and holds(driver, found) and found.state == "CompleteCommit"

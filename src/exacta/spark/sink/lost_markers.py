@@ -1,0 +1,67 @@
+"""A query's transactions that a broker has not ended everywhere, although it said so: ended there too.
+
+Owns when that is looked for. `client/lost_markers.py` says how it happens, and writes the markers.
+
+Theory of operation. It is looked for where something that should be final is not: a decision record that is pending
+when a driver begins or aborts, a replay marker whose transaction was ended just now. How a transaction had ended, its
+coordinator knows until the id is used again. So this comes *before* a driver's id is taken over; if it fails, so does
+what wanted to take over, and the next one finds everything as it was. What older drivers have open is aborted first,
+as taking over would, since only what has ended can be told to be.
+
+What is *not* looked for are lost markers of rows alone: of a transaction that was aborted before its marker, or whose
+group has its marker. Topics with replicas lose none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from exacta.client.errors import KafkaError
+from exacta.client.lost_markers import once_ended, write_lost_markers
+from exacta.client.routing import Client
+from exacta.client.transactions import Producer, describe_transaction, end_transaction, list_transactions
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.spark.sink.incarnations import incarnation_of
+from exacta.spark.sink.names import QueryNames
+from exacta.spark.sink.query_records import QueryRecords
+
+_log = logging.getLogger("exacta.spark")
+
+
+def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Producer | None = None) -> None:
+    """Where a decision is pending, abort what `driver` has open (without: its last incarnation), and end it everywhere.
+
+    Where all is in order, it is only waited until what is being ended has ended.
+    """
+    if driver is None:
+        state = describe_transaction(client, names.driver)
+        driver = None if state is None else incarnation_of(names.driver, state)
+    if driver is not None:
+        try:
+            end_transaction(client, driver, commit=False)
+        except KafkaError as error:
+            if not error.fenced and error.code != ErrorCode.INVALID_TXN_STATE:  # nothing is open
+                raise
+    once_ended(client, [names.driver])
+    if records.heads().pending:
+        settle_all(client, names)
+
+
+def settle_all(client: Client, names: QueryNames) -> None:
+    """Have all of a query's transactions ended everywhere, as far as they are ended at all."""
+    # The driver's id by name: a broker that has just started lists nothing before it has read its transactions, and
+    # says so only of an id that it is asked for.
+    settle_ended(client, {names.driver, *list_transactions(client, names.prefix, states=())})
+
+
+def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:
+    """Have the transactions of these ids ended everywhere, as far as they are ended at all."""
+    lost = write_lost_markers(client, transactional_ids)
+    if lost:
+        _log.warning(
+            "%s lost markers of transactions that it had ended (a broker died just then, without replicas): written "
+            "for %s",
+            client.bootstrap,
+            ", ".join(f"{each} ({state.state})" for each, state in sorted(lost.items())),
+        )

@@ -1,0 +1,95 @@
+"""Options: names, values, files, and what a user is told who gets one wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from exacta.config.options import Configuration, ConfigurationError, configure, options, parse_setting, read_properties
+
+
+def test_defaults() -> None:
+    assert configure({}) == Configuration()
+
+
+def test_names_have_dots_or_underscores_and_values_may_be_text() -> None:
+    assert configure({"num.partitions": "3"}) == configure({"num_partitions": 3})
+    assert configure({"auto.create.topics.enable": "FALSE"}).auto_create_topics_enable is False
+    assert configure({"auto_create_topics_enable": False}).auto_create_topics_enable is False
+    assert configure({"group.consumer.assignors": " range, uniform"}).limits().group_consumer_assignors == (
+        "range",
+        "uniform",
+    )
+
+
+def test_limits_reach_the_core() -> None:
+    limits = configure({"transaction.max.timeout.ms": 5, "group.max.size": 2, "offset.metadata.max.bytes": 1}).limits()
+    assert (limits.transaction_max_timeout_ms, limits.group_max_size, limits.offset_metadata_max_bytes) == (5, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num.partition": "1"}, "unknown option num.partition; did you mean num.partitions?"),
+        ({"frobnicate": "1"}, "unknown option frobnicate"),
+        ({"num.partitions": "many"}, "num.partitions must be a whole number, not 'many'"),
+        ({"num.partitions": 1.5}, "num.partitions must be a whole number, not 1.5"),
+        ({"num.partitions": True}, "num.partitions must be a whole number, not True"),
+        ({"num.partitions": "0"}, "num.partitions must be between 1 and 10000, not 0"),
+        ({"auto.create.topics.enable": "maybe"}, "auto.create.topics.enable must be true or false, not 'maybe'"),
+        (
+            {"group.consumer.assignors": "uniform,uniform"},
+            "group.consumer.assignors cannot be 'uniform,uniform': it is like uniform,range",
+        ),
+        (
+            {"group.min.session.timeout.ms": "9", "group.max.session.timeout.ms": "8"},
+            "group.min.session.timeout.ms (9) must not be above group.max.session.timeout.ms (8)",
+        ),
+        (
+            {"message.max.bytes": "4096", "socket.request.max.bytes": "2048"},
+            "message.max.bytes (4096) must not be above socket.request.max.bytes (2048)",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_line(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        configure(settings)
+    assert str(error.value) == message
+
+
+def test_every_option_has_a_description_and_a_default_in_its_range() -> None:
+    for option in options().values():
+        assert option.description.endswith(".")
+        if option.lowest is not None:
+            assert option.highest is not None
+            assert option.lowest <= option.default <= option.highest
+
+
+def test_settings_are_split_at_the_first_equals() -> None:
+    assert parse_setting(" a = b=c ") == ("a", "b=c")
+    for wrong in ("a", "=b", ""):
+        with pytest.raises(ConfigurationError, match="expected key=value"):
+            parse_setting(wrong)
+
+
+def test_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("# a comment\n! another\n\nnum.partitions = 4\n  auto.create.topics.enable=false\n")
+    assert read_properties(file) == {"num.partitions": "4", "auto.create.topics.enable": "false"}
+
+
+def test_mistakes_in_a_file_are_told_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("\nnum.partitions\n")
+    with pytest.raises(ConfigurationError, match=r"server\.properties:2: expected key=value"):
+        read_properties(file)
+    file.write_text("log.dirs=/tmp\n")
+    with pytest.raises(ConfigurationError, match=r"server\.properties:1: unknown option log\.dirs: give --data DIR"):
+        read_properties(file)
+    file.write_text("\n\nnum.partitions=10001\n")
+    with pytest.raises(ConfigurationError, match=r"server\.properties:3: num\.partitions must be between 1 and 10000"):
+        read_properties(file)
+    with pytest.raises(ConfigurationError, match=r"cannot read .*nowhere: No such file"):
+        read_properties(tmp_path / "nowhere")
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="it is not UTF-8"):
+        read_properties(file)

@@ -1,0 +1,499 @@
+"""The consumer protocol (KIP-848): epochs, targets, giving up before taking over, time-outs, static members."""
+
+import pytest
+from msgspec import structs
+
+from exacta.core.commands import (
+    CommitOffsets,
+    DeleteGroup,
+    DeleteOffsets,
+    DeleteTopic,
+    JoinGroup,
+    LeaveGroup,
+    MemberToRemove,
+    OffsetToCommit,
+)
+from exacta.core.events import GroupEpochsReserved
+from exacta.core.ids import Ticket
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, MembersLeft, OffsetsDeleted
+from exacta.core.state.consumer_membership import GroupPhase, MemberPhase
+from tests.core.groups.classic.members import Group
+from tests.core.groups.consumer.members import REBALANCE_MS, Consumer, group_of, settle
+from tests.core.world import SMALL, World
+
+FIRST, SECOND = 2, 3
+"""The first epochs that members of a new group have, as in Apache Kafka."""
+SESSION_MS = SMALL.group_consumer_session_timeout_ms
+FENCED, UNKNOWN, STALE = Rejection.FENCED_MEMBER_EPOCH, Rejection.UNKNOWN_MEMBER_ID, Rejection.STALE_MEMBER_EPOCH
+
+
+def test_one_member_gets_everything_at_once(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    assert isinstance(a.join(), ConsumerHeartbeatDone)
+    assert (a.epoch, a.indexes) == (FIRST, [0, 1, 2, 3, 4, 5])
+    assert group_of(world).phase is GroupPhase.STABLE
+    reply = a.step()
+    assert isinstance(reply, ConsumerHeartbeatDone)
+    assert (reply.member_epoch, reply.assignment) == (FIRST, None), "it knows"
+
+
+def test_a_partition_changes_hands_only_when_it_was_given_up(world: World) -> None:
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    a.step()
+    b.join()
+    assert (b.epoch, b.indexes) == (SECOND, []), "nothing is free yet"
+    assert b.state.phase is MemberPhase.UNRELEASED
+    a.owned = a.shall_own
+    a.beat()
+    assert (a.epoch, len(a.indexes), a.state.phase) == (FIRST, 3, MemberPhase.UNREVOKED)
+    b.beat()
+    assert b.indexes == [], "a still reads them"
+    a.beat()
+    assert (a.epoch, a.state.phase) == (FIRST, MemberPhase.UNREVOKED), "it has not given them up"
+    a.give_up()
+    a.beat()
+    assert (a.epoch, a.state.phase) == (SECOND, MemberPhase.STABLE)
+    b.beat()
+    assert sorted(a.indexes + b.indexes) == [0, 1, 2, 3, 4, 5]
+    assert len(b.indexes) == 3
+    assert group_of(world).phase is GroupPhase.STABLE
+
+
+def test_who_does_not_give_up_in_time_is_out(world: World) -> None:
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    a.step()
+    b.join()
+    for _ in range(4):
+        a.beat()
+        world.pass_time(REBALANCE_MS // 3)
+    assert a.beat() is UNKNOWN
+    b.step()
+    assert b.indexes == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_silent_member_is_out_and_its_partitions_are_free(world: World) -> None:
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    world.pass_time(SESSION_MS - 1)
+    b.beat()
+    world.pass_time(1)
+    assert group_of(world).members.keys() == {"b"}
+    assert group_of(world).phase is GroupPhase.ASSIGNING
+    b.step()
+    assert b.indexes == [0, 1, 2, 3, 4, 5]
+    assert a.beat() is UNKNOWN
+    world.pass_time(SESSION_MS)
+    assert group_of(world).phase is GroupPhase.EMPTY
+
+
+def test_leaving_is_at_once(world: World) -> None:
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    left = a.leave()
+    assert isinstance(left, ConsumerHeartbeatDone)
+    assert left.member_epoch == -1
+    b.step()
+    assert len(b.indexes) == 6
+    assert a.leave() is UNKNOWN
+    b.leave()
+    assert group_of(world).phase is GroupPhase.EMPTY
+    assert group_of(world).epoch == FIRST + 3, "each change counts"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "owned", "answer"),
+    [
+        (SECOND + 1, "all", FENCED),
+        (0, "all", None),
+        (SECOND, "all", None),
+        (FIRST, "fewer", None),
+        (FIRST, "more", FENCED),
+        (FIRST, None, FENCED),
+    ],
+)
+def test_who_comes_with_another_epoch_is_fenced(
+    world: World, epoch: int, owned: str | None, answer: Rejection | None
+) -> None:
+    """But for the epoch before, if the answer with the present one may have been lost."""
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    settle(a)
+    b.join()
+    settle(a, b)
+    assert a.epoch == a.state.epoch == SECOND
+    reported = {"all": a.shall_own, "fewer": frozenset(sorted(a.shall_own)[:1]), "more": a.shall_own | b.shall_own}
+    reply = a.send(epoch, owned=None if owned is None else reported[owned])
+    if answer is None:
+        assert isinstance(reply, ConsumerHeartbeatDone)
+        assert reply.member_epoch == SECOND
+    else:
+        assert reply is answer
+
+
+def test_a_member_that_joins_again_is_told_everything(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    a.join()
+    reply = a.join()
+    assert isinstance(reply, ConsumerHeartbeatDone)
+    assert (reply.member_epoch, reply.assignment) == (FIRST, a.state.assigned.keys())
+    full = a.send(FIRST, rebalance_timeout_ms=5, topics=frozenset(a.topics), owned=a.shall_own)
+    assert isinstance(full, ConsumerHeartbeatDone)
+    assert full.assignment == a.state.assigned.keys()
+
+
+def test_subscriptions_change(world: World) -> None:
+    world.topic("u", 2)
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", "u")
+    a.join()
+    b.join()
+    settle(a, b)
+    assert {topic for topic, _ in b.shall_own} == {topic_id(world, "t"), topic_id(world, "u")}
+    b.subscribe("t")
+    assert {topic for topic, _ in b.shall_own} <= {topic_id(world, "t")}, "what it does not ask for goes first"
+    settle(a, b)
+    assert [len(a.shall_own), len(b.shall_own)] == [3, 3]
+
+
+def topic_id(world: World, name: str) -> bytes:
+    return world.state.topics[name].topic_id
+
+
+def test_topics_come_and_go(world: World) -> None:
+    a = Consumer(world, "a", "t", "later")
+    a.join()
+    assert len(a.shall_own) == 6
+    world.topic("later", 3)
+    settle(a)
+    assert (len(a.shall_own), a.epoch) == (9, SECOND)
+    world.send(DeleteTopic(topic="t"))
+    settle(a)
+    assert (a.indexes, a.epoch) == ([0, 1, 2], SECOND + 1)
+    world.topic("nobody reads this")
+    settle(a)
+    assert a.epoch == SECOND + 1
+
+
+def test_patterns(world: World) -> None:
+    world.topic("tt", 1)
+    world.topic("other", 1)
+    a = Consumer(world, "a", pattern="t+")
+    a.join()
+    assert len(a.shall_own) == 7
+    world.topic("ttt", 1)
+    settle(a)
+    assert len(a.shall_own) == 8
+    for wrong in ("(", "a{1000}{1000}", r"(a)\1"):
+        assert a.send(a.epoch, pattern=wrong, owned=a.shall_own) is Rejection.INVALID_REGULAR_EXPRESSION
+    a.send(a.epoch, pattern="", owned=a.shall_own)
+    a.pattern = ""
+    a.shall_own = frozenset()
+    settle(a)
+    assert a.state.assigned == {}
+
+
+def test_the_assignor_that_most_ask_for(world: World) -> None:
+    a = Consumer(world, "a", "t", assignor="range")
+    b = Consumer(world, "b", "t", assignor="range")
+    c = Consumer(world, "c", "t")
+    for consumer in (a, b, c):
+        consumer.join()
+    settle(a, b, c)
+    assert group_of(world).assignor == "range"
+    assert [consumer.indexes for consumer in (a, b, c)] == [[0, 1], [2, 3], [4, 5]]
+    assert Consumer(world, "d", "t", assignor="sticky").join() is Rejection.UNSUPPORTED_ASSIGNOR
+
+
+def test_another_assignor_begins_another_epoch(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    a.join()
+    a.assignor = "range"
+    a.join()
+    assert (a.epoch, group_of(world).assignor) == (SECOND, "range")
+    settle(a)
+    assert a.epoch == SECOND
+
+
+def test_a_full_group(world: World) -> None:
+    world = World(structs.replace(SMALL, group_consumer_max_size=1))
+    world.topic()
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    assert b.join() is Rejection.GROUP_MAX_SIZE_REACHED
+    assert isinstance(a.join(), ConsumerHeartbeatDone)
+
+
+def test_as_many_groups_as_there_may_be() -> None:
+    world = World(structs.replace(SMALL, max_groups=1))
+    world.topic()
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", group_id="h")
+    a.join()
+    assert b.join() is Rejection.LIMIT_REACHED
+    assert isinstance(a.beat(), ConsumerHeartbeatDone)
+
+
+def test_who_is_no_member(world: World) -> None:
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    assert a.send(1) is Rejection.GROUP_ID_NOT_FOUND
+    assert a.leave() is Rejection.GROUP_ID_NOT_FOUND
+    a.join()
+    assert b.send(1) is UNKNOWN
+
+
+# --- static members ---------------------------------------------------------------------------------------------------
+
+
+def test_a_static_member_that_left_for_a_while_is_succeeded_without_a_rebalance(world: World) -> None:
+    a = Consumer(world, "a", "t", instance_id="A")
+    b = Consumer(world, "b", "t", instance_id="B")
+    a.join()
+    b.join()
+    settle(a, b)
+    epoch, had = group_of(world).epoch, b.shall_own
+    left = b.leave(-2)
+    assert isinstance(left, ConsumerHeartbeatDone)
+    assert left.member_epoch == -2
+    a.step()
+    assert len(a.shall_own) == 3, "they wait for the successor"
+    successor = Consumer(world, "b2", "t", instance_id="B")
+    successor.join()
+    assert (successor.epoch, successor.shall_own) == (epoch, had)
+    assert group_of(world).epoch == epoch
+    assert b.beat() is Rejection.FENCED_INSTANCE_ID
+    assert b.leave() is Rejection.FENCED_INSTANCE_ID
+    assert b.commit(partition=0, epoch=epoch) is UNKNOWN
+
+
+def test_a_member_that_succeeds_another_gives_its_own_part_to_the_others(world: World) -> None:
+    """Or one of the two parts would belong to nobody, with nothing to change that."""
+    a = Consumer(world, "a", "t", instance_id="A")
+    b = Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    a.leave(-2)
+    b.instance_id = "A"
+    b.join()
+    settle(b)
+    assert b.indexes == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_epoch_that_a_leaving_member_brings_about_is_reserved_before_anybody_is_told(world: World) -> None:
+    """Or a member that is forgotten with its group would come to them a second time."""
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    while group_of(world).epoch + 1 < world.state.reserved_group_epoch:
+        a.subscribe(*(("t", "u") if a.topics == ("t",) else ("t",)))
+    world.send(LeaveGroup(group_id="g", members=(MemberToRemove(member_id="b"),)))
+    for topics in (("t", "u"), ("t",), ("t", "u"), ("t",)):
+        a.subscribe(*topics)
+    told = a.epoch
+    a.leave()
+    world.crash()
+    a.join()
+    assert a.epoch > told
+
+
+def test_members_are_removed_by_administrators(world: World) -> None:
+    """By the classic protocol's request, as in Apache Kafka."""
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", instance_id="B")
+    a.join()
+    b.join()
+    removed = [
+        MemberToRemove(member_id="a"),
+        MemberToRemove(member_id="who"),
+        MemberToRemove(member_id="who", instance_id="B"),
+        MemberToRemove(instance_id="B"),
+        MemberToRemove(instance_id="Z"),
+    ]
+    left = world.send(LeaveGroup(group_id="g", members=tuple(removed)))
+    assert left == MembersLeft(rejections=(None, UNKNOWN, Rejection.FENCED_INSTANCE_ID, None, UNKNOWN))
+    assert group_of(world).members == {}
+
+
+def test_an_instance_id_is_not_taken_from_who_has_it(world: World) -> None:
+    a, thief = Consumer(world, "a", "t", instance_id="A"), Consumer(world, "thief", "t", instance_id="A")
+    a.join()
+    assert thief.join() is Rejection.UNRELEASED_INSTANCE_ID
+    assert thief.send(1) is Rejection.FENCED_INSTANCE_ID
+    assert Consumer(world, "a", "t", instance_id="Z").send(1) is UNKNOWN
+
+
+def test_a_member_that_changes_its_instance_id_lets_the_old_one_go(world: World) -> None:
+    a = Consumer(world, "a", "t", instance_id="A")
+    a.join()
+    a.instance_id = "Z"
+    a.join()
+    assert group_of(world).static == {"Z": "a"}
+    assert isinstance(Consumer(world, "b", "t", instance_id="A").join(), ConsumerHeartbeatDone)
+
+
+def test_a_static_member_that_does_not_come_back_is_out(world: World) -> None:
+    a, b = Consumer(world, "a", "t", instance_id="A"), Consumer(world, "b", "t")
+    a.join()
+    b.join()
+    settle(a, b)
+    a.leave(-2)
+    world.pass_time(SESSION_MS - 1)
+    b.beat()
+    world.pass_time(1)
+    b.step()
+    assert len(b.shall_own) == 6
+    assert group_of(world).static == {}
+
+
+# --- offsets ----------------------------------------------------------------------------------------------------------
+
+
+def test_commits_are_fenced_by_the_epoch(world: World) -> None:
+    """KIP-447; one that was on its way while the epoch rose is taken for what was held all the time (KIP-1251)."""
+    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
+    a.join()
+    settle(a)
+    b.join()
+    settle(a, b)
+    kept, lost = a.indexes[0], b.indexes[0]
+    producer = world.producer()
+    producer.add_group()
+
+    def transactional(epoch: int, partition: int) -> object:
+        return producer.commit_offsets(1, member_id="a", generation=epoch, partition=partition)
+
+    for commit in (lambda epoch, partition: a.commit(epoch=epoch, partition=partition), transactional):
+        assert commit(SECOND, kept) is DONE
+        assert commit(FIRST, kept) is DONE
+        assert commit(FIRST, lost) is STALE
+        assert commit(SECOND + 1, kept) is STALE
+        assert commit(0, kept) is STALE
+    stranger = Consumer(world, "who", "t")
+    assert stranger.commit(epoch=SECOND) is UNKNOWN
+    assert producer.commit_offsets(1) is DONE, "who names nobody: old request versions can name none"
+    assert stranger.world.send(plain_commit()) is UNKNOWN
+    old = CommitOffsets(
+        group_id="g",
+        offsets=(OffsetToCommit(topic="t", partition=kept, offset=1),),
+        member_id="a",
+        generation=SECOND,
+        knows_member_epochs=False,
+    )
+    assert world.send(old) is Rejection.MEMBER_EPOCH_NEEDED
+    a.leave()
+    assert transactional(SECOND, kept) is UNKNOWN
+    b.leave()
+    assert world.send(plain_commit()) is DONE
+    world.check()
+
+
+def plain_commit() -> CommitOffsets:
+    return CommitOffsets(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),))
+
+
+def test_no_epoch_is_ever_given_out_twice(world: World) -> None:
+    """A member's id is its client's own: its late commits of before must not be taken for those of now."""
+    producer = world.producer()
+    given: set[int] = set()
+    for _ in range(4):
+        a = Consumer(world, "a", "t")
+        a.join()
+        for name in ("b", "c"):
+            other = Consumer(world, name, "t")
+            other.join()
+            settle(a, other)
+            assert given.isdisjoint({a.epoch, other.epoch})
+            other.leave()
+        settle(a)
+        given.update(range(group_of(world).epoch + 1))
+        late = a.epoch
+        a.leave()
+        world.crash()
+        assert a.beat() is UNKNOWN, "it joins again, and does not give up as where there is no group"
+        a.join()
+        assert a.epoch not in given
+        producer.add_group()
+        assert producer.commit_offsets(1, member_id="a", generation=late) is STALE
+        assert a.commit(epoch=late) is STALE
+        a.leave()
+        assert world.send(DeleteGroup(group_id="g")) == DONE
+    world.check()
+
+
+def test_a_group_that_was_deleted_goes_on_counting(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    a.join()
+    a.leave()
+    before = group_of(world).epoch
+    world.send(DeleteGroup(group_id="g"))
+    a.join()
+    assert a.epoch > before
+
+
+def test_a_few_epochs_make_one_durable_event(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    for _ in range(20):
+        a.join()
+        a.leave()
+    assert len([event for event in world.log if isinstance(event, GroupEpochsReserved)]) == 1
+
+
+# --- beside classic groups --------------------------------------------------------------------------------------------
+
+
+def test_a_group_speaks_one_protocol_at_a_time(world: World) -> None:
+    a = Consumer(world, "a", "t")
+    a.join()
+    join = JoinGroup(
+        ticket=Ticket(1),
+        group_id="g",
+        member_id="",
+        new_member_id="m",
+        client_id="c",
+        client_host="h",
+        session_timeout_ms=1000,
+        rebalance_timeout_ms=1000,
+        protocol_type="consumer",
+        protocols=(("range", b""),),
+        knows_member_id_required=False,
+    )
+    assert world.send(join) is Rejection.INCONSISTENT_GROUP_PROTOCOL
+    assert a.commit() is DONE
+    a.leave()
+    world.send(join)
+    assert isinstance(world.woken[Ticket(1)], Joined), "an empty group may change"
+    assert "g" not in world.state.volatile.consumer_groups
+    assert a.join() is Rejection.GROUP_ID_NOT_FOUND
+    world.pass_time(1000)
+    assert isinstance(a.join(), ConsumerHeartbeatDone)
+    assert "g" not in world.state.volatile.memberships
+    assert world.state.groups["g"].offsets["t"][0].offset == 5
+
+
+def test_an_empty_classic_group_changes_with_its_offsets() -> None:
+    group = Group()
+    group.stable("a")
+    group.leave("a")
+    assert isinstance(Consumer(group.world, "a", "t").join(), ConsumerHeartbeatDone)
+
+
+def test_deleting(world: World) -> None:
+    world.topic("u", 1)
+    a = Consumer(world, "a", "t", pattern="u")
+    a.join()
+    a.commit()
+    assert world.send(DeleteGroup(group_id="g")) is Rejection.NON_EMPTY_GROUP
+    partitions = (("t", 0), ("u", 0))
+    read = Rejection.GROUP_SUBSCRIBED_TO_TOPIC
+    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeleted(rejections=(read, read))
+    a.leave()
+    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeleted(rejections=(None, None))
+    assert world.send(DeleteGroup(group_id="g")) == DONE
+    assert world.send(DeleteGroup(group_id="g")) is Rejection.GROUP_ID_NOT_FOUND
+    world.pass_time(SESSION_MS)
+    world.check()

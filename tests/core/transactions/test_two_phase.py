@@ -1,0 +1,336 @@
+"""Binding a transactional id, swept; and two-phase commits (KIP-939): kept, without a time-out, ended by the holder."""
+
+from random import Random
+
+import pytest
+
+from exacta.core.commands import InitProducerId
+from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, TransactionVersion
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.snapshot import after_recovery, restore, snapshot
+from exacta.core.state.transaction import Phase
+from tests.core.world import SMALL, Producer, World
+
+V1, V2 = TransactionVersion
+FENCED, INVALID = Rejection.PRODUCER_FENCED, Rejection.INVALID_TRANSACTION_STATE
+DAY_MS = 86_400_000
+
+PHASES = ["empty", "ongoing", "kept", "committed", "aborted", "committed, bumped", "aborted, bumped"]
+PRESENTED = ["nothing", "the pair", "the pair before", "another pair"]
+BINDING = {
+    # (phase, what is presented): (answer, what became of the transaction), without and with keep_prepared
+    ("empty", "nothing"): (("bump", "empty"), ("bump", "empty")),
+    ("empty", "the pair"): (("bump", "empty"), ("bump", "empty")),
+    ("empty", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("empty", "another pair"): ((FENCED, "empty"), (FENCED, "empty")),
+    ("ongoing", "nothing"): (("bump", "aborted"), ("bump", "kept")),
+    ("ongoing", "the pair"): (("bump", "aborted"), ("bump", "kept")),
+    ("ongoing", "the pair before"): ((FENCED, "ongoing"), (FENCED, "ongoing")),
+    ("ongoing", "another pair"): ((FENCED, "ongoing"), (FENCED, "ongoing")),
+    ("kept", "nothing"): (("bump", "aborted"), ("bump", "kept")),
+    ("kept", "the pair"): (("bump", "aborted"), ("bump", "kept")),
+    ("kept", "the pair before"): ((FENCED, "kept"), ("present", "kept")),
+    ("kept", "another pair"): ((FENCED, "kept"), (FENCED, "kept")),
+    ("committed", "nothing"): (("bump", "empty"), ("bump", "empty")),
+    ("committed", "the pair"): (("bump", "empty"), ("bump", "empty")),
+    ("committed", "the pair before"): ((FENCED, "committed"), (FENCED, "committed")),
+    ("committed", "another pair"): ((FENCED, "committed"), (FENCED, "committed")),
+    ("aborted", "nothing"): (("bump", "empty"), ("bump", "empty")),
+    ("aborted", "the pair"): (("bump", "empty"), ("bump", "empty")),
+    ("aborted", "the pair before"): ((FENCED, "aborted"), (FENCED, "aborted")),
+    ("aborted", "another pair"): ((FENCED, "aborted"), (FENCED, "aborted")),
+    **{
+        (f"{outcome}, bumped", presented): (("bump", "empty"), ("bump", "empty"))
+        for outcome in ("committed", "aborted")
+        for presented in ("nothing", "the pair")
+    },
+    ("committed, bumped", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("committed, bumped", "another pair"): ((FENCED, "committed"), (FENCED, "committed")),
+    ("aborted, bumped", "the pair before"): (("present", "empty"), ("present", "empty")),
+    ("aborted, bumped", "another pair"): ((FENCED, "aborted"), (FENCED, "aborted")),
+}
+
+
+def in_phase(world: World, phase: str) -> Producer:
+    """A client whose transactional id is in this phase, and who has a pair before."""
+    client = world.producer(two_phase=True)
+    client.init_again()
+    if phase != "empty":
+        client.add()
+        client.append()
+    if phase == "kept":
+        client.init_again(keep_prepared=True)
+    if phase.startswith(("committed", "aborted")):
+        client.version = V2 if phase.endswith("bumped") else V1
+        client.end(commit=phase.startswith("committed"))
+    return client
+
+
+def phase_of(world: World) -> str:
+    held = world.state.transactionals["x"]
+    if held.kept is not None:
+        assert held.phase is Phase.ONGOING
+        return "kept"
+    return {"CompleteCommit": "committed", "CompleteAbort": "aborted"}.get(held.phase.value, held.phase.value.lower())
+
+
+def test_the_table_is_complete() -> None:
+    assert BINDING.keys() == {(phase, presented) for phase in PHASES for presented in PRESENTED}
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(("phase", "presented"), BINDING)
+def test_every_pair_presented_in_every_phase(world: World, phase: str, presented: str, keep: bool) -> None:
+    in_phase(world, phase)
+    held = world.state.transactionals["x"]
+    current, open_pair = (held.producer_id, held.producer_epoch), held.open_pair
+    before = (held.previous_producer_id, held.previous_producer_epoch)
+    pair = {"nothing": (-1, -1), "the pair": current, "the pair before": before, "another pair": (current[0], 3)}
+    log_before = len(world.log)
+    reply = world.send(
+        InitProducerId(
+            transactional_id="x",
+            transaction_timeout_ms=1000,
+            producer_id=pair[presented][0],
+            producer_epoch=pair[presented][1],
+            keep_prepared=keep,
+        )
+    )
+    answer, after = BINDING[phase, presented][keep]
+    if answer is FENCED:
+        assert (reply, len(world.log)) == (FENCED, log_before)
+    else:
+        assert isinstance(reply, ProducerBound)
+        assert ((reply.producer_id, reply.producer_epoch) > current) is (answer == "bump")
+        expected = open_pair if after == "kept" else (NO_PRODUCER_ID, -1)
+        assert (reply.open_producer_id, reply.open_producer_epoch) == expected
+        assert (held.producer_id, held.producer_epoch) == (reply.producer_id, reply.producer_epoch)
+    ended = [event for event in world.log[log_before:] if isinstance(event, TransactionEndedEvent)]
+    aborts = after == "aborted" and not phase.startswith("aborted")
+    assert [event.committed for event in ended] == ([False] if aborts else [])
+    assert phase_of(world) == ("empty" if aborts else after)
+    world.check()
+
+
+KEPT = {
+    "add": (lambda client: client.add(1), INVALID),
+    "add_group": (lambda client: client.add_group(), INVALID),
+    "append": (lambda client: client.append(), INVALID),
+    "offsets": (lambda client: client.commit_offsets(1), INVALID),
+    "commit": (lambda client: client.end(commit=True), TransactionEnded),
+    "abort": (lambda client: client.end(commit=False), TransactionEnded),
+}
+
+
+@pytest.mark.parametrize("version", TransactionVersion)
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_transaction_can_only_be_ended(world: World, name: str, version: TransactionVersion) -> None:
+    first = world.producer(two_phase=True, version=version)
+    first.add()
+    first.append()
+    first.add_group()
+    first.commit_offsets(7)
+    second = world.producer(two_phase=True, version=version, keep_prepared=True)
+    asks, expected = KEPT[name]
+    answer = asks(second)
+    assert answer == expected or (isinstance(expected, type) and isinstance(answer, expected))
+    partition = world.state.partition("t", 0)
+    assert partition is not None
+    if expected is INVALID:
+        assert phase_of(world) == "kept"
+        assert partition.last_stable_offset == 0
+    else:
+        assert partition.last_stable_offset == 2
+        assert bool(partition.aborted) is (name == "abort")
+        offsets = world.state.groups["g"].offsets
+        assert ("t" in offsets and offsets["t"][0].offset == 7) is (name == "commit")
+    world.check()
+
+
+@pytest.mark.parametrize("version", TransactionVersion)
+def test_who_has_lost_the_id_can_neither_write_nor_end(world: World, version: TransactionVersion) -> None:
+    first = world.producer(two_phase=True, version=version)
+    first.add()
+    first.append()
+    second = world.producer(two_phase=True, version=version, keep_prepared=True)
+    third = world.producer(two_phase=True, version=version, keep_prepared=True)
+    for zombie in (first, second):
+        assert zombie.append(sequence=1) is Rejection.INVALID_PRODUCER_EPOCH
+        assert zombie.commit_offsets(1) is FENCED
+        assert zombie.end(commit=True) is FENCED
+        assert zombie.end(commit=False) is FENCED
+    assert isinstance(third.end(commit=True), TransactionEnded)
+    if version is V2:
+        assert isinstance(third.append(), Appended)
+    world.check()
+
+
+def test_a_pair_of_two_phase_commits_names_one_transaction_in_version_1_too(world: World) -> None:
+    """Whoever recovers is told the pair, and takes what is open under it for what was decided."""
+    producer = world.producer(two_phase=True)
+    producer.add()
+    producer.append()
+    producer.end(commit=True)
+    assert producer.add() is INVALID
+    assert producer.add_group() is INVALID
+    assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
+    producer.init_again()
+    assert producer.add() == DONE
+    world.check()
+
+
+def test_the_pair_before_is_bound_again_to_get_another_time_out(world: World) -> None:
+    limited = world.producer(timeout_ms=1000)
+    limited.add()
+    limited.append()
+    world.pass_time(1000)  # timed out, which bumps
+    asked = InitProducerId(
+        transactional_id="x",
+        transaction_timeout_ms=1000,
+        producer_id=limited.producer_id,
+        producer_epoch=limited.epoch,
+        two_phase=True,
+    )
+    bound = world.send(asked)
+    assert isinstance(bound, ProducerBound)
+    assert world.send(asked) == bound, "a repeat changes nothing"
+    prepared = Producer(world, "x", bound.producer_id, bound.producer_epoch)
+    prepared.add()
+    prepared.append()
+    world.pass_time(DAY_MS)
+    assert phase_of(world) == "ongoing"
+    world.check()
+
+
+def test_it_has_no_time_out_and_outlives_restarts(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    world.pass_time(30 * DAY_MS)
+    world.crash()
+    world.pass_time(30 * DAY_MS)
+    assert world.state.transactionals["x"].transaction_timeout_ms == NO_TIMEOUT_MS
+    second = world.producer(two_phase=True, keep_prepared=True)
+    world.state = restore(snapshot(world.state), SMALL)
+    after_recovery(world.state)
+    world.pass_time(30 * DAY_MS)
+    assert isinstance(second.end(commit=True), TransactionEnded)
+    assert world.state.partitions[0].aborted == []
+    world.check()
+
+
+@pytest.mark.parametrize("first_two_phase", [False, True])
+@pytest.mark.parametrize("second_two_phase", [False, True])
+def test_a_kept_transaction_keeps_its_own_time_out(world: World, first_two_phase: bool, second_two_phase: bool) -> None:
+    first = world.producer(two_phase=first_two_phase, timeout_ms=1000)
+    first.add()
+    first.append()
+    world.producer(two_phase=second_two_phase, timeout_ms=50, keep_prepared=True)
+    world.pass_time(999)
+    assert phase_of(world) == "kept"
+    world.pass_time(1)
+    assert phase_of(world) == ("kept" if first_two_phase else "empty")
+    world.check()
+
+
+def test_a_timer_of_before_does_not_touch_it(world: World) -> None:
+    limited = world.producer(timeout_ms=1000)
+    limited.add()
+    limited.append()
+    limited.end(commit=True)
+    successor = world.producer(two_phase=True)
+    successor.add()
+    successor.append()
+    world.pass_time(1000)
+    assert phase_of(world) == "ongoing"
+
+
+def test_a_later_transaction_of_the_new_holder_has_the_new_time_out(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    second = world.producer(timeout_ms=50, keep_prepared=True)
+    second.end(commit=True)
+    second.add()
+    second.append()
+    world.pass_time(50)
+    assert phase_of(world) == "empty"
+    assert len(world.state.partitions[0].aborted) == 1
+    world.check()
+
+
+def test_taking_over_again_and_again_rotates_the_producer_id(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    holder = first
+    for _ in range(2 * SMALL.highest_epoch):
+        holder = world.producer(two_phase=True, keep_prepared=True, version=V2)
+    assert holder.producer_id != first.producer_id
+    ended = holder.end(commit=True, adopts=False)
+    assert isinstance(ended, TransactionEnded)
+    assert holder.end(commit=True, adopts=False) == ended, "a repeat is recognised"
+    assert holder.end(commit=False) is INVALID
+    holder.end(commit=True)
+    assert isinstance(holder.append(), Appended)
+    assert world.state.partitions[0].last_stable_offset == 2
+    world.check()
+
+
+def test_a_set_ends_it_by_the_pair_of_its_holder(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    second = world.producer(two_phase=True, keep_prepared=True)
+    assert world.end_all(first, commit=True) != DONE
+    assert world.end_all(second, commit=True, partitions=(("t", 0),)) == DONE
+    assert world.end_all(second, commit=True) == DONE
+    world.check()
+
+
+def test_a_set_knows_what_a_kept_transaction_has_written_to(world: World) -> None:
+    first = world.producer(two_phase=True)
+    first.add()
+    first.append()
+    for _ in range(2 * SMALL.highest_epoch):
+        holder = world.producer(two_phase=True, keep_prepared=True)
+    assert holder.producer_id != first.producer_id
+    assert world.end_all(holder, commit=True, partitions=(("t", 1),)) != DONE
+    assert world.end_all(holder, commit=True, partitions=(("t", 0),)) == DONE
+    world.check()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_prepared_is_decided_once_and_by_its_holder(seed: int) -> None:
+    """Lives in which a coordinator outside decides: participants come and go, and only the decision takes effect."""
+    random = Random(seed)
+    for _ in range(60):
+        world = World()
+        world.topic()
+        clients = [world.producer(two_phase=True, version=V2)]
+        for _ in range(20):
+            client = random.choice(clients[-2:])
+            match random.choice(["write", "write", "offsets", "end", "keep", "restart", "again", "crash", "time"]):
+                case "write":
+                    client.append(random.randrange(2), random.randint(1, 2))
+                case "offsets":
+                    client.commit_offsets(random.randrange(9))
+                case "end":
+                    client.end(commit=random.random() < 0.7, adopts=random.random() < 0.8)
+                case "keep":
+                    kept = list(client.written)
+                    is_open = world.state.transactionals["x"].phase is Phase.ONGOING
+                    clients.append(world.producer(two_phase=True, version=V2, keep_prepared=True))
+                    if is_open and client is clients[-2]:
+                        clients[-1].written = kept
+                case "restart":
+                    clients.append(world.producer(two_phase=True, version=random.choice([V1, V2])))
+                case "again":
+                    client.init_again(keep_prepared=random.random() < 0.5)
+                case "crash":
+                    world.crash()
+                case "time":
+                    world.pass_time(random.choice([10, 5000]))
+            world.check()

@@ -1,0 +1,103 @@
+"""Which connections are let in: at the bounds, and what is logged of those beyond."""
+
+import logging
+import resource
+
+import pytest
+
+import exacta
+from exacta.config.options import Configuration
+from exacta.front.connection_limits import QUIET_SECONDS, Admission
+from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
+from exacta.server.server import _allow_many_files, _files_allowed
+from tests.kafka.wire import Wire
+
+
+def admission(most: int = 100, most_per_host: int = 100) -> Admission:
+    return Admission(most, most_per_host, lambda: 0.0)
+
+
+def test_of_one_host_as_many_as_may_be() -> None:
+    doors = admission(most_per_host=2)
+    assert [doors.admit("a"), doors.admit("a"), doors.admit("a"), doors.admit("b")] == [True, True, False, True]
+    doors.leave("a")
+    assert [doors.admit("a"), doors.admit("a")] == [True, False]
+
+
+def test_of_all_as_many_as_may_be() -> None:
+    doors = admission(most=2)
+    assert [doors.admit("a"), doors.admit("b"), doors.admit("c")] == [True, True, False]
+    doors.leave("b")
+    assert [doors.admit("c"), doors.admit("b")] == [True, False]
+
+
+def test_hosts_that_were_turned_away_are_not_remembered() -> None:
+    doors = admission(most=0)
+    assert not any(doors.admit(f"10.0.0.{number}") for number in range(100))
+    assert not doors._hosts
+
+
+def test_a_flood_is_a_few_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    doors = Admission(0, 1, lambda: now)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(50):
+            doors.admit("a")
+        now = QUIET_SECONDS
+        doors.admit("a")
+    first, second = [record.getMessage() for record in caplog.records]
+    assert first == ("closing a connection of a: there are 0 already (max.connections, or half of the files)")
+    assert second.startswith("closing a connection of a, and 49 more since the last such line: ")
+
+
+@pytest.mark.parametrize("option", ["max_connections", "max_connections_per_ip"])
+def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(option: str) -> None:
+    with exacta.Broker(**{option: 2}) as broker:
+        host, port = broker.bootstrap_servers.split(":")
+        inside = [Wire((host, int(port))) for _ in range(2)]
+        for wire in inside:
+            wire.ask(HeartbeatRequest(group_id="g"), 2)
+        outside = Wire((host, int(port)))
+        assert outside.is_closed()
+        outside.socket.close()
+        inside[0].socket.close()
+        while True:  # until the server has seen that one is gone
+            again = Wire((host, int(port)))
+            try:
+                again.ask(HeartbeatRequest(group_id="g"), 2)
+                break
+            except ConnectionError:
+                again.socket.close()
+        for wire in (inside[1], again):
+            wire.socket.close()
+
+
+def test_connections_leave_files_for_the_journal() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 300), hard))
+        assert _files_allowed() == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("hard", "options", "warned"),
+    [
+        (1_024, {}, "only 1024 files may be open, so at most 512 connections"),
+        (100_000, {}, ""),
+        (100_000, {"max_connections": 50_000}, ""),
+        (100_000, {"max_connections": 50_001}, "only 100000 files may be open, so at most 50000 connections"),
+        (resource.RLIM_INFINITY, {"max_connections": 10**6}, ""),
+    ],
+)
+def test_few_files_are_told_of_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hard: int, options: dict[str, int], warned: str
+) -> None:
+    limits = [min(hard, 256) if hard > 0 else 256, hard]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(slice(None), new))
+    _allow_many_files(Configuration(**options))
+    assert limits == [hard, hard]
+    assert bool(caplog.records) is bool(warned)
+    assert warned in caplog.text

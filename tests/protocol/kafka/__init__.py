@@ -1,0 +1,1 @@
+"""Tests of `exacta.protocol.kafka`."""

@@ -1,0 +1,265 @@
+"""What a topic's configurations say about batches: sizes and timestamps, as they change while the topic lives."""
+
+import struct
+import time
+from typing import Any
+
+import crc32c
+import pytest
+
+from exacta.config.options import Configuration
+from exacta.kafka.config_source import ResourceType
+from exacta.protocol.kafka.compression import ZSTD
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, opened, recompressed, validate_batch
+from exacta.records import admission
+from exacta.records.admission import Budget, KnownRules, batch_rules
+from tests.kafka.by_hand import Broker
+from tests.kafka.test_configs import DELETE, SET, changes
+from tests.kafka.test_topics import create
+from tests.kafka.wire import Wire, batch, produce, values_in
+
+NOW_MS = 1_000_000
+NONE = ErrorCode.NONE
+
+
+def stored(wire: Wire) -> list[tuple[BatchHeader, list[bytes]]]:
+    """Fetch all batches of the topic, with their values; whoever reads checks their checksums."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1)
+    records = bytes(wire.ask(request, 11).responses[0].partitions[0].records)
+    for _, view in iter_batches(records):
+        validate_batch(view)
+    return [(header, values_in(view)) for header, view in iter_batches(records)]
+
+
+def created(**configs: str) -> CreateTopicsRequest:
+    wanted = [CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]
+    return CreateTopicsRequest(
+        topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1, configs=wanted)]
+    )
+
+
+def altered(max_message_bytes: str) -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name="max.message.bytes", config_operation=SET, value=max_message_bytes)
+    resource = AlterConfigsResource(resource_type=ResourceType.TOPIC, resource_name="t", configs=[config])
+    return IncrementalAlterConfigsRequest(resources=[resource])
+
+
+def error_of(answer: Any) -> int:
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+def says_log_append_time(records: bytes) -> bytes:
+    changed = bytearray(records)
+    changed[22] |= 0x08
+    struct.pack_into(">I", changed, 17, crc32c.crc32c(bytes(changed[21:])))
+    return bytes(changed)
+
+
+def zstd(records: bytes) -> bytes:
+    return recompressed(records, opened(records, validate_batch(records), 1 << 20), ZSTD, 3)
+
+
+def test_the_size_limit_follows_its_changes(wire: Wire) -> None:
+    create(wire)
+    large = batch(b"x" * 200)
+    assert produce(wire, large).error_code == ErrorCode.NONE
+    changes(wire, ("max.message.bytes", SET, "100"))
+    assert produce(wire, large).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    changes(wire, ("max.message.bytes", DELETE, None))
+    assert produce(wire, large).error_code == ErrorCode.NONE
+    assert produce(wire, batch(b"x" * 2_000_000), topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topics_rules_are_read_once_and_again_when_its_configurations_are_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[object] = []
+
+    def counted(configs: dict[str, str], configuration: Configuration) -> Any:
+        read.append(configs)
+        return batch_rules(configs, configuration)
+
+    monkeypatch.setattr(admission, "batch_rules", counted)
+    monkeypatch.setattr(admission, "MAX_KNOWN_RULES", 2)
+    known = KnownRules(Configuration())
+    read.clear()
+    first, second = {"max.message.bytes": "5"}, {"max.message.bytes": "6"}
+    for configs in (first, first, second, second, {}, {}, None, second):
+        rules = known.of("t", configs)
+        assert (configs is None) == (rules is None)
+        assert rules is None or rules.max_bytes == int(
+            configs.get("max.message.bytes", Configuration().message_max_bytes)
+        )
+    assert read == [first, second, second], "what is deleted is forgotten"
+    for topic in ("u", "v", "w"):
+        known.of(topic, first)
+        assert len(known._known) <= 2
+
+
+def test_an_altered_configuration_holds_for_the_next_request_on_the_wire() -> None:
+    broker = Broker()
+    client = broker.connect()
+    broker.ask(client, created(**{"max.message.bytes": "1000"}), 7)
+    data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch(b"x" * 200))])
+    write = ProduceRequest(acks=-1, topic_data=[data])
+    assert error_of(broker.ask(client, write, 9)) == ErrorCode.NONE
+    sent = [(write, 9), (altered("100"), 1), (write, 9), (altered("1000"), 1), (write, 9)]
+    client.send_bytes(b"".join(client.frame(*each) for each in sent))
+    broker.settle()
+    answers = [answer for _, answer in client.answers()]
+    assert [error_of(answers[each]) for each in (0, 2, 4)] == [NONE, ErrorCode.MESSAGE_TOO_LARGE, NONE]
+
+
+@pytest.mark.parametrize("version", [3, 8, 11])
+def test_with_log_append_time_the_broker_stamps_batches(wire: Wire, version: int) -> None:
+    create(wire)
+    changes(wire, ("message.timestamp.type", SET, "LogAppendTime"), ("message.timestamp.before.max.ms", SET, "5"))
+    before_ms = time.time_ns() // 1_000_000
+    answer = produce(wire, batch(b"a", b"b", timestamp_ms=1_000), version=version)
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 0)
+    assert answer.log_append_time_ms >= before_ms
+    [(header, values)] = stored(wire)
+    assert (header.max_timestamp, header.log_append_time) == (answer.log_append_time_ms, True)
+    assert header.base_timestamp == 1_000, "as Apache Kafka leaves it"
+    assert values == [b"a", b"b"]
+    changes(wire, ("message.timestamp.type", DELETE, None), ("message.timestamp.before.max.ms", DELETE, None))
+    assert produce(wire, batch(b"c", timestamp_ms=1_000)).log_append_time_ms == -1
+    assert [header.log_append_time for header, _ in stored(wire)] == [True, False]
+
+
+def test_a_repeat_has_the_timestamp_of_its_batch(wire: Wire) -> None:
+    create(wire)
+    bound = wire.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0), 4)
+
+    def send(sequence: int) -> Any:
+        return produce(wire, batch(b"v", producer_id=bound.producer_id, producer_epoch=0, base_sequence=sequence))
+
+    assert [send(0).log_append_time_ms, send(0).log_append_time_ms] == [-1, 1_000]
+    changes(wire, ("message.timestamp.type", SET, "LogAppendTime"))
+    first = send(1)
+    again = send(1)
+    assert first.log_append_time_ms > 1_000
+    assert (again.base_offset, again.log_append_time_ms) == (first.base_offset, first.log_append_time_ms)
+    assert send(0).log_append_time_ms == 1_000
+
+
+def test_who_sets_timestamps_is_not_the_producers_to_say(wire: Wire) -> None:
+    create(wire)
+    claiming = says_log_append_time(batch(b"v", timestamp_ms=1_000))
+    assert produce(wire, claiming).error_code == ErrorCode.NONE
+    [(header, _)] = stored(wire)
+    assert (header.max_timestamp, header.log_append_time) == (1_000, False)
+    changes(wire, ("message.timestamp.type", SET, "LogAppendTime"))
+    assert produce(wire, claiming).error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_timestamps_out_of_range_are_refused(wire: Wire) -> None:
+    create(wire)
+    now_ms = time.time_ns() // 1_000_000
+    assert produce(wire, batch(b"v", timestamp_ms=now_ms + 3_500_000)).error_code == ErrorCode.NONE
+    refused = produce(wire, batch(b"v", timestamp_ms=now_ms + 3_700_000))
+    assert (refused.error_code, refused.base_offset) == (ErrorCode.INVALID_TIMESTAMP, -1)
+    assert str(now_ms + 3_700_000) in refused.error_message
+    changes(wire, ("message.timestamp.before.max.ms", SET, "60000"))
+    assert produce(wire, batch(b"v", timestamp_ms=now_ms - 120_000)).error_code == ErrorCode.INVALID_TIMESTAMP
+    assert produce(wire, batch(b"v", timestamp_ms=now_ms)).error_code == ErrorCode.NONE
+    assert produce(wire, batch(b"v", timestamp_ms=-1)).error_code == ErrorCode.NONE, "it has none"
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "highest_ms", "fits"),
+    [
+        (NOW_MS - 10, NOW_MS + 20, True),
+        (NOW_MS - 11, NOW_MS, False),
+        (NOW_MS, NOW_MS + 21, False),
+        (-1, NOW_MS, True),
+        (-1, -1, True),
+        (-2, NOW_MS, False),
+    ],
+)
+def test_a_batch_is_judged_by_its_first_and_its_highest_timestamp(first_ms: int, highest_ms: int, fits: bool) -> None:
+    configs = {"message.timestamp.before.max.ms": "10", "message.timestamp.after.max.ms": "20"}
+    rules = batch_rules(configs, Configuration())
+    header = validate_batch(_with_timestamps(first_ms, highest_ms))
+    assert rules is not None
+    assert (rules.timestamp_fault(header, NOW_MS) is None) is fits
+
+
+def _with_timestamps(first_ms: int, highest_ms: int) -> bytes:
+    changed = bytearray(batch(b"v"))
+    struct.pack_into(">qq", changed, 27, first_ms, highest_ms)
+    struct.pack_into(">I", changed, 17, crc32c.crc32c(bytes(changed[21:])))
+    return bytes(changed)
+
+
+def test_batches_are_kept_in_the_codec_of_their_topic(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "zstd"), ("message.timestamp.type", SET, "LogAppendTime"))
+    sent = batch(b"x" * 200, b"y" * 200)
+    assert produce(wire, sent).error_code == ErrorCode.NONE
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1)
+    kept = bytes(wire.ask(request, 11).responses[0].partitions[0].records)
+    header = validate_batch(kept)
+    assert (header.compression, header.record_count, header.log_append_time) == ("zstd", 2, True)
+    assert len(kept) < len(sent)
+    assert produce(wire, kept[:22] + b"\x04" + kept[23:]).error_code == ErrorCode.CORRUPT_MESSAGE
+    changes(wire, ("compression.type", SET, "uncompressed"), ("message.timestamp.type", DELETE, None))
+    plain = zstd(sent)
+    assert produce(wire, plain).error_code == ErrorCode.NONE
+    assert stored(wire)[1][1] == [b"x" * 200, b"y" * 200]
+
+
+def test_what_cannot_be_decompressed_is_refused(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "gzip"))
+    lies = bytearray(batch(b"no zstd frame"))
+    lies[22] |= ZSTD
+    struct.pack_into(">I", lies, 17, crc32c.crc32c(bytes(lies[21:])))
+    answer = produce(wire, bytes(lies))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_size_limit_is_of_what_is_kept(wire: Wire) -> None:
+    create(wire)
+    changes(wire, ("compression.type", SET, "uncompressed"), ("max.message.bytes", SET, "5000"))
+    plain = batch(b"x" * 10_000)
+    small = zstd(plain)
+    assert len(small) < 1000
+    assert produce(wire, small).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_what_one_request_decompresses_is_bounded() -> None:
+    rules = batch_rules({"compression.type": "uncompressed", "max.message.bytes": str(1 << 20)}, Configuration())
+    assert rules is not None
+    plain = batch(b"x" * 10_000)
+    small = zstd(plain)
+    budget = Budget(25_000)
+    for _ in range(2):
+        rules.stamped(small, validate_batch(small), NOW_MS, budget)
+    for _ in range(2):
+        with pytest.raises(CorruptBatch):
+            rules.stamped(small, validate_batch(small), NOW_MS, budget)
+    assert budget.left_bytes == 0, "one that cannot be decompressed may have cost all of it"
+
+
+def test_the_level_is_that_of_the_topic() -> None:
+    kept = []
+    plain = batch(*(b"%d" % (number * number % 9973) * 9 for number in range(2_000)))
+    for level in ("1", "19"):
+        rules = batch_rules({"compression.type": "zstd", "compression.zstd.level": level}, Configuration())
+        assert rules is not None
+        kept.append(len(rules.stamped(plain, validate_batch(plain), NOW_MS, Budget())[0]))
+    assert kept[0] > kept[1]
