@@ -193,6 +193,8 @@ _PACKED = "it takes a cluster; `make test-spark-packed` does so"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
+    ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
+    ("CONTRIBUTING.md", "make test"): "this is what runs here",
     (README, "pip install 'exacta[spark]'"): _AN_INDEX,
     (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
     (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
@@ -212,6 +214,7 @@ NO_EXAMPLE = {
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
+    ("docs/explanation/architecture.md", "  Kafka clients"): "a drawing",
 }
 
 

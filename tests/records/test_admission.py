@@ -7,7 +7,7 @@ from typing import Any
 import crc32c
 import pytest
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.kafka.config_source import ResourceType
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode

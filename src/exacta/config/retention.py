@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.topic import (
     DELETE_RETENTION_MS,
     MAX_COMPACTION_LAG_MS,

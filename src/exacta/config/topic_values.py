@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from enum import Enum, auto
 
-from exacta.config.options import Configuration, options
+from exacta.config.configuration import Configuration
+from exacta.config.options import options
 from exacta.config.topic import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
 
 

@@ -1,4 +1,4 @@
-"""The single writer (DESIGN D4).
+"""The single writer (decision D4).
 
 Owns the one state, the order of commands, group commit, the release of answers, deadlines, and recovery. Knows no rule
 of the semantics (`core/`), no wire format, no file.

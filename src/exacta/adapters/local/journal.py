@@ -13,8 +13,8 @@ and answer through `call_soon`.
 An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
 of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. Or along with a
 sync, if that is asked for and the disk has been quick lately (`pace`, decision 0023). The first failure of any of these
-is final (B6 of the crash-safety notes: after a failed fsync the kernel may have dropped the pages, so a repeated one
-proves nothing).
+is final (docs/explanation/architecture.md#traps): after a failed fsync the kernel may have dropped the pages, so a
+repeated one proves nothing.
 """
 
 import logging
