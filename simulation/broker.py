@@ -52,7 +52,7 @@ class SimulatedContext(BrokerContext):
 
 
 class _Life:
-    """What one process has in memory."""
+    """The things that one process has in memory."""
 
     def __init__(
         self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext

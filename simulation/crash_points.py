@@ -50,7 +50,7 @@ NARROW = 40
 
 
 class Told(NamedTuple):
-    """What the clients know at one point of a history."""
+    """The clients' knowledge at one point of a history."""
 
     durable: int
     written: int

@@ -1,4 +1,4 @@
-"""The broker's options by name: their types and ranges, and how values are parsed. Only options that are honoured exist.
+"""The broker's options by name: their types, their ranges, and how values are parsed. Each option is honoured.
 
 Names are Kafka's where Kafka has one. `Configuration` is the single table, and lies by room in this folder: an option's
 name is its field's name with dots (`num_partitions` is `num.partitions`). Values come as text from `--set` and
@@ -77,7 +77,7 @@ _ELSEWHERE = {
     "log.dirs": "--data DIR",
     "log.dir": "--data DIR",
 }
-"""What Kafka has as options of its configuration and `exacta serve` on its command line."""
+"""Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
 def _find(given: str) -> Option:

@@ -25,7 +25,7 @@ COMPRESSION_LEVELS: Final = {
     LZ4: "compression.lz4.level",
     ZSTD: "compression.zstd.level",
 }
-"""By codec; Snappy has none."""
+"""The configuration of a codec's level, by codec; Snappy has none."""
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"

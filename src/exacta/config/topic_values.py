@@ -9,7 +9,7 @@ from exacta.config.topic import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS
 
 
 class ConfigSource(Enum):
-    """Where a configuration's value was given: for the topic, for the broker, or nowhere."""
+    """The place where a configuration's value was given: for the topic, for the broker, or nowhere."""
 
     TOPIC = auto()
     BROKER = auto()

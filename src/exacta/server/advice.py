@@ -1,4 +1,4 @@
-"""What an operator can do about an error of the operating system."""
+"""Advice for the operator about errors of the operating system."""
 
 import errno
 import re

@@ -1,4 +1,4 @@
-"""How many files this process may have open, sockets among them."""
+"""The number of files that this process may have open, sockets among them."""
 
 import sys
 

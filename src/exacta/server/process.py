@@ -24,7 +24,7 @@ logger = logging.getLogger("exacta.server")
 _FEW_FILES = 4096
 EXIT_FAILED = 1
 _SWITCH_INTERVAL_SECONDS = 0.0005
-"""How soon the journal's thread gets the interpreter when a sync returns; Python's own 5 ms would be the latency."""
+"""The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
 
 
 def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:

@@ -52,9 +52,9 @@ class Server:
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """Done when the journal has failed."""
         self.listening = listen
-        """Where clients find us, once open: with the real port."""
+        """The endpoint where clients find the server, once it is open: with the real port."""
         self.is_for_all = False
-        """Whether other machines can connect, once open."""
+        """True if other machines can connect, once the server is open."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
