@@ -1,4 +1,4 @@
-"""What brokers tell of topics, the cluster's own among them, and whether these can be written to."""
+"""Steps about topics: both brokers describe them, the cluster's own among them, and refuse writes into these."""
 
 from __future__ import annotations
 
@@ -117,4 +117,4 @@ telling = st.one_of(
         partition=st.sampled_from([0, 49, 50]),
     ),
 )
-"""What is asked of topics."""
+"""Questions about topics."""

@@ -19,7 +19,7 @@ from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartition
 from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from exacta.protocol.kafka.messages.k75_describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from tests.conformance import brokers
-from tests.kafka.pipelined import done
+from tests.kafka.pipelined_writes import done
 from tests.kafka.test_deleting_records import delete as delete_records
 from tests.kafka.test_topics import create, metadata
 from tests.kafka.wire import Wire, batch, front, produce, values_in
@@ -77,7 +77,7 @@ def test_they_are_made_when_a_coordinator_is_first_looked_for() -> None:
         assert [topic.topic_id for topic in metadata(wire, *TOPICS).topics] == first
 
 
-def test_who_asks_for_one_by_its_name_gets_it_made_as_the_coordinator_makes_it() -> None:
+def test_a_metadata_that_names_one_makes_it_as_a_coordinator_does() -> None:
     with front(num_partitions=3) as running:
         topics = metadata(running.connect(), *TOPICS, "t").topics
         found = {topic.name: (len(topic.partitions), topic.is_internal) for topic in topics}
@@ -127,9 +127,9 @@ def test_nobody_writes_into_them(wire: Wire, topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_who_reads_one_finds_the_partitions_without_records(wire: Wire, topic: str) -> None:
-    """Of a partition that Apache Kafka has nothing in."""
-    asked = [ListOffsetsPartition(partition_index=49, timestamp=each) for each in (-1,)]
+def test_a_reader_finds_partitions_without_records(wire: Wire, topic: str) -> None:
+    """Apache Kafka has nothing in the partition that is asked for either."""
+    asked = [ListOffsetsPartition(partition_index=49, timestamp=-1)]
     [ends] = wire.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=asked)]), 7).topics
     assert [(each.error_code, each.offset) for each in ends.partitions] == [(NONE, 0)]
     partition = k01_fetch.FetchPartition(partition=49, fetch_offset=0, partition_max_bytes=1 << 20)

@@ -11,7 +11,8 @@ import pytest
 from exacta.kafka import offset_for_time
 from tests.conformance import brokers
 from tests.kafka.by_hand import Broker, Client
-from tests.kafka.pipelined import READS, WRITES, ReadRequest, Scene, done, prepared
+from tests.kafka.pipelined_shown import READS, ReadRequest
+from tests.kafka.pipelined_writes import WRITES, Scene, done, prepared
 from tests.kafka.wire import Wire
 
 EXACTAS_OWN = ("DescribeLag",)
@@ -25,7 +26,7 @@ LATER_ON_KAFKA = {
     "InitProducerId",
     "TxnOffsetCommit, EndTxn",
 }
-"""What Apache Kafka does not show at once to a client that waits for the answer either."""
+"""Apache Kafka may show these later, also to a client that waits for the answer."""
 
 
 @pytest.fixture(autouse=True)

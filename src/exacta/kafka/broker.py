@@ -89,7 +89,7 @@ class BrokerContext:
         context.rests_on(self.engine.read(view, context.guard(done)))
 
     def when_durable(self, context: RequestContext, done: Callable[[], None]) -> None:
-        """Call back once the present state is durable: an answer rests on what it does not show."""
+        """Call back once the present state is durable, since an answer rests on it without showing any of it."""
         self.read(context, lambda state, now_ms: None, lambda _: done())
 
     def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:

@@ -1,4 +1,4 @@
-"""The cluster's own topics, made as Apache Kafka makes them: when somebody looks for a coordinator (decision 0029)."""
+"""The cluster's own topics are made as Apache Kafka makes them: by the first FindCoordinator (decision 0029)."""
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ _SEGMENT_BYTES = str(100 << 20)
 
 
 class InternalTopic(Struct, frozen=True, kw_only=True):
-    """How one is made, where it is not there yet."""
+    """Says how one of them is made where it does not exist yet."""
 
     name: str
     configs: dict[str, str]

@@ -38,7 +38,7 @@ end, and all of it happens on the event loop."""
 
 
 MAX_KNOWN_RULES = 10_000
-"""Topics whose rules are kept; beyond that all are read again."""
+"""The rules of so many topics are kept; beyond that all are read again."""
 
 MAX_RECORDS_READ = 500_000
 """How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
@@ -138,10 +138,10 @@ def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration)
 
 
 class KnownRules:
-    """The rules of topics as they were last asked for: a topic's configurations are read once, not by every Produce.
+    """Keeps the rules of topics, so that a topic's configurations are read once, and not by every Produce.
 
-    They are another object whenever they are altered (`core.apply` replaces them, and changes none), so that an altered
-    configuration holds for the next batch.
+    A topic's configurations are another object whenever they are altered (`core.apply` replaces them, and changes
+    none). So an altered configuration holds for the next batch.
     """
 
     def __init__(self, configuration: Configuration) -> None:

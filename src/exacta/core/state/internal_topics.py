@@ -1,7 +1,7 @@
 """The topics that belong to the cluster, by the names that Apache Kafka gives them (decision 0029).
 
-Clients look for them, and take what lies in them for the cluster's own. Here nothing does: groups and transactions are
-state of the core. So they are ordinary topics, into which nobody writes.
+Clients look for these topics, and Apache Kafka keeps groups and transactions in them. Here groups and transactions are
+state of the core. So these are ordinary topics into which nobody writes, and they hold no records.
 """
 
 GROUP_OFFSETS = "__consumer_offsets"

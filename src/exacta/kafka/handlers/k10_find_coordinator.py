@@ -23,7 +23,7 @@ SEVERAL_KEYS_SINCE = 4
 GROUP = 0
 TRANSACTION = 1
 TOPICS = {GROUP: OF_GROUPS, TRANSACTION: OF_TRANSACTIONS}
-"""What coordinators there are, and the topic of each."""
+"""The coordinators that exist, each with its topic."""
 
 
 def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
