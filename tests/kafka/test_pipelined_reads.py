@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from exacta.kafka import offset_for_time
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.conformance import brokers
 from tests.kafka.by_hand import Broker, Client
 from tests.kafka.pipelined_shown import READS, ReadRequest
@@ -78,6 +81,44 @@ def test_a_read_shows_the_write_before_it(write: str, read: str) -> None:
     answers = [*early, *client.answers()]
     assert len(answers) == len(sent)
     assert asked.shown(answers[-1][1]) == after
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("write", WRITES)
+def test_a_read_on_another_connection_shows_nothing_that_is_not_durable(write: str, read: str) -> None:
+    before, _ = shown_to_the_patient(write, read)
+    client, scene = scene_by_hand()
+    broker, asked = client.broker, READS[read](scene)
+    other = broker.connect()
+    broker.hold_syncs()
+    client.send_bytes(b"".join(client.frame(message, version) for message, version in WRITES[write](scene)))
+    broker.settle()
+    other.send(asked.message, asked.version)
+    broker.settle()
+    early = other.answers()
+    assert all(asked.shown(answer) == before for _, answer in early)
+    broker.release_syncs()
+    broker.settle()
+    assert len([*early, *other.answers()]) == 1
+
+
+def test_a_fetch_by_topic_id_says_that_the_topic_is_gone_once_that_is_durable() -> None:
+    client, scene = scene_by_hand()
+    broker, other = client.broker, client.broker.connect()
+    named = MetadataRequest(topics=[MetadataRequestTopic(name=scene.topic)])
+    [topic] = broker.ask(other, named, 12).topics
+    partition = FetchPartition(partition=0, partition_max_bytes=1 << 20)
+    fetch = FetchRequest(topics=[FetchTopic(topic_id=topic.topic_id, partitions=[partition])], max_bytes=1 << 20)
+    broker.hold_syncs()
+    [(deletion, version)] = WRITES["DeleteTopics"](scene)
+    client.send(deletion, version)
+    other.send(fetch, 13)
+    broker.settle()
+    assert other.answers() == []
+    broker.release_syncs()
+    broker.settle()
+    [(_, answer)] = other.answers()
+    assert answer.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_every_write_is_shown_by_a_read_and_every_read_shows_a_write() -> None:

@@ -159,14 +159,8 @@ def _read(
             reading.append(asked)
             wanted.append(asked.wanted)
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
-
-    def read(results: list[FetchResult]) -> None:
-        answers: list[_Answer] = [*zip(reading, results, strict=True), *refused]
-        if refused:  # maybe since there is no such topic, and its deletion is not durable yet
-            broker.when_durable(context, lambda: done(answers))
-        else:
-            done(answers)
-
+    if refused:  # maybe since there is no such topic, and its deletion is not durable yet
+        done = _once_durable(broker, context, done)
     broker.fetch(
         context,
         WantedRequest(
@@ -176,8 +170,14 @@ def _read(
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
         ),
-        read,
+        lambda results: done([*zip(reading, results, strict=True), *refused]),
     )
+
+
+def _once_durable(
+    broker: BrokerContext, context: RequestContext, done: Callable[[list[_Answer]], None]
+) -> Callable[[list[_Answer]], None]:
+    return lambda answers: broker.when_durable(context, lambda: done(answers))
 
 
 def _response(
