@@ -16,8 +16,8 @@ from exacta.client.tls_stores import convert_jks, identify
 from exacta.client.transactions import init_producer_id
 from tests.client.secured import MECHANISMS, REAL, Access, Script, ScriptedBroker, scripted, server_context
 
-#: Much less than a client would try for.
 AT_ONCE_S = 8.0
+"""Much less than a client would try for."""
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +59,7 @@ def refusal(access, protocol, security, *, host="127.0.0.1"):
     return refused.value
 
 
-# -- what works -------------------------------------------------------------------------------------------------------
+# --- what works -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, 
             assert client._connections._seed is connection
 
 
-# -- what is refused, and how it is said ------------------------------------------------------------------------------
+# --- what is refused, and how it is said ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -186,7 +186,7 @@ def test_a_permission_that_is_missing_is_named(access):
     )
 
 
-# -- what only a script does ------------------------------------------------------------------------------------------
+# --- what only a script does ------------------------------------------------------------------------------------------
 
 
 def secured(broker, script, mechanism="SCRAM-SHA-256"):
@@ -293,7 +293,7 @@ def test_certificates_that_were_renewed_are_read_again(script, tmp_path):
         assert nodes_with(broker, tls) == [1]
 
 
-# -- stores -----------------------------------------------------------------------------------------------------------
+# --- stores -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -434,7 +434,7 @@ def test_the_command_that_converts_a_java_keystore():
     )
 
 
-# -- values -----------------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 def test_no_secret_in_a_repr_and_a_cluster_is_a_key():

@@ -28,16 +28,16 @@ DECIDED = "after the decision"
 BEFORE_THE_ENDS = "before the ends"
 BETWEEN_THE_ENDS = "between the ends"
 COMMITTED = "after commit"
-#: A request of whatever process has just been sent; `skip` says how many others went before it.
 A_REQUEST = "at a request"
+"""A request of whatever process has just been sent; `skip` says how many others went before it."""
 
-#: Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that.
 ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
+"""Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that."""
 
 # What befalls the process that comes to the point.
 HALT, DIE, RAISE = "halt", "die", "raise"
-#: Or it deletes files, those of the pattern `lost`, and goes on.
 LOSE = "lose"
+"""Or it deletes files, those of the pattern `lost`, and goes on."""
 
 RELEASED_WITHIN_S = 240.0
 LOOK_EVERY_S = 0.001
@@ -57,7 +57,7 @@ def travel_by_value() -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-# -- the one who arms -------------------------------------------------------------------------------------------------
+# --- the one who arms -------------------------------------------------------------------------------------------------
 
 
 def arm(directory: Path, point: str, action: str = HALT, *, skip: int = 0, lost: str = "") -> None:
@@ -88,7 +88,7 @@ def release(directory: Path, strike: Strike) -> None:
     (directory / f"released-{strike.pid}").touch()
 
 
-# -- the one who is struck --------------------------------------------------------------------------------------------
+# --- the one who is struck --------------------------------------------------------------------------------------------
 
 
 def armed_point(directory: str) -> str | None:

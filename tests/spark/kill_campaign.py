@@ -126,7 +126,7 @@ class Campaign:
         ]
         return "\n".join(lines)
 
-    # -- one kill -----------------------------------------------------------------------------------------------------
+    # --- one kill -----------------------------------------------------------------------------------------------------
 
     def _carry_out(self, kill: Kill) -> None:
         """Bring the query to the kill's point, kill, and set right again what has died."""
@@ -184,7 +184,7 @@ class Campaign:
             zombies.kill()
         self._zombies.clear()
 
-    # -- the query ----------------------------------------------------------------------------------------------------
+    # --- the query ----------------------------------------------------------------------------------------------------
 
     def _wait(self, happened, what: str, within_s: float = _STRIKES_WITHIN_S) -> None:
         """Wait for an event while the query is kept at work."""

@@ -20,12 +20,12 @@ class Victim(StrEnum):
     BROKER = "broker"
 
 
-#: At any time while a batch is in flight, and at the moment when its rows are seen in the sink's log.
 ANY_TIME = "at any time"
+"""At any time while a batch is in flight, and at the moment when its rows are seen in the sink's log."""
 ROWS_IN_LOG = "rows in the log"
 
-#: Points that need no help of the sink under test, so that other sinks can be put to the same test.
 OF_ANY_SINK = (faults.TASKS_WRITING, ROWS_IN_LOG, ANY_TIME)
+"""Points that need no help of the sink under test, so that other sinks can be put to the same test."""
 
 _IN_TASKS = (faults.TASKS_WRITING, faults.MARKER_WRITTEN)
 _IN_COMMIT = (
@@ -39,18 +39,18 @@ POINTS = {
     Victim.WORKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, faults.A_REQUEST),
     Victim.BROKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, ANY_TIME),
 }
-#: On a cluster of several machines, where executors die apart from the driver.
 ON_A_CLUSTER = {
     Victim.DRIVER: POINTS[Victim.DRIVER],
     Victim.EXECUTOR: _IN_TASKS,
     Victim.WORKER: (*_IN_TASKS, faults.A_REQUEST),
     Victim.BROKER: POINTS[Victim.BROKER],
 }
-#: Of a hundred kills. A new Spark costs ten seconds, a new worker or broker one.
+"""On a cluster of several machines, where executors die apart from the driver."""
 SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.EXECUTOR: 18, Victim.WORKER: 37, Victim.BROKER: 37}
+"""Of a hundred kills. A new Spark costs ten seconds, a new worker or broker one."""
 
-#: A batch of the campaign's size takes about so many requests.
 _REQUESTS_OF_A_BATCH = 40
+"""A batch of the campaign's size takes about so many requests."""
 _LONGEST_DELAY_S = 1.0
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from tests.spark import faults
 
-#: Spark's own sink.
 SPARKS_OWN = "kafka"
+"""Spark's own sink."""
 LOOK_EVERY_S = 0.05
 
 

@@ -33,9 +33,9 @@ from exacta.spark.sink.note import SinkNotes
 from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.task import write_task
 
-#: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
-#: such moment.
 BETWEEN_THE_ENDS = "between the ends"
+"""Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
+such moment."""
 
 CRASH_POINTS = (
     "before preparing",

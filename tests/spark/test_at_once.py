@@ -25,7 +25,7 @@ PARTITIONS = 12
 TASKS = 4
 
 
-# -- what readers see -------------------------------------------------------------------------------------------------
+# --- what readers see -------------------------------------------------------------------------------------------------
 
 
 def write_everywhere(query, prepared, batch_id, task):
@@ -152,7 +152,7 @@ def test_an_older_transaction_holds_back_its_partition_of_a_batch(everywhere, ou
     reader.close()
 
 
-# -- refusals and losses ----------------------------------------------------------------------------------------------
+# --- refusals and losses ----------------------------------------------------------------------------------------------
 
 
 def begun(query):

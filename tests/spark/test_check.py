@@ -17,11 +17,11 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark import CheckFailed, check
 from tests.spark.clusters import new_topic
 
-#: The module; the package shows the function of the same name.
 CHECK = sys.modules["exacta.spark.check"]
+"""The module; the package shows the function of the same name."""
 
-#: The parts of a name that this run gives to jobs: what they leave is told from what others do.
 RUN = os.urandom(4).hex()
+"""The parts of a name that this run gives to jobs: what they leave is told from what others do."""
 
 
 def frame(streaming=True, **columns):

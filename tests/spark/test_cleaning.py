@@ -144,7 +144,7 @@ def test_a_query_that_moves_is_running(query):
         watch(query.client, query.names.name, 2, pause=begin_a_batch)
 
 
-# -- the command ------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def run(query, *arguments, answer=None):

@@ -24,7 +24,6 @@ from exacta.spark.options.source import SOURCE
 READING = {"kafka.bootstrap.servers": "a:1", "subscribe": "x"}
 WRITING = {"kafka.bootstrap.servers": "a:1", "topic": "x"}
 
-#: What `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return.
 OF_BOTH = """
     bootstrap.resolve.timeout.ms bootstrap.servers client.dns.lookup client.id client.rack config.providers
     connections.max.idle.ms enable.metrics.push interceptor.classes metadata.cluster.check.enable
@@ -57,6 +56,7 @@ OF_BOTH = """
     ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
     ssl.truststore.type
 """
+"""What `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return."""
 OF_PRODUCERS = """
     acks batch.size buffer.memory buffer.memory.allocation.strategy compression.gzip.level compression.lz4.level
     compression.type compression.zstd.level delivery.timeout.ms enable.idempotence key.serializer linger.ms

@@ -20,7 +20,7 @@ from exacta.spark.sink.one_task_per_partition import placed
 from exacta.spark.source import planning
 from exacta.spark.source.planning import DataLost, Range
 
-# -- the hash ---------------------------------------------------------------------------------------------------------
+# --- the hash ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_column_is_hashed_like_its_keys(keys, partitions):
     assert partitions_of_keys(array, partitions).tolist() == expected
 
 
-# -- the decision record ----------------------------------------------------------------------------------------------
+# --- the decision record ----------------------------------------------------------------------------------------------
 
 entries = st.builds(
     DecisionEntry,
@@ -84,7 +84,7 @@ def test_a_damaged_record_is_not_guessed_about(text):
         decision.unpack(1, [text])
 
 
-# -- offsets ----------------------------------------------------------------------------------------------------------
+# --- offsets ----------------------------------------------------------------------------------------------------------
 
 A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 positions = st.fixed_dictionaries({A: st.integers(0, 1000), B: st.integers(0, 1000), C: st.integers(0, 1000)})
@@ -177,7 +177,7 @@ def test_a_new_partition_that_has_lost_its_beginning_is_lost_data():
         planning.check_from_the_start({A: 0, B: 7})
 
 
-# -- options ----------------------------------------------------------------------------------------------------------
+# --- options ----------------------------------------------------------------------------------------------------------
 
 SERVERS = {"kafka.bootstrap.servers": "a:1"}
 
@@ -411,7 +411,7 @@ def test_columns_that_can_be_read(include_headers):
     check_read_columns(schema_of({"Partition": "int", "value": "binary"}), include_headers=False)
 
 
-# -- the checkpoint ---------------------------------------------------------------------------------------------------
+# --- the checkpoint ---------------------------------------------------------------------------------------------------
 
 
 def test_the_query_id_is_read_where_spark_writes_it(tmp_path):
@@ -476,7 +476,7 @@ def test_one_place_has_one_name(tmp_path):
     assert checkpoint.canonical_location("s3://bucket/a/") == "s3://bucket/a"
 
 
-# -- imports ----------------------------------------------------------------------------------------------------------
+# --- imports ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_worker_loads_neither_the_broker_nor_its_event_loop():

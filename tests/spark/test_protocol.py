@@ -90,7 +90,7 @@ def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
         check_exactly(broker.bootstrap, topic, campaign.expected)
 
 
-# -- single steps -----------------------------------------------------------------------------------------------------
+# --- single steps -----------------------------------------------------------------------------------------------------
 
 
 def test_a_decided_batch_that_timed_out_whole_is_run_again(query):

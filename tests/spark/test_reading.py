@@ -119,8 +119,8 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
 
 
-#: More than the tests before this one have begun in the same virtual machine, which numbers them.
 STREAMS = 250
+"""More than the tests before this one have begun in the same virtual machine, which numbers them."""
 
 
 def forget_rows_at_hand(spark):

@@ -104,7 +104,7 @@ def test_a_checkpoint_without_ids_goes_on(bootstrap, prompt):
     assert [row["offset"] for row in rows_between(reader, old, {topic: {"0": 2}})] == [1]
 
 
-# -- the group --------------------------------------------------------------------------------------------------------
+# --- the group --------------------------------------------------------------------------------------------------------
 
 
 def committed(bootstrap, group, topic):

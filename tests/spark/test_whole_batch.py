@@ -85,7 +85,7 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
     assert [row for row, count in counts.items() if count > 1] != []
 
 
-# -- single steps -----------------------------------------------------------------------------------------------------
+# --- single steps -----------------------------------------------------------------------------------------------------
 
 
 class EitherWayQuery(Query):

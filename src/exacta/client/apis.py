@@ -7,8 +7,6 @@ that names topics by their ids (12, by name, serves where an id is unknown: `fet
 FindCoordinator 3 are the last with one key each (their successors bundle keys, which serves nobody here).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from exacta.protocol.kafka.messages.k00_produce import ProduceRequest, ProduceResponse

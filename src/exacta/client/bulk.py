@@ -5,8 +5,6 @@ transactions over one connection takes as long as their sum. What fails here in 
 which repeats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ producer *aborted*, and its abort marker ends that. Transactional batches of an 
 control batches always are. Offsets therefore have gaps, and a range may hold no record at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from exacta.protocol.kafka.records import BatchHeader, iter_batches

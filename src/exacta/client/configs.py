@@ -1,7 +1,5 @@
 """The settings of brokers, as they tell them (KIP-133)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from exacta.client.deadline import Deadline

@@ -14,8 +14,6 @@ A login may hold for some time only (KIP-368). Short of its end the connection l
 finds nothing in flight; whoever keeps requests in flight all the time must let them drain when `wants_rest` says so.
 """
 
-from __future__ import annotations
-
 import random
 import selectors
 import socket
@@ -36,17 +34,17 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.kafka.schema import Message
 
-#: A reply larger than this is garbage, not a fetch of ours.
 LARGEST_REPLY_BYTES = 256 * 1024 * 1024
+"""A reply larger than this is garbage, not a fetch of ours."""
 
 # sendmsg takes at most IOV_MAX (1024 on Linux) buffers.
 _MOST_BUFFERS = 512
 
-#: When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once.
 _RENEWAL = (0.85, 0.95)
+"""When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once."""
 
-#: What a look-up says of a name that does not exist, or has no address (Linux). EAI_AGAIN would be a passing trouble.
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+"""What a look-up says of a name that does not exist, or has no address (Linux). EAI_AGAIN would be a passing trouble."""
 
 
 def _is_unknown_host(error: OSError | UnicodeError) -> bool:

@@ -6,8 +6,6 @@ A broker can be away in two ways: it refuses connections, or it takes them and s
 brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from exacta.client.connection import Connection
@@ -18,8 +16,8 @@ from exacta.client.topology import Topology
 from exacta.client.waiting import Waiting
 from exacta.protocol.kafka.schema import Message
 
-#: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
 CONNECTION_SETUP_TIMEOUT_MS = 10_000
+"""A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client)."""
 
 
 class Connections:

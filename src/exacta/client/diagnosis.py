@@ -7,8 +7,6 @@ other protocol; only a clear answer counts, and everything else means that the b
 Nothing secret is sent: no name and no password, and our certificate only as in every handshake.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl
@@ -28,8 +26,8 @@ from exacta.protocol.kafka.schema import Message
 _PATIENCE_S = 2.0
 _LARGEST_ANSWER_BYTES = 1024 * 1024
 _CLIENT_ID = "exacta-spark"
-#: An answer that is none.
 _UNCLEAR = (codec.DecodeError, ConnectionError, ssl.SSLError, TlsFailed)
+"""An answer that is none."""
 _METADATA_VERSION = 4  # every broker that we speak to knows it
 
 

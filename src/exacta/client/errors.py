@@ -4,8 +4,6 @@ Owns the exceptions of the client and the class of each error code. The class is
 repeats what is fatal writes twice, one that gives up what is retriable loses.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
@@ -19,7 +17,6 @@ class ErrorClass(Enum):
     FATAL = "this producer, or this request, will never succeed"
 
 
-#: The broker that was asked is no longer the right one: look it up again, then repeat.
 MOVED = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -36,9 +33,10 @@ MOVED = frozenset(
         ErrorCode.LISTENER_NOT_FOUND,
     }
 )
+"""The broker that was asked is no longer the right one: look it up again, then repeat."""
 
-#: A newer incarnation of the transactional id exists (KIP-98; KIP-360 split the code in two).
 FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+"""A newer incarnation of the transactional id exists (KIP-98; KIP-360 split the code in two)."""
 
 _ABORTABLE = frozenset(
     {

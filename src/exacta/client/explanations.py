@@ -4,8 +4,6 @@ Exacta answers all of it from one state (ExplainTransactions). Another cluster i
 broker, which know no owner, no first offset and no reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Owns the position and its own connection. Yields what was fetched as it came; `committed.py` says what of it is visible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,10 +16,10 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.schema import NO_UUID
 
-#: The last version of Fetch that names topics; those after it know them by their ids only.
 _LAST_BY_NAME = 12
-#: A broker hears of a new topic within this time.
+"""The last version of Fetch that names topics; those after it know them by their ids only."""
 _OUTDATED_FOR_MS = 2_000.0
+"""A broker hears of a new topic within this time."""
 
 
 class Fetched(NamedTuple):

@@ -1,7 +1,5 @@
 """Groups as an administrator sees them: which there are, and their deletion (KIP-229)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline

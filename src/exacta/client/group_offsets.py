@@ -4,8 +4,6 @@ Owns the shape of OffsetCommit. A group takes such a commit while it has no memb
 reset offsets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from exacta.client.deadline import Deadline

@@ -4,8 +4,6 @@ Owns the shape of DescribeLag and the look-ups that stand in for it on any other
 offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline

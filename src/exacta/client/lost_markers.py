@@ -12,8 +12,6 @@ would have (WriteTxnMarkers, what `kafka-transactions.sh abort` uses): in one st
 partition refuses from an older incarnation than it has seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -29,16 +27,16 @@ from exacta.protocol.kafka.messages.k27_write_txn_markers import (
 )
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 
-#: A transaction's final states -> whether it is committed.
 _COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}
+"""A transaction's final states -> whether it is committed."""
 _ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
-#: How long a partition that nobody leads is waited for: a broker that is started again takes a few seconds; others of
-#: the cluster may be gone for good.
 _LEADERLESS_MS = 5_000
+"""How long a partition that nobody leads is waited for: a broker that is started again takes a few seconds; others of
+the cluster may be gone for good."""
 
-#: The partition has seen a younger incarnation, or is gone: nothing of the lost transaction is open there.
 _SETTLED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""The partition has seen a younger incarnation, or is gone: nothing of the lost transaction is open there."""
 
 
 class HeldOpen(NamedTuple):

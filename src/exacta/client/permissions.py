@@ -4,8 +4,6 @@ Owns the table of what each request needs (Kafka's documentation, "Authorization
 this client sends.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode

@@ -20,8 +20,6 @@ A partition is added to the transaction once and never again, whatever is answer
 ended behind our back, adding would begin another one without the rows that were acknowledged in the first.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import islice
 
@@ -34,13 +32,13 @@ from exacta.client.transactions import Producer, TopicPartition, add_partitions
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-#: A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
-#: unnoticed.
 MOST_IN_FLIGHT = 5
+"""A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
+unnoticed."""
 
-#: Of record batches in one request, which carries one batch in any case. Brokers take 100 MB
-#: (`socket.request.max.bytes`).
 MOST_REQUEST_BYTES = 4 * 1024 * 1024
+"""Of record batches in one request, which carries one batch in any case. Brokers take 100 MB
+(`socket.request.max.bytes`)."""
 
 _SEQUENCE_MODULUS = 2**31
 

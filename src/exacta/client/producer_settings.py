@@ -1,4 +1,4 @@
 """Names of producer settings, apart from the producer: whoever only checks options need not load the record codec."""
 
-#: Compression codecs by Kafka's names, with their number in a record batch's attributes.
 COMPRESSION = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+"""Compression codecs by Kafka's names, with their number in a record batch's attributes."""

@@ -4,8 +4,6 @@ Owns how full a batch is, and its compression. `exacta.protocol.kafka.records` h
 records are encoded elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 

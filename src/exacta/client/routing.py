@@ -12,10 +12,8 @@ request sent through here may be executed twice, so only requests whose repetiti
 Not safe for use by several threads: each takes a client of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from exacta.client.connection import Connection
 from exacta.client.connections import Connections
@@ -98,7 +96,7 @@ class Client:
         """Close all connections; the client may be used again."""
         self._connections.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

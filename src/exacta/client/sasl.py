@@ -4,8 +4,6 @@ Owns the order of the messages. Its caller sends them, on a connection that has 
 new connection and for one whose session is about to end (KIP-368).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import Any
 

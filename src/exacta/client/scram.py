@@ -8,8 +8,6 @@ password, without showing it; the server's signature proves that the server has 
 A server that cannot sign is not the one that knows us, and is refused like a wrong password.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib
@@ -19,8 +17,8 @@ from functools import lru_cache
 
 FEWEST_ITERATIONS = 4096
 
-#: Some seconds of work; a server that asks for more wants to keep us busy.
 MOST_ITERATIONS = 10_000_000
+"""Some seconds of work; a server that asks for more wants to keep us busy."""
 
 _NO_CHANNEL_BINDING = "n,,"
 

@@ -4,8 +4,6 @@ Owns what is configured. `tls.py` makes TLS of it, `sasl.py` logs in. The values
 client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their reprs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
@@ -83,8 +81,8 @@ class Security:
         return "whoever does not log in"
 
 
-#: No TLS and no login.
 PLAINTEXT = Security()
+"""No TLS and no login."""
 
 
 @dataclass(frozen=True, kw_only=True)

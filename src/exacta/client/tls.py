@@ -8,8 +8,6 @@ why. The broker refuses us: it sends an alert, in TLS 1.3 only after our side of
 may come with the first reply. Or the port does not speak TLS at all: it hangs up, and `diagnosis.py` asks it why.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl
@@ -36,8 +34,8 @@ _ABOUT_OUR_CERTIFICATE = frozenset(
         "ACCESS_DENIED",
     }
 )
-#: Alerts of a broker that is going away or in trouble, not at odds with us.
 _PASSING_ALERTS = frozenset({"INTERNAL_ERROR", "USER_CANCELLED", "NO_RENEGOTIATION"})
+"""Alerts of a broker that is going away or in trouble, not at odds with us."""
 
 
 def wrap(plain: socket.socket, tls: Tls, host: str, port: int) -> ssl.SSLSocket:

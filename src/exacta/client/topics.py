@@ -3,8 +3,6 @@
 Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -23,8 +21,8 @@ LATEST = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
-#: Operations on a topic, by the numbers of Kafka's `AclOperation`.
 READ = 3
+"""Operations on a topic, by the numbers of Kafka's `AclOperation`."""
 WRITE = 4
 _OPERATIONS_UNTOLD = -(2**31)
 

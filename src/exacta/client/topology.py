@@ -3,8 +3,6 @@
 Owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode

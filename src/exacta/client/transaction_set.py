@@ -4,8 +4,6 @@ Owns the shape of the request, and the question whether it may be sent. Every br
 connection begins (ApiVersions); nothing else tells an Exacta from another Kafka.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from exacta.client.deadline import Deadline

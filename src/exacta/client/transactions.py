@@ -5,8 +5,6 @@ Owns the shapes of requests. Every function may be repeated without harm, and re
 producer was fenced since, adding what is already added changes nothing (KIP-98).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,11 +28,11 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTra
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.schema import Message
 
-#: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"
+"""The state of a transactional id whose transaction is open."""
 EMPTY = "Empty"
-#: The time-out of a transaction that has none (KIP-939).
 NO_TIMEOUT_MS = 2**31 - 1
+"""The time-out of a transaction that has none (KIP-939)."""
 
 
 class Producer(NamedTuple):

@@ -9,8 +9,6 @@ offsets, `{"topic": {"partition": offset}}`. Spark renames finished files into p
 one that a purge takes away between listing and reading counts as not there.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Owns the second, independent computation of both outputs, from the same CSV file
 joins, windows and sums are written again, on another engine. Does not read any topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -10,8 +10,6 @@ it, with a disorder in scheduled time of about a day. A flight's key is its airc
 those that never had one, so that a key's order means something.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass

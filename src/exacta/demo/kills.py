@@ -10,8 +10,6 @@ are spread over the run, one in each of as many equal parts as there are kills, 
 The same seed draws the same plan; the instants that it falls on are the machine's.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from enum import Enum

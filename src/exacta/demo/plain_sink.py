@@ -33,19 +33,6 @@ class RowsWritten(WriterCommitMessage):  # type: ignore[misc]  # pyspark is foll
     rows: int
 
 
-class AtLeastOnceDataSource(DataSource):  # type: ignore[misc]
-    """Write streaming rows (`key`, `value`) to the topic of option `topic`, without transactions."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the format."""
-        return FORMAT
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> AtLeastOnceWriter:
-        """Return the writer for one micro-batch."""
-        return AtLeastOnceWriter(self.options["kafka.bootstrap.servers"], self.options["topic"])
-
-
 class AtLeastOnceWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Produce a task's rows and wait until all are acknowledged; nothing is committed and nothing taken back."""
 
@@ -92,3 +79,16 @@ class AtLeastOnceWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Do nothing: what is written cannot be taken back."""
+
+
+class AtLeastOnceDataSource(DataSource):  # type: ignore[misc]
+    """Write streaming rows (`key`, `value`) to the topic of option `topic`, without transactions."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> AtLeastOnceWriter:
+        """Return the writer for one micro-batch."""
+        return AtLeastOnceWriter(self.options["kafka.bootstrap.servers"], self.options["topic"])

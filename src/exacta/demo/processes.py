@@ -10,8 +10,6 @@ kernel: they hold rows, connections and open transactions, and go on for as long
 always addressed through psutil, which refuses when its number belongs to another one by now.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -8,8 +8,6 @@ with; so the outputs of Spark and of pandas are compared for equality, without a
 field, as Spark's `to_json` writes it. Times are text, in UTC, to the second.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 CLOSING_FLIGHT_ID = -1

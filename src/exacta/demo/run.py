@@ -10,8 +10,6 @@ watermark has passed the last hour, the pipeline is asked to stop. Then the judg
 the judge reads all the same: rows that did not come are lost.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

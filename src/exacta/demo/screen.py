@@ -4,9 +4,8 @@ Owns all of the demo's output. Decides nothing; on something that is not a termi
 lines stay.
 """
 
-from __future__ import annotations
-
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -32,7 +31,7 @@ class Screen:
         )
         self._bars: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

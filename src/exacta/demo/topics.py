@@ -7,8 +7,6 @@ Theory of operation: input is produced by an idempotent producer before anything
 it, up to the high watermark, is hidden behind an open transaction, and its rows are lost as far as a reader can see.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 

@@ -18,8 +18,6 @@ asked after by name:
 An aborted row that is shown is usually a repetition too, and then counts as both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -40,8 +40,8 @@ from exacta.spark.sink.written_topics import missing_topic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: A call to the cluster is tried for so long: nobody waits for a check as a job waits for its cluster.
 _CALL_TIMEOUT_MS = 15_000
+"""A call to the cluster is tried for so long: nobody waits for a check as a job waits for its cluster."""
 
 _LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 _CREATES_TOPICS = "auto.create.topics.enable"

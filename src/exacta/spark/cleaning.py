@@ -12,8 +12,6 @@ Whether a query lives, a cluster cannot tell; a driver between two batches is si
 batch takes the driver's id over once more. So the query is watched for a while, and is alive if anything moves.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Spark's Python workers serve many batches, one at a time, and are forked from a 
 across a fork, nor by two threads. A cluster reached as somebody else is another one.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

@@ -4,8 +4,6 @@ Owns the name, the schema and the choice of reader and writer. Spark constructs 
 nothing but the options.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql.datasource import DataSource

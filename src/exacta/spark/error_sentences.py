@@ -8,8 +8,6 @@ Spark hands an error of a Python worker on as its whole traceback, unless the en
 and nobody else's traceback is hidden. What is no error of the client or refusal of ours keeps its traceback.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ from exacta.spark.sink.decision import UnreadableDecision
 from exacta.spark.sink.errors import RefusedWhilePickling, SinkError
 from exacta.spark.source.planning import DataLost
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 class ClusterError(RuntimeError):
@@ -35,11 +33,11 @@ class ClusterError(RuntimeError):
 
 _SENTENCES = (SinkError, OptionError, DataLost, CheckpointUnreadable, UnreadableDecision)
 
-#: Of these a query has several, and gives them names that all begin in the same way.
 _PREFIXED = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional ids",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "groups",
 }
+"""Of these a query has several, and gives them names that all begin in the same way."""
 _NOT_PERMITTED = frozenset({*_PREFIXED, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 _REMEDIES = {
@@ -105,14 +103,14 @@ def explained(bootstrap: str | None = None, *, in_worker: bool = True) -> Iterat
     try:
         yield
     except _SENTENCES as error:
-        _log.debug("refused", exc_info=True)
+        logger.debug("refused", exc_info=True)
         if in_worker:
             only_the_sentence()
         raise error from None  # what led to it is in the log
     except ClientError as error:
         if bootstrap is None:
             raise
-        _log.debug("explained", exc_info=True)
+        logger.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()
         raise ClusterError(sentence_for(error, bootstrap)) from None

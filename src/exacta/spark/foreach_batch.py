@@ -46,17 +46,17 @@ from exacta.spark.sink.running_query import RunningQuery, application_of, partit
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: `monotonically_increasing_id` counts a partition's rows in its lower bits.
 _ROW_NUMBER_BITS = 33
+"""`monotonically_increasing_id` counts a partition's rows in its lower bits."""
 _ROW_NUMBERS = (1 << _ROW_NUMBER_BITS) - 1
 
-#: The column with that number; no column of the sink's has this name.
 _NUMBER = "number"
+"""The column with that number; no column of the sink's has this name."""
 
-#: What Spark says when the driver was sent more than it may be.
 _TOO_MUCH = "spark.driver.maxResultSize"
+"""What Spark says when the driver was sent more than it may be."""
 
 
 class Collected(NamedTuple):
@@ -159,7 +159,7 @@ class _Call:
         else:
             prepared = self._driver.prepare()
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
-            _log.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
+            logger.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
             if collected is None:
                 _drain(self._batch_df)
             return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)

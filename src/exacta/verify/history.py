@@ -14,8 +14,6 @@ Every value is sent once, to one partition, and names its transaction: `append-0
 the workload wants to find again (`transfer`: the amount; `etl`: the record that it was made from).
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import TypeAlias
 

@@ -4,12 +4,11 @@ Owns the file and what is said of a broken one. A history that ends in the midst
 like any other broken one: an analysis of a part could miss what the rest proves.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -37,7 +36,7 @@ class HistoryWriter:
         except OSError as error:
             raise HistoryError(f"{self.path} cannot be written: {error.strerror}") from error
 
-    def __enter__(self) -> HistoryWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

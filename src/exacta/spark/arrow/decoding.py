@@ -13,8 +13,6 @@ decoded for all records at once, with numpy. Keys and values are not copied one 
 itself, whose odd elements are what lies between two values, is asked for its even elements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 

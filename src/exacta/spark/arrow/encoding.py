@@ -8,8 +8,6 @@ into one buffer: the records of several batches, one after the other. As their o
 begins, the cuts are made before. Of wide rows only a few megabytes are encoded ahead.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -28,8 +26,8 @@ Numbers = NDArray[np.int64]
 
 _NONE: Final = -1  # the length of what is null
 _MOST_AHEAD_BYTES: Final = 4 * 1024 * 1024
-#: Of an offset delta, while a batch has fewer than a million rows; larger ones come out a little larger than asked.
 _OFFSET_BYTES: Final = 3
+"""Of an offset delta, while a batch has fewer than a million rows; larger ones come out a little larger than asked."""
 _BINARY: Final = pa.large_binary()
 _NO_HEADERS: Final = pa.scalar(b"\0", _BINARY)
 

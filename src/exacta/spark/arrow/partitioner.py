@@ -4,8 +4,6 @@ Owns the hash. A column of keys is hashed at once: the keys of each length form 
 mixes column by column, which costs some 20 ns a key where a loop over bytes would cost microseconds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

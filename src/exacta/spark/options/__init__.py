@@ -4,8 +4,6 @@ One table for each side (`source.py`, `sink.py`), with name, default and what th
 what both share. Our own options, which the Kafka connector has not, have a dot and no `kafka.` in front.
 """
 
-from __future__ import annotations
-
 from exacta.spark.options.offsets import EARLIEST, LATEST, AtTime, Bound
 from exacta.spark.options.parsing import OptionError
 from exacta.spark.options.sink import AT_LEAST_ONCE, BATCH_SCOPE, EXACTLY_ONCE, TASK_SCOPE, SinkOptions, sink_options

@@ -1,7 +1,5 @@
 """The options that say how the cluster is reached; the same for reading and writing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from exacta.client.routing import BadBootstrap, parse_bootstrap

@@ -1,7 +1,5 @@
 """The options of `exacta.spark.write`: those of a writer, and what only foreachBatch needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

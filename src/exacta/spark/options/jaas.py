@@ -6,8 +6,6 @@ Owns the syntax, as Kafka's own parser has it: words, quotes of both kinds with 
 that a semicolon ends. Only the two modules that log in by name and password are known. No error shows a value.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

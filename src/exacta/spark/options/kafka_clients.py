@@ -10,8 +10,6 @@ A producer's options mean nothing to a reader, and a consumer's nothing to a wri
 jobs hand the same options to both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -47,7 +45,7 @@ def _java_class(name: str, remedy: str) -> Option:
     return _refused(name, f"names a class of Java, and {_JAVA}: {remedy}", f"{_JAVA}; {remedy}")
 
 
-# -- both clients -----------------------------------------------------------------------------------------------------
+# --- both clients -----------------------------------------------------------------------------------------------------
 
 COMMON_HARMLESS: Final = (
     Harmless(
@@ -140,12 +138,12 @@ COMMON_REFUSED: Final = (
     _only("kafka.metadata.cluster.check.enable", "false", why="it is not checked that a broker is of the same cluster"),
 )
 
-# -- producers --------------------------------------------------------------------------------------------------------
+# --- producers --------------------------------------------------------------------------------------------------------
 
-#: What the sink has, in its own table.
 PRODUCER_SUPPORTED: Final = _kafka(
     "acks batch.size compression.type delivery.timeout.ms enable.idempotence transaction.timeout.ms"
 )
+"""What the sink has, in its own table."""
 
 PRODUCER_HARMLESS: Final = (
     Harmless(
@@ -190,10 +188,10 @@ PRODUCER_REFUSED: Final = (
     _only("kafka.transaction.two.phase.commit.enable", "false", why="the sink decides by a protocol of its own"),
 )
 
-# -- consumers --------------------------------------------------------------------------------------------------------
+# --- consumers --------------------------------------------------------------------------------------------------------
 
-#: What the source has, in its own table.
 CONSUMER_SUPPORTED: Final = _kafka("isolation.level max.partition.fetch.bytes")
+"""What the source has, in its own table."""
 
 CONSUMER_HARMLESS: Final = (
     Harmless(
@@ -251,7 +249,7 @@ CONSUMER_REFUSED: Final = (
     _only("kafka.exclude.internal.topics", "true", why="a pattern never finds internal topics; `subscribe` names them"),
 )
 
-# -- sides ------------------------------------------------------------------------------------------------------------
+# --- sides ------------------------------------------------------------------------------------------------------------
 
 
 def _names(harmless: Iterable[Harmless], refusals: Iterable[Option], supported: tuple[str, ...]) -> tuple[str, ...]:
@@ -270,6 +268,6 @@ def _reasons(*harmless: Harmless) -> dict[str, str]:
     return {name: each.why for each in harmless for name in each.names}
 
 
-#: Why an option has no effect, by its name.
 HARMLESS_FOR_SINK: Final = _reasons(*COMMON_HARMLESS, *PRODUCER_HARMLESS, _OF_CONSUMERS)
+"""Why an option has no effect, by its name."""
 HARMLESS_FOR_SOURCE: Final = _reasons(*COMMON_HARMLESS, *CONSUMER_HARMLESS, _OF_PRODUCERS)

@@ -3,8 +3,6 @@
 Owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +13,8 @@ from exacta.spark.options.parsing import MOST_LONG, OptionError, at_most, check_
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
-#: Per topic and partition an offset; -2 is the earliest, -1 the latest.
 Offsets = Mapping[str, Mapping[int, int]]
+"""Per topic and partition an offset; -2 is the earliest, -1 the latest."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class AtTime:
     times_ms: int | Mapping[str, Mapping[int, int]]
 
 
-#: Where a range begins or ends.
 Bound = str | Offsets | AtTime
+"""Where a range begins or ends."""
 
 
 def by_name_or_offset(name: str, value: str) -> str | Offsets:

@@ -6,8 +6,6 @@ change nothing here (`kafka_clients.py`) is taken, and the log says so. Spark ha
 written; they are compared without case.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -17,7 +15,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 class OptionError(ValueError):
@@ -48,22 +46,22 @@ class Option:
     about: str
 
 
-#: What Java's `int` and `long` hold.
 MOST_INT = 2**31 - 1
+"""What Java's `int` and `long` hold."""
 MOST_LONG = 2**63 - 1
 
-#: What Spark adds or keeps for itself.
 _SPARKS_OWN = frozenset({"queryname", "outputmode"})
+"""What Spark adds or keeps for itself."""
 
 _PREFIX = "kafka."
 
-#: How near a name must be to one that is known to be taken for it misspelt, as difflib's ratio.
 _NEAR = 0.75
+"""How near a name must be to one that is known to be taken for it misspelt, as difflib's ratio."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
-#: What this process has said of options without effect: sources and sinks are made for every batch.
 _said: set[str] = set()
+"""What this process has said of options without effect: sources and sinks are made for every batch."""
 
 
 @dataclass(kw_only=True)
@@ -94,7 +92,7 @@ class Parsed:
         line = self.notice()
         if line is not None and line not in _said:
             _said.add(line)
-            _log.info("%s", line)
+            logger.info("%s", line)
         return self.values
 
     def notice(self) -> str | None:

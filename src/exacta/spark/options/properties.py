@@ -5,8 +5,6 @@ options of the same names. Keys that are not about the connection are passed ove
 serves several of them.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Owns the form of `docs/reference/spark-options.md` (`make docs` writes it); what it says stands in the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from exacta.spark.options.connection import CONNECTION

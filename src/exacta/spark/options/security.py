@@ -5,8 +5,6 @@ in one sentence that shows no secret. What the files hold is only looked at wher
 another machine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from exacta.client.sasl import MECHANISMS

@@ -1,7 +1,5 @@
 """The options of a writer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,15 +21,14 @@ from exacta.spark.options.parsing import (
     whole,
 )
 
-#: How much one transaction covers.
 TASK_SCOPE = "task"
+"""How much one transaction covers."""
 BATCH_SCOPE = "batch"
 
-#: How often a row may come to be on the cluster.
 EXACTLY_ONCE = "exactly-once"
+"""How often a row may come to be on the cluster."""
 AT_LEAST_ONCE = "at-least-once"
 
-#: What only transactions, or what is remembered of them, make use of.
 _OF_TRANSACTIONS = (
     "transaction.scope",
     "transactional.id.prefix",
@@ -40,16 +37,17 @@ _OF_TRANSACTIONS = (
     "replay.deterministic",
     "checkpoint.moved.from",
 )
+"""What only transactions, or what is remembered of them, make use of."""
 
 _DEPENDS_ON_IT = "exactly once depends on it"
 
 
-#: Why options of transactions have no effect.
 AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {AT_LEAST_ONCE}, which writes without transactions"
+"""Why options of transactions have no effect."""
 
 
-#: As long as the name of a topic may be; transactional ids and groups may be longer.
 _LONGEST_NAME = 249
+"""As long as the name of a topic may be; transactional ids and groups may be longer."""
 
 
 def name_on_cluster(name: str, value: str) -> str:
@@ -217,17 +215,17 @@ SINK = (
 )
 
 
-#: What a stream lacks without its checkpoint.
 _NO_CHECKPOINT = (
     "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a default: "
     "the query's identity lies there, and the sink notes there what it is called on the cluster"
 )
+"""What a stream lacks without its checkpoint."""
 
-#: What a writer lacks that does not know its topics beforehand.
 _NO_MARKER_TOPIC = (
     "writing needs a topic: set option 'topic'; or, where rows name their topics in a column 'topic', set option "
     "'transaction.marker.topic' to the one whose first partition shall carry the replay markers"
 )
+"""What a writer lacks that does not know its topics beforehand."""
 
 
 def sink_options(options: Mapping[str, str], *, stream: bool = False) -> SinkOptions:

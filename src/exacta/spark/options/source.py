@@ -3,8 +3,6 @@
 Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -262,12 +260,12 @@ SOURCE = (
 _BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 _STREAM_ONLY = ("commit.group.id", "check.topic.ids", "driver.rows")
 
-#: The options of Spark's own connector that it passes over in a batch, and their fields.
 _OF_TRIGGERS = {
     "maxOffsetsPerTrigger": "max_offsets_per_trigger",
     "minOffsetsPerTrigger": "min_offsets_per_trigger",
     "maxTriggerDelay": "max_trigger_delay_ms",
 }
+"""The options of Spark's own connector that it passes over in a batch, and their fields."""
 
 
 def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:

@@ -39,16 +39,16 @@ from exacta.spark.sink.sink import TaskMessage, marker_of, results_of
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: What a job without `transactional.id.prefix` is called.
 _NAMELESS = "job"
+"""What a job without `transactional.id.prefix` is called."""
 
-#: A job that is committed does not wait longer than this for its groups to go.
 _FORGET_TIMEOUT_MS = 10_000
+"""A job that is committed does not wait longer than this for its groups to go."""
 
-#: Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's.
 JOB_OPTION = "exacta.job"
+"""Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's."""
 
 _OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.batch", "replay.deterministic")
 
@@ -108,7 +108,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
     def _begin(self) -> Job:
         """Prepare a job that is its own batch."""
         name = name_of_job(self.options)
-        _log.info(
+        logger.info(
             "batch job %s begins; should it die, `exacta spark clean --query %s` finishes or aborts it", name, name
         )
         marker = marker_of(self._client(), self.options)
@@ -172,7 +172,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         try:
             forget(client, name, tasks, client.deadline(_FORGET_TIMEOUT_MS))
         except ClientError as error:
-            _log.info("the groups of batch job %s are left to expire: %s", name, error)
+            logger.info("the groups of batch job %s are left to expire: %s", name, error)
 
     def _client(self) -> Client:
         return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)

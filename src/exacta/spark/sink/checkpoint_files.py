@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Hadoop has three names for S3, pyarrow one.
 _HADOOPS_NAMES_OF_S3 = ("s3a", "s3n")
+"""Hadoop has three names for S3, pyarrow one."""
 
 
 class CheckpointFiles(Protocol):

@@ -7,21 +7,19 @@ Form: JSON; the first piece holds the counts, where the query lives and what the
 entries in base 85 (whose alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 MOST_BYTES = 4096
 
 _ENTRY = struct.Struct(">IHqh")
 _ENTRY_CHARACTERS = 20  # 16 bytes in base 85
 _FORM = 1
-#: The form of a record that decides nothing. Versions that know only the first form must not take it for batch 0's.
 _FORM_NONE_YET = 2
+"""The form of a record that decides nothing. Versions that know only the first form must not take it for batch 0's."""
 _NONE_DECIDED = -1
 # Locations are compared whole and shown to people; one longer than this is cut, at its more telling end.
 _MOST_LOCATION_CHARACTERS = 700
@@ -55,7 +53,7 @@ class Decision(NamedTuple):
     application: str = ""
 
     @classmethod
-    def none_yet(cls, query_id: str, location: str, query_name: str = "", application: str = "") -> Decision:
+    def none_yet(cls, query_id: str, location: str, query_name: str = "", application: str = "") -> Self:
         """Return the record of a sink that has begun and decided nothing."""
         return cls(_NONE_DECIDED, 0, query_id, location, "", (), query_name=query_name, application=application)
 

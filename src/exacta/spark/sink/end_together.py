@@ -13,8 +13,6 @@ A lost answer is asked for again. Where the repeat is refused, something may hav
 so the driver's transaction is looked at, which nobody but this driver commits: it is of the same step.
 """
 
-from __future__ import annotations
-
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transaction_set import can_end_at_once, end_transactions_at_once

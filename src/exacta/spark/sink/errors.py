@@ -1,9 +1,8 @@
 """Why the sink cannot go on. Each message is one sentence for the user, with the remedy."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
+from typing import Self
 
 
 class SinkError(RuntimeError):
@@ -36,7 +35,7 @@ class CopiedCheckpoint(SinkError):
     """The checkpoint belongs to another place."""
 
     @classmethod
-    def of(cls, query_id: str, location: str, committed_from: str) -> CopiedCheckpoint:
+    def of(cls, query_id: str, location: str, committed_from: str) -> Self:
         """Return the error for the checkpoint of a query at `location`, which has committed from another one."""
         return cls(
             f"the checkpoint at '{location}' is a copy: query {query_id} has committed from '{committed_from}', and "

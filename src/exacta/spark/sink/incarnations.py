@@ -9,8 +9,6 @@ read, then it is asked whether this driver is still the last one, then exactly t
 newer driver's tasks take in the meantime has another epoch, and the broker refuses.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Iterator
 
@@ -33,10 +31,10 @@ from exacta.spark.sink.errors import SinkError
 from exacta.spark.sink.messages import Written
 from exacta.spark.sink.names import QueryNames, shown_ids
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: Who holds an attempt's id since this process fenced it: nobody who could open a transaction.
 _fenced: dict[str, Producer] = {}
+"""Who holds an attempt's id since this process fenced it: nobody who could open a transaction."""
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
@@ -149,7 +147,7 @@ class Sweeper:
         for producer in outdated:
             self.fence(producer)
         ids = [producer.transactional_id for producer in outdated]
-        _log.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
+        logger.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
         return outdated
 
     def silent_attempts(self, task: int) -> Iterator[Producer]:

@@ -7,8 +7,6 @@ id by now, and ending what *that* has open would be wrong. Both processes belong
 does the directory, which Spark makes anew for each application and removes with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from hashlib import sha256
@@ -18,8 +16,8 @@ import msgspec
 
 from exacta.client.transactions import Producer
 
-#: Spark tells its Python processes by this variable where the blocks of the application lie.
 _DIRECTORIES = "SPARK_LOCAL_DIRS"
+"""Spark tells its Python processes by this variable where the blocks of the application lie."""
 
 
 def remember(name: str, driver: Producer) -> None:

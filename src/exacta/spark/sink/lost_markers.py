@@ -12,8 +12,6 @@ What is *not* looked for are lost markers of rows alone: of a transaction that w
 group has its marker. Topics with replicas lose none.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection
 
@@ -26,7 +24,7 @@ from exacta.spark.sink.incarnations import incarnation_of
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.query_records import QueryRecords
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Producer | None = None) -> None:
@@ -59,7 +57,7 @@ def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:
     """Have the transactions of these ids ended everywhere, as far as they are ended at all."""
     lost = write_lost_markers(client, transactional_ids)
     if lost:
-        _log.warning(
+        logger.warning(
             "%s lost markers of transactions that it had ended (a broker died just then, without replicas): written "
             "for %s",
             client.bootstrap,

@@ -1,7 +1,5 @@
 """What driver and tasks tell each other: pickled by Spark, so plain values only."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

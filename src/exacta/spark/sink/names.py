@@ -7,14 +7,12 @@ The name of one query may begin with the name of another (`a`, `a-1`), so what a
 `is_attempt` says which transactional ids really are the query's.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Sequence
 
-#: A line of a log names so many transactional ids and counts the others.
 _MOST_SHOWN = 8
+"""A line of a log names so many transactional ids and counts the others."""
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 

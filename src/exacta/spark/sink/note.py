@@ -28,11 +28,10 @@ that picture: a sink that is called later notes a batch after those that are cal
 that rests, since it writes now and then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Self
 from urllib.parse import quote
 
 import msgspec
@@ -51,8 +50,8 @@ from exacta.spark.sink.errors import (
 _FOLDER = "exacta"
 _FORM = 1
 _NONE_DECIDED = -1
-#: So much of a sink's name is shown in the name of its file; file systems take 255 bytes.
 _LONGEST_FILE_NAME = 120
+"""So much of a sink's name is shown in the name of its file; file systems take 255 bytes."""
 
 
 class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,7 +189,7 @@ class SinkNotes:
         sink_name: str | None = None,
         used: Collection[str | None] = (),
         batch_id: int | None = None,
-    ) -> SinkNotes:
+    ) -> Self:
         """Return the note of a sink with these options; raises `CheckpointUnreadable`."""
         identity = SinkIdentity(
             query_id=checkpoint.query_id(),

@@ -9,25 +9,23 @@ What is known of a row's size grows old while tasks write: one huge row must not
 So it asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from exacta.spark.sink.errors import SinkError
 
-#: What a row comes to while none was seen.
 _ASSUMED_BYTES_PER_ROW = 1024.0
+"""What a row comes to while none was seen."""
 
-#: After so many batches without a row seen, rows are taken to be so many times smaller than they were.
 _AGED_AFTER = 20
+"""After so many batches without a row seen, rows are taken to be so many times smaller than they were."""
 _SMALLER = 4
 
-#: By how much larger rows are taken to be when Spark refuses to send them.
 _LARGER = 16
+"""By how much larger rows are taken to be when Spark refuses to send them."""
 
-#: A batch is expected to have less than so many times the rows of the last one.
 _GROWTH = 4
+"""A batch is expected to have less than so many times the rows of the last one."""
 
 
 class SinkMemory:

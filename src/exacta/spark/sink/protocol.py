@@ -22,8 +22,6 @@ run again as if never decided. If it befell some, the rest may be run again only
 same tasks.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -56,9 +54,8 @@ from exacta.spark.sink.names import QueryNames, shown_ids
 from exacta.spark.sink.note import SinkNotes
 from exacta.spark.sink.query_records import Heads, QueryRecords
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: The codes that say "not by this request", whatever happened before: only the marker knows.
 _ENDED_OTHERWISE = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -68,6 +65,7 @@ _ENDED_OTHERWISE = frozenset(
         ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     }
 )
+"""The codes that say "not by this request", whatever happened before: only the marker knows."""
 
 
 class SinkDriver:
@@ -102,7 +100,7 @@ class SinkDriver:
         self._notes = notes  # None: a job without a checkpoint, or whose caller looks after the note
         self._locations = {record.shown_location(each) for each in (location, moved_from) if each is not None}
 
-    # -- step 1 -------------------------------------------------------------------------------------------------------
+    # --- step 1 -------------------------------------------------------------------------------------------------------
 
     def prepare(self) -> Prepared:
         """Fence older drivers, finish what they decided, abort what they left open; return what the tasks need.
@@ -162,7 +160,7 @@ class SinkDriver:
             if error.fenced:
                 raise NewerDriver(self._names.name) from error
             raise
-        _log.info(
+        logger.info(
             "the sink '%s' begins on %s: it has committed nothing there yet, as is normal for a new query",
             self._names.name,
             self._client.bootstrap,
@@ -222,7 +220,7 @@ class SinkDriver:
             entry.task for entry in refused if not self.records.marker_reached(entry.task, decision.batch_id)
         )
 
-    # -- step 3 -------------------------------------------------------------------------------------------------------
+    # --- step 3 -------------------------------------------------------------------------------------------------------
 
     def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int, reads: str) -> None:
         """Decide a batch of so many tasks and end its transactions; `reads` is a digest of what it covers.
@@ -257,7 +255,7 @@ class SinkDriver:
                 self.decide(driver, decision, shared)
                 self._end_decided(driver, live.values(), batch_id)
             ids = [producer.transactional_id for producer in live] or [self._names.driver]
-            _log.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
+            logger.info("committed batch %d: %d rows of %d tasks, in %s", batch_id, rows, tasks, shown_ids(ids))
         if not all(result.shared for result in results):
             # The batch is committed; what cannot be swept now will be before the next one. (Tasks that share the
             # driver's transaction have none of their own to leave open.)
@@ -360,7 +358,7 @@ class SinkDriver:
             refused.append(producers[producer])
         return refused
 
-    # -- step 4 -------------------------------------------------------------------------------------------------------
+    # --- step 4 -------------------------------------------------------------------------------------------------------
 
     def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
@@ -384,7 +382,7 @@ class SinkDriver:
         protected = frozenset() if decision is None else frozenset(map(self._producer_of, decision.entries))
         self.sweep(driver, protected=protected, silent=[task for task, result in enumerate(results) if result is None])
 
-    # -- shared -------------------------------------------------------------------------------------------------------
+    # --- shared -------------------------------------------------------------------------------------------------------
 
     def sweep(
         self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()

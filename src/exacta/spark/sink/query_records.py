@@ -4,8 +4,6 @@ Owns where they lie (offsets of groups, on one partition) and how they are read 
 record says is `decision.py`'s; what follows from it is `protocol.py`'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Owns the choice of the partition: the row's own, else by the hash of its key as 
 until its batch is full. Begins and ends no transaction.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator
 from typing import Any

@@ -23,9 +23,9 @@ class RunningQuery(NamedTuple):
     name: str = ""  # that the user gave it
 
 
-#: The last run that was found, as (query id, run id) -> the location of its checkpoint, and its name. Asking Spark's
-#: driver takes a dozen round trips between Python and Java, in every batch.
 _found: dict[tuple[str, str], tuple[str, str]] = {}
+"""The last run that was found, as (query id, run id) -> the location of its checkpoint, and its name. Asking Spark's
+driver takes a dozen round trips between Python and Java, in every batch."""
 
 
 def running_query(batch_df: DataFrame) -> RunningQuery | None:

@@ -51,7 +51,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         self._prepared: Prepared | None = None
         self._noted = False
 
-    # -- the planner --------------------------------------------------------------------------------------------------
+    # --- the planner --------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
@@ -65,7 +65,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             self._noted = True
         return dict(self.__dict__)
 
-    # -- the tasks ----------------------------------------------------------------------------------------------------
+    # --- the tasks ----------------------------------------------------------------------------------------------------
 
     @explaining
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
@@ -95,7 +95,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         )
         return TaskMessage(result)
 
-    # -- the commit process -------------------------------------------------------------------------------------------
+    # --- the commit process -------------------------------------------------------------------------------------------
 
     @explaining
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -119,7 +119,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             prepared = last_prepared.recall(notes.identity.name)
             driver_of(self.client(), self.options, notes).abort(results_of(messages), batchId, driver=prepared)
 
-    # -- shared -------------------------------------------------------------------------------------------------------
+    # --- shared -------------------------------------------------------------------------------------------------------
 
     def client(self) -> Client:
         """Return the client of this process."""

@@ -5,8 +5,6 @@ write. Spark may run several attempts of a task, one after the other or side by 
 its own. Where all tasks share the driver's transaction, the decision record in it is marker enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
@@ -31,11 +29,11 @@ from exacta.spark.sink.messages import Prepared, TaskResult
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.row_writer import RowWriter
 
-#: How long a failing attempt tries to abort its transaction itself; the driver's sweep is there if it cannot.
 _ABORT_TIMEOUT_MS = 2_000
+"""How long a failing attempt tries to abort its transaction itself; the driver's sweep is there if it cannot."""
 
-#: Where the attempts of a stage that is run again are numbered on from, time after time; Spark tries a task 4 times.
 _FURTHER_ON = 100
+"""Where the attempts of a stage that is run again are numbered on from, time after time; Spark tries a task 4 times."""
 _MOST_ATTEMPTS = 10_000
 
 

@@ -5,8 +5,6 @@ batch of one task: that task shares the driver's transaction, so its rows and th
 whose end is the commit point. Nothing else is left to be ended, on any cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace

@@ -5,15 +5,13 @@ name that is misspelt makes a new topic, as with Spark's own sink. Markers do no
 markers elsewhere is refused.)
 """
 
-from __future__ import annotations
-
 from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink.errors import SinkError
 
-#: How long a topic may take to come into being.
 _CREATION_TIMEOUT_MS = 15_000
+"""How long a topic may take to come into being."""
 
 
 def partitions_of(client: Client, topic: str) -> int:

@@ -3,8 +3,6 @@
 Owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from exacta.client.routing import Client
@@ -15,11 +13,11 @@ from exacta.client.transactions import TopicPartition
 from exacta.spark.options import EARLIEST, LATEST, AtTime, OptionError, SourceOptions
 from exacta.spark.source.planning import REMEDY, DataLost, Positions
 
-#: What ListOffsets answers where no record is as late as the time that was asked for.
 _NONE = -1
+"""What ListOffsets answers where no record is as late as the time that was asked for."""
 
-#: A sentence names so many partitions and counts the others.
 _MOST_SHOWN = 8
+"""A sentence names so many partitions and counts the others."""
 
 
 def isolation_level(options: SourceOptions) -> int:

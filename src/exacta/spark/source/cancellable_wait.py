@@ -4,8 +4,6 @@ Owns one connection per leader with at most one fetch on it. The answer to a fet
 there is something.
 """
 
-from __future__ import annotations
-
 import select
 import time
 

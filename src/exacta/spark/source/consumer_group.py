@@ -6,8 +6,6 @@ names a group that the query is a member of and never commits to. A job that set
 shares it with a consumer that does commit, would here set that consumer's offsets without having asked for it.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Final
@@ -17,12 +15,12 @@ from exacta.client.group_offsets import commit_offsets
 from exacta.client.routing import Client
 from exacta.spark.source.planning import Positions
 
-_LOG = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: A micro-batch does not wait longer than this for it ...
 _PATIENCE_MS: Final = 2_000.0
-#: ... and after a failure, none waits for so long.
+"""A micro-batch does not wait longer than this for it ..."""
 _PAUSE_S: Final = 30.0
+"""... and after a failure, none waits for so long."""
 
 
 class GroupOffsets:
@@ -53,7 +51,7 @@ class GroupOffsets:
         except ClientError as error:
             self._not_before_s = time.monotonic() + _PAUSE_S
             if not self._failing:
-                _LOG.warning(
+                logger.warning(
                     "the offsets of finished batches could not be committed to group '%s', so lag tools do not see "
                     "them; the query is not affected, and it is tried again: %s",
                     self._group,
@@ -62,5 +60,5 @@ class GroupOffsets:
             self._failing = True
         else:
             if self._failing:
-                _LOG.warning("the offsets of finished batches are committed to group '%s' again", self._group)
+                logger.warning("the offsets of finished batches are committed to group '%s' again", self._group)
             self._committed, self._failing = self._position, False

@@ -25,8 +25,8 @@ from exacta.spark.source.planning import Range
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-#: Rows that come to more are left to tasks.
 _MOST_BYTES = 1024 * 1024
+"""Rows that come to more are left to tasks."""
 
 
 class SmallBatches:

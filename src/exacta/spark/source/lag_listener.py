@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
     )
 
-_LOG = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 class Behind(NamedTuple):
@@ -67,7 +67,7 @@ class OffsetsBehindLatest(StreamingQueryListener):  # type: ignore[misc]
         self.last = {**self.last, str(progress.id): found}
         for index, source in enumerate(found):
             if source is not None:
-                _LOG.info(
+                logger.info(
                     "query %s, batch %d, source %d: %d offsets behind latest "
                     "(min %d, max %d, avg %.1f of %d partitions)",
                     progress.name or progress.id,

@@ -11,8 +11,6 @@ holds no partition, so whoever reads offsets by partition passes it over: Spark'
 progress. Where a cluster gives no ids, and in older checkpoints, the second entry is not there.
 """
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -22,16 +20,16 @@ from exacta.client.transactions import TopicPartition
 
 Positions = dict[TopicPartition, int]
 
-#: How a sentence about lost data ends.
 REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"
+"""How a sentence about lost data ends."""
 
 
-#: Between a topic's name and its id.
 _ID = "#"
+"""Between a topic's name and its id."""
 _ID_CHARACTERS = 22
 
-#: The id of each topic, as Kafka's tools print it: 22 characters of URL-safe base64.
 TopicIds = Mapping[str, str]
+"""The id of each topic, as Kafka's tools print it: 22 characters of URL-safe base64."""
 
 
 class Range(NamedTuple):

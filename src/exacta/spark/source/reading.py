@@ -3,8 +3,6 @@
 Owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -20,10 +18,10 @@ from exacta.spark.error_sentences import explained
 from exacta.spark.options import SourceOptions
 from exacta.spark.source.planning import REMEDY, DataLost, Range, id_from_text
 
-#: Without progress for this long it is asked whether the topic is still there, ...
 _GONE_AFTER_MS = 10_000.0
-#: ... and if it is, this much longer is waited.
+"""Without progress for this long it is asked whether the topic is still there, ..."""
 _STUCK_AFTER_MS = 120_000.0
+"""... and if it is, this much longer is waited."""
 
 
 def read_ranges(client: Client, options: SourceOptions, schema: Any, parts: Sequence[Range]) -> Iterator[Any]:

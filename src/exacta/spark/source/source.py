@@ -45,11 +45,11 @@ from exacta.spark.source.subscription import Subscription
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-#: Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then).
 _IDLE_AGAIN_S = 0.05
+"""Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then)."""
 _IDLE_WAIT_MS = 100
-#: How long offsets are asked for before it is looked up whether their partitions are still there.
 _GONE_AFTER_MS = 5_000
+"""How long offsets are asked for before it is looked up whether their partitions are still there."""
 
 Stored = dict[str, dict[str, int]]
 
@@ -86,7 +86,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._asked_in_vain_at_s = float("-inf")
         self._triggered_at_s = float("-inf")
 
-    # -- the driver's process -----------------------------------------------------------------------------------------
+    # --- the driver's process -----------------------------------------------------------------------------------------
 
     @explaining
     def initialOffset(self) -> Stored:
@@ -183,7 +183,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._bell = None
         self._client().close()
 
-    # -- the tasks ----------------------------------------------------------------------------------------------------
+    # --- the tasks ----------------------------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Yield the visible rows of a range as Arrow batches."""
@@ -192,7 +192,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
         yield from read_ranges(self._client(), self.options, self._schema, partition.parts)
 
-    # -- shared -------------------------------------------------------------------------------------------------------
+    # --- shared -------------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process."""

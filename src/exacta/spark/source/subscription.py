@@ -3,8 +3,6 @@
 Owns looking them up again from time to time, and the ids of the topics. Runs on the driver.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection
 
@@ -13,10 +11,10 @@ from exacta.client.transactions import TopicPartition
 from exacta.spark.options import OptionError, SourceOptions
 from exacta.spark.source.planning import id_as_text
 
-#: How often the partitions of the topics are looked up again.
 _AGE_S = 10.0
-#: A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong.
+"""How often the partitions of the topics are looked up again."""
 _FIRST_ANSWER_MS = 30_000.0
+"""A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong."""
 
 
 class Subscription:
@@ -27,8 +25,8 @@ class Subscription:
         self._partitions: list[TopicPartition] = []
         self._at_s = float("-inf")
         self._met = False
-        #: The topics' ids where the cluster has ids, as they were last looked up.
         self.topic_ids: dict[str, str] = {}
+        """The topics' ids where the cluster has ids, as they were last looked up."""
 
     def look_again(self) -> None:
         """Ask the cluster the next time, however long ago it was asked."""

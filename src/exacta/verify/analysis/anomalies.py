@@ -11,8 +11,6 @@ one partition before it is in another. That is so on every Kafka, Exacta too, wh
 before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

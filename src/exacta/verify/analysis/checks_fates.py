@@ -1,7 +1,5 @@
 """What became of transactions, held against what readers got: lost, aborted, dirty, torn, zombies', nobody's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind

@@ -1,7 +1,5 @@
 """Where values lie: once, where they were said to be, in the order in which they were sent, and read in that order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind

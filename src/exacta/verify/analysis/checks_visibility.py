@@ -1,7 +1,5 @@
 """How partitions become visible: stable offsets that only grow, nothing left open, all partitions of a transaction."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 

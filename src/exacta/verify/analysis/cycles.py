@@ -7,8 +7,6 @@ transaction are what is reported, each with a short cycle of the class in questi
 a Kafka reader is never promised the newest record.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

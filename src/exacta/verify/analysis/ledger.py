@@ -7,6 +7,7 @@ Lines of different processes may come in either order (a record may be read befo
 is judged before all of them are here.
 """
 
+# `array[int]` cannot be subscripted when a module is run (python 3.11).
 from __future__ import annotations
 
 from array import array

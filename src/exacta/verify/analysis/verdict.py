@@ -5,8 +5,6 @@ partition must have been read to its end in both isolations, a reader must have 
 for must have been.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What is asked of the cluster itself, not by its clients: topics, offsets, and the last takeover of every id."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future

@@ -5,8 +5,6 @@ A fault of the broker also waits until something was committed since the one bef
 come back is not killed again before it did any work.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -4,8 +4,6 @@ Trusted certificates are handed over as PEM text, read by `client/`, so that eve
 keystore goes over as it is: librdkafka reads PEM and PKCS #12.
 """
 
-from __future__ import annotations
-
 from exacta.client.security import Cluster, KeyStore, Tls
 from exacta.client.tls_stores import is_pkcs12, trusted
 

@@ -5,8 +5,6 @@ one that ends with an error of its own is a fault of this checker, and ends the 
 the beginning of a line in its pipe: that operation was never written down, and its successors know nothing of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 All names begin with `exacta-verify-` and the run's id, so that a run finds nothing of another one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from exacta.verify.campaign.settings import Settings

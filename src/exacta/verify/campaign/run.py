@@ -5,8 +5,6 @@ clients are told to stop; then every transactional id is taken over once more, s
 then each partition is read from its first offset to its end in both isolations. What is judged is what is there then.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading

@@ -4,8 +4,6 @@ Owns the choice. The history is read twice more for all anomalies together: once
 what lies around them; so memory goes by what is shown, and not by how long the run was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The reference page of anomalies, made from their definitions: `python -m exacta.verify.report.reference`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """librdkafka's producers and consumers, as this checker sets them up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a client process writes down: operations on its standard output, with times since the run began."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """What a transaction shall do: drawn from a seed, before it begins. Pure."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass

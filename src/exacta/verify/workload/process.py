@@ -3,8 +3,6 @@
 It ends when its standard input does: when it is told to, and also when whoever started it is gone.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 

@@ -5,8 +5,6 @@ acknowledged is unknown, whatever the error: the broker may have done it and los
 acknowledged afterwards makes it certain: no broker aborts what it has committed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

@@ -1,7 +1,5 @@
 """What a client process is told: one JSON object on its standard input."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import msgspec

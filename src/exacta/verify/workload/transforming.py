@@ -8,8 +8,6 @@ offsets or after that. Then either they must be refused, for the generation is o
 must be kept from reading until the transaction has ended.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from enum import Enum, auto
