@@ -32,7 +32,7 @@ A_REQUEST = "at a request"
 """A request of whatever process has just been sent; `skip` says how many others went before it."""
 
 ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
-"""Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that."""
+"""A broker that ends all transactions of a batch at once has no such moment, so the sink then ends them one by one."""
 
 # What befalls the process that comes to the point.
 HALT, DIE, RAISE = "halt", "die", "raise"
@@ -182,7 +182,8 @@ class FaultyWriter(ExactaStreamWriter):
 
     def driver(self):
         driver = super().driver()
-        decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
+        cluster = driver.cluster
+        decide, decide_and_end, end_all = cluster.decide, cluster.decide_and_end, cluster.end_all
 
         def faulty_decide(*arguments, **named):
             decide(*arguments, **named)
@@ -204,7 +205,7 @@ class FaultyWriter(ExactaStreamWriter):
                 reach(self.directory, BETWEEN_THE_ENDS)
             return end_all(entries)
 
-        driver.decide, driver.decide_and_end, driver.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
+        cluster.decide, cluster.decide_and_end, cluster.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
         return driver
 
     def commit(self, messages, batchId):

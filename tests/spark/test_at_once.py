@@ -199,7 +199,7 @@ def test_of_a_batch_with_a_transaction_that_timed_out_nothing_is_visible(query):
     init_producer_id(query.client, query.names.attempt(1, 0), transaction_timeout_ms=60_000)
     with pytest.raises(EndedBeforeItsTime, match=r"-1-0' was ended before its batch was decided"):
         commit(query, results)
-    assert query.driver().records.heads().by_partition == {}
+    assert query.driver().cluster.heads().by_partition == {}
     query.driver().abort(results, 0)
     assert held_back(query.client.bootstrap, query.topic) == {}
     assert query.driver().prepare().decided_batch == -1

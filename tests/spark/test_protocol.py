@@ -144,7 +144,7 @@ def test_a_straggler_that_takes_a_decided_attempts_place_does_not_hold_the_commi
     query.client.call_timeout_ms = 5_000
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
-    plain = driver.end_all
+    plain = driver.cluster.end_all
 
     def straggle_first(entries):
         names = query.names
@@ -152,7 +152,7 @@ def test_a_straggler_that_takes_a_decided_attempts_place_does_not_hold_the_commi
         query.task(prepared, 0, 0, [0])
         return plain(entries)
 
-    monkeypatch.setattr(driver, "end_all", straggle_first)
+    monkeypatch.setattr(driver.cluster, "end_all", straggle_first)
     with pytest.raises(SinkError, match=r"the transactions of tasks \[0\] of batch 0 were ended by someone else"):
         driver.commit(results, 0, tasks=2, reads="these")
 
@@ -192,7 +192,7 @@ def test_an_older_driver_decides_nothing(query, way):
     with pytest.raises(NewerDriver if way == "at once" else EndedBeforeItsTime):
         query.driver().commit([result], 0, tasks=1, reads="these")
     with pytest.raises(NewerDriver):
-        query.driver().decide(old.driver, Decision(0, 1, "Q", "file:/a", "these", ()))
+        query.driver().cluster.decide(old.driver, Decision(0, 1, "Q", "file:/a", "these", ()))
     with pytest.raises(NewerDriver):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
@@ -234,11 +234,11 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
         query.driver().abort(outdated, 0)
     if moment in ("decided", "half ended"):
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
+        driver.cluster.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
         if moment == "half ended":
-            driver.end_all(entries[:1])
+            driver.cluster.end_all(entries[:1])
         query.driver().abort(outdated, 0)
-        assert driver.end_all(entries) == []
+        assert driver.cluster.end_all(entries) == []
     else:
         driver.commit(results, batch_id, tasks=2, reads="these")
     assert query.rows() == [0, 1]
@@ -246,12 +246,14 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("ending", ["abort", "commit"])
-@pytest.mark.parametrize("step", ["records.decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
+@pytest.mark.parametrize(
+    "step", ["cluster.decision", "cluster.sweep", "cluster.sweeper.silent_attempts", "cluster.sweeper.fence"]
+)
 def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
     old, older = query.driver().prepare(), query.driver()
     results = [query.task(old, 0, task, [task]) for task in range(2)]
     query.task(old, 0, 0, [0], attempt=1)  # a loser for the sweep
-    plain, newer = attrgetter(step)(older), []
+    plain, newer = attrgetter(f"cluster.{step}")(older), []
 
     def take_over_first(*arguments, **named):
         if not newer:
@@ -261,15 +263,15 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
             newer.append((batch_id, [query.task(prepared, batch_id, task, [10 + task]) for task in range(2)]))
         return plain(*arguments, **named)
 
-    owner, _, method = step.rpartition(".")
-    monkeypatch.setattr(attrgetter(owner)(older) if owner else older, method, take_over_first)
+    owner, _, method = f"cluster.{step}".rpartition(".")
+    monkeypatch.setattr(attrgetter(owner)(older), method, take_over_first)
     older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
     if newer:
         batch_id, results = newer[0]
         query.driver().commit(results, batch_id, tasks=2, reads="these")
         assert query.rows() == ([10, 11] if ending == "abort" else [0, 1, 10, 11])
     else:
-        assert (ending, step) in (("commit", "records.decision"), ("commit", "sweeper.silent_attempts"))
+        assert (ending, step) in (("commit", "decision"), ("commit", "sweeper.silent_attempts"))
 
 
 @pytest.mark.usefixtures("way")
@@ -311,7 +313,7 @@ def test_abort_leaves_a_decided_batch_alone(query):
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [1])
     loser = query.task(prepared, 0, 1, [2])
-    driver.decide(
+    driver.cluster.decide(
         prepared.driver, Decision(0, 2, "Q", "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),))
     )
     query.driver().abort([result, loser], 0)

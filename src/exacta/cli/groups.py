@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near, note
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found, note
 
 if TYPE_CHECKING:
     from exacta.client.lag import GroupLag, Lag
@@ -94,7 +94,7 @@ def _fail_without(client: "Client", group: str) -> NoReturn:
     names = list_groups(client, "")
     if group in names:
         fail(f"group {group} has no position in any partition", EXIT_NO)
-    fail(f"there is no group {group}{near(group, names)}", EXIT_NO)
+    not_found("there is no group", group, names)
 
 
 def _show(found: "GroupLag") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,8 +110,7 @@ def _check_known(client: "Client", found: "Explanation") -> None:
 
     if not found.state and not found.incidents:
         names = list_transactions(client, "", states=())
-        name = found.transactional_id
-        fail(f"nothing is known of transactional id {name}{near(name, names)}", EXIT_NO)
+        not_found("nothing is known of transactional id", found.transactional_id, names)
 
 
 def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:

@@ -44,7 +44,7 @@ _RENEWAL = (0.85, 0.95)
 """When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once."""
 
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
-"""What a look-up says of a name that does not exist, or has no address (Linux). EAI_AGAIN would be a passing trouble."""
+"""The errors of a look-up for a name that does not exist or has no address (Linux). EAI_AGAIN is not one: it passes."""
 
 
 def _is_unknown_host(error: OSError | UnicodeError) -> bool:

@@ -17,7 +17,8 @@ from exacta.client.waiting import Waiting
 from exacta.protocol.kafka.schema import Message
 
 CONNECTION_SETUP_TIMEOUT_MS = 10_000
-"""A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client)."""
+"""A connection must be up and logged in within this time, as with the Java client's
+`socket.connection.setup.timeout.ms`."""
 
 
 class Connections:

@@ -124,9 +124,8 @@ def fetch_range(
                 reached = next_offset(records, position)
                 if reached == position:
                     # Below the last stable offset there is always more, so only a failover gets here: ask again.
-                    backoff.wait(
-                        deadline, ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
-                    )
+                    nothing = ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
+                    backoff.wait(deadline, nothing)
                     continue
                 if reached < end:
                     reader.prefetch(reached, deadline)
@@ -138,16 +137,11 @@ def fetch_range(
                 client.forget(Leader(*partition))
                 backoff.wait(deadline, replaced)
                 continue
-            except ConnectionLost as lost:
-                reader.close()
-                client.forget(Leader(*partition))
-                backoff.wait(deadline, lost)
-                continue
-            except KafkaError as error:
-                if error.error_class is not ErrorClass.RETRIABLE:
+            except (ConnectionLost, KafkaError) as error:
+                if isinstance(error, KafkaError) and error.error_class is not ErrorClass.RETRIABLE:
                     raise
-                client.forget(Leader(*partition))
                 reader.close()
+                client.forget(Leader(*partition))
                 backoff.wait(deadline, error)
                 continue
             position = reached

@@ -7,13 +7,14 @@ offsets is known: it counts markers and aborted records too, so it is what the l
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
-from exacta.client.transactions import TopicPartition, fetch_offsets
+from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 
 
-class Holder(NamedTuple):
+class OpenTransaction(NamedTuple):
     """An open transaction that holds back what is behind its first offset."""
 
     transactional_id: str
@@ -32,7 +33,7 @@ class Lag(NamedTuple):
     """Records that a read_committed reader would get now; of another cluster than an Exacta: offsets."""
     held_back: int
     """Likewise, those that are behind an open transaction."""
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[OpenTransaction, ...] = ()
 
 
 class GroupLag(NamedTuple):
@@ -66,7 +67,7 @@ def describe_lag(client: Client, group: str, deadline: Deadline | None = None) -
             entry.unread_records,
             entry.held_back_records,
             tuple(
-                Holder(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
+                OpenTransaction(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
                 for each in entry.open_transactions
             ),
         )

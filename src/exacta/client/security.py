@@ -6,6 +6,8 @@ client can be kept by its cluster, and they can be pickled to where the tasks ru
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
 
 PEM = "PEM"
@@ -15,6 +17,8 @@ JKS = "JKS"
 PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+# The three that hold a secret are dataclasses: a `Struct` cannot leave a field out of its repr.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +43,7 @@ class KeyStore:
     key_password: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tls:
+class Tls(Struct, frozen=True, kw_only=True):
     """TLS; without a truststore the machine's own authorities are trusted."""
 
     truststore: TrustStore | None = None
@@ -57,8 +60,7 @@ class Sasl:
     password: str = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Security:
+class Security(Struct, frozen=True, kw_only=True):
     """What each connection does before its first request."""
 
     tls: Tls | None = None
@@ -84,12 +86,14 @@ class Security:
 PLAINTEXT = Security()
 """No TLS and no login."""
 
+CLIENT_ID = "exacta-spark"
+"""The name by which a client tells the brokers who it is, unless the user chose one."""
 
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
+
+class Cluster(Struct, frozen=True, kw_only=True):
     """A cluster and how it is reached: all that a client is made from."""
 
     bootstrap: str
     security: Security = PLAINTEXT
-    client_id: str = "exacta-spark"
+    client_id: str = CLIENT_ID
     request_timeout_ms: int = REQUEST_TIMEOUT_MS

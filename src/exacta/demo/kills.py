@@ -11,8 +11,9 @@ The same seed draws the same plan; the instants that it falls on are the machine
 """
 
 import random
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 DEFAULT_COUNTS = "driver=2,broker=2,worker=1"
 _FIRST_POINT, _LAST_POINT = 0.05, 0.85
@@ -33,8 +34,7 @@ class KillsSyntaxError(ValueError):
     """The text does not say how many of what to kill."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kill:
+class Kill(Struct, frozen=True, kw_only=True):
     """Describe one kill.
 
     It strikes `delay_s` after the pipeline has done `at_fraction` of its work and a micro-batch is in flight or,

@@ -26,6 +26,7 @@ class NotAcknowledged(Exception):
     """Some rows of a task were not acknowledged in time; the task fails and Spark runs it again."""
 
 
+# A dataclass, since a class of PySpark cannot be a `Struct` as well.
 @dataclass
 class RowsWritten(WriterCommitMessage):  # type: ignore[misc]  # pyspark is followed as Any
     """Tell the driver how many rows a task wrote."""

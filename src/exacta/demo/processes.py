@@ -19,10 +19,10 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 from exacta.posix import SIGKILL
 
@@ -129,8 +129,7 @@ class BrokerProcess(ServerProcess):
         self._reap()
 
 
-@dataclass
-class Zombies:
+class Zombies(Struct):
     """Workers whose driver is dead."""
 
     workers: list[psutil.Process]

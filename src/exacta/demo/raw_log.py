@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import bisect
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record import MemoryRecords
 from aiokafka.structs import TopicPartition
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from aiokafka.record.default_records import DefaultRecordBatch
@@ -36,8 +36,7 @@ class RawLogError(Exception):
     """The raw log could not be fetched or parsed."""
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class BatchRange:
+class BatchRange(Struct, frozen=True, kw_only=True, order=True):
     """Describe one transactional batch: its offsets, both inclusive, and the number of its records."""
 
     first_offset: int
@@ -45,12 +44,11 @@ class BatchRange:
     records: int
 
 
-@dataclass
-class TransactionsOfPartition:
+class TransactionsOfPartition(Struct):
     """Collect, batch by batch in offset order, which ranges of one partition's offsets were not committed."""
 
-    aborted: list[BatchRange] = field(default_factory=list)
-    _open: dict[int, list[BatchRange]] = field(default_factory=dict)
+    aborted: list[BatchRange] = []
+    _open: dict[int, list[BatchRange]] = {}
 
     def data(self, producer_id: int, batch: BatchRange) -> None:
         """Note a transactional batch."""

@@ -15,7 +15,6 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 from confluent_kafka import KafkaException
+from msgspec import Struct
 
 from exacta.demo import checkpoints, expectation, flights, topics
 from exacta.demo.kills import Target, plan
@@ -46,8 +46,7 @@ _LOG_LINES, _LOG_WIDTH = 4, 300
 _TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """Say what to run.
 
     `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes. `micro_batches`: into about

@@ -1,9 +1,9 @@
 """Examines a journal, and carries a remedy out: staged, checked as a server would find it, then put in place."""
 
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
+from msgspec import Struct
 
 from exacta.adapters.local.damage.inspection import Finding, Place, inspect
 from exacta.adapters.local.damage.repair import Staged, put_in_place, stage, unstage
@@ -25,8 +25,7 @@ class NotRepaired(JournalError):
     """The remedy did not come to a journal that is sound; nothing was changed."""
 
 
-@dataclass(slots=True)
-class Examination:
+class Examination(Struct):
     """All that was found. `damage` is what is lost, one line each; `is_sound`: there is nothing to do."""
 
     found: Survey

@@ -1,8 +1,9 @@
 """The ways to put a journal right: whether each is possible, by which plan, and at which price."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 from exacta.adapters.local.damage.repair import Plan
 from exacta.adapters.local.damage.segment_walk import pieces
@@ -28,13 +29,12 @@ class Way(Enum):
     """Batches that are lost, and all from the first event on that is."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Remedy:
+class Remedy(Struct, kw_only=True):
     """One way: what it gives up, line by line, or why it is none."""
 
     way: Way
     plan: Plan | None = None
-    losses: list[str] = field(default_factory=list)
+    losses: list[str] = []
     why_not: str = ""
 
 

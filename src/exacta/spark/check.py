@@ -16,14 +16,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from exacta.client.configs import broker_configs
 from exacta.client.errors import ClientError, KafkaError
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Anyone, Client
 from exacta.client.topics import READ, WRITE, TopicAccess, look_at_topic
-from exacta.client.transactions import Producer, add_group, end_transaction, fetch_offsets
+from exacta.client.transactions import Producer, add_group, end_transaction
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.spark.arrow.rows import check_write_columns
@@ -63,8 +66,7 @@ class CheckFailed(SinkError):
     """A job cannot run as it is configured; the message is the report."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True, kw_only=True):
     """What `check` found: sentences, each with what is to be done."""
 
     problems: tuple[str, ...]  # with one of them the job cannot run
@@ -112,10 +114,9 @@ def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: o
     return CheckReport(problems=tuple(found.problems), notes=tuple(found.notes))
 
 
-@dataclass
-class _Found:
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+class _Found(Struct):
+    problems: list[str] = []
+    notes: list[str] = []
 
     @contextmanager
     def noting(self, bootstrap: str = "") -> Iterator[None]:

@@ -14,15 +14,16 @@ batch takes the driver's id over once more. So the query is watched for a while,
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.client.deadline import Deadline
 from exacta.client.group_administration import delete_group, list_groups
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     TransactionDescription,
     describe_transactions,
-    fetch_offsets,
     init_producer_id,
     list_transactions,
 )
@@ -47,8 +48,7 @@ class StillRunning(SinkError):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Leftovers:
+class Leftovers(Struct, frozen=True, kw_only=True):
     """What there is of a query on a cluster."""
 
     name: str
@@ -66,8 +66,7 @@ class Leftovers:
         return not self.groups and not self.open_transactions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cleaned:
+class Cleaned(Struct, frozen=True, kw_only=True):
     """What was done."""
 
     last_batch: int | None  # None: no batch was ever decided, or it timed out whole

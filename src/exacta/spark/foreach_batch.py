@@ -25,8 +25,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.client.routing import Client
 from exacta.spark.arrow.rows import check_write_columns
@@ -67,8 +69,7 @@ class Collected(NamedTuple):
     partitions: int  # at least so many
 
 
-@dataclass(frozen=True)
-class WrittenBatch:
+class WrittenBatch(Struct, frozen=True, kw_only=True):
     """What a call of `write` did."""
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
@@ -104,7 +105,7 @@ def write(
             notes.keep_without_records()
             used.add(wanted.sink_name)
             _save(batch_df, without_checkpoint(given))
-            return WrittenBatch(None, tasks=1)
+            return WrittenBatch(rows=None, tasks=1)
         if query is not None and query.name and not wanted.sink.query_name:
             wanted = replace(wanted, sink=replace(wanted.sink, query_name=query.name))
             given = {**given, "queryName": query.name}
@@ -162,7 +163,7 @@ class _Call:
             logger.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
             if collected is None:
                 _drain(self._batch_df)
-            return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
+            return WrittenBatch(rows=self._decided_rows(), tasks=0, replayed=True)
         if prepared.is_committed_in_part(batch_id):
             return self._by_tasks(prepared, memory)
         if collected is None or collected.cut or collected.table.num_rows > most_rows:
@@ -177,7 +178,7 @@ class _Call:
             reads=self._reads,
         )
         memory.wrote_alone(rows)
-        return WrittenBatch(rows, tasks=0)
+        return WrittenBatch(rows=rows, tasks=0)
 
     def _prepare_and_collect(self, memory: SinkMemory, most_rows: int) -> tuple[Prepared, Collected | None]:
         """Prepare the batch while Spark computes its rows."""
@@ -209,15 +210,15 @@ class _Call:
         location = self._notes.identity.location
         job = Job(prepared=prepared, batch_id=self._batch_id, location=location, reads=self._reads)
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
-        decision = self._driver.records.decision()
+        decision = self._driver.cluster.decision()
         if decision is None or decision.batch_id != self._batch_id:
             memory.wrote_by_tasks(0, asked)
-            return WrittenBatch(0, tasks=1)  # no rows, so nothing was decided
+            return WrittenBatch(rows=0, tasks=1)  # no rows, so nothing was decided
         memory.wrote_by_tasks(decision.rows, asked)
-        return WrittenBatch(decision.rows, tasks=decision.tasks)
+        return WrittenBatch(rows=decision.rows, tasks=decision.tasks)
 
     def _decided_rows(self) -> int | None:
-        decision = self._driver.records.decision()
+        decision = self._driver.cluster.decision()
         return None if decision is None else decision.rows
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client
-from exacta.client.transactions import fetch_offsets
 from exacta.spark.sink.decision import Origin, UnreadableDecision, origin_of
 from exacta.spark.sink.names import QueryNames
 

@@ -1,21 +1,21 @@
 """The options that say how the cluster is reached; the same for reading and writing."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
+from exacta.client.deadline import REQUEST_TIMEOUT_MS
 from exacta.client.routing import BadBootstrap, parse_bootstrap
-from exacta.client.security import PLAINTEXT, Cluster, Security
+from exacta.client.security import CLIENT_ID, PLAINTEXT, Cluster, Security
 from exacta.spark.options.parsing import Option, OptionError, Parsed, positive, text
 from exacta.spark.options.security import SECURITY, judge_security
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConnectionOptions:
+class ConnectionOptions(Struct, frozen=True, kw_only=True):
     """Which cluster, and how it is reached."""
 
     bootstrap: str
     security: Security = PLAINTEXT
-    client_id: str = Cluster.client_id
-    request_timeout_ms: int = Cluster.request_timeout_ms
+    client_id: str = CLIENT_ID
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
 
     @property
     def cluster(self) -> Cluster:

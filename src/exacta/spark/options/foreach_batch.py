@@ -1,15 +1,15 @@
 """The options of `exacta.spark.write`: those of a writer, and what only foreachBatch needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
 from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SINK, SinkOptions, judge_sink, name_on_cluster
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForeachBatchOptions:
+class ForeachBatchOptions(Struct, frozen=True, kw_only=True):
     """What a call of `write` was asked for."""
 
     sink: SinkOptions

@@ -11,14 +11,14 @@ jobs hand the same options to both.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from exacta.spark.options.parsing import Option, only, refused
 
 
-@dataclass(frozen=True)
-class Harmless:
+class Harmless(Struct, frozen=True):
     """Options without effect, for one reason, which goes on from "have no effect: "."""
 
     names: tuple[str, ...]

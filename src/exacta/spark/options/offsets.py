@@ -5,8 +5,9 @@ Owns the values and their parsers. `exacta.spark.source.bounds` finds the offset
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from exacta.spark.options.parsing import MOST_LONG, OptionError, at_most, check_partitions_named, json_object
 
@@ -17,8 +18,7 @@ Offsets = Mapping[str, Mapping[int, int]]
 """Per topic and partition an offset; -2 is the earliest, -1 the latest."""
 
 
-@dataclass(frozen=True)
-class AtTime:
+class AtTime(Struct, frozen=True):
     """The first offset whose record is not older than a time, in ms since 1970: one time for all, or one for each."""
 
     name: str  # of the option that says so

@@ -11,9 +11,11 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from exacta.spelling import did_you_mean
 
 logger = logging.getLogger("exacta.spark")
 
@@ -35,8 +37,7 @@ class OptionError(ValueError):
 Parser = Callable[[str, str], Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True):
     """One option: its name as the Kafka connector spells it, what it sets, and what the reference says of it."""
 
     name: str
@@ -64,14 +65,13 @@ _said: set[str] = set()
 """What this process has said of options without effect: sources and sinks are made for every batch."""
 
 
-@dataclass(kw_only=True)
-class Parsed:
+class Parsed(Struct, kw_only=True):
     """What options say, and everything that is wrong with them."""
 
-    values: dict[str, Any] = field(default_factory=dict)  # by field
-    problems: list[str] = field(default_factory=list)
-    wrong: set[str] = field(default_factory=set)  # fields whose option is given, with a value that is refused
-    without_effect: dict[str, str] = field(default_factory=dict)  # why, by the option's name
+    values: dict[str, Any] = {}  # by field
+    problems: list[str] = []
+    wrong: set[str] = set()  # fields whose option is given, with a value that is refused
+    without_effect: dict[str, str] = {}  # why, by the option's name
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -139,10 +139,12 @@ def _unknown(given: str, names: Iterable[str], doing: str) -> str:
 
     The prefix does not count: with it, all names of Kafka's are alike.
     """
-    by_stem = {name.lower().removeprefix(_PREFIX): name for name in names}
-    close = get_close_matches(given.lower().removeprefix(_PREFIX), by_stem, n=1, cutoff=_NEAR)
-    hint = f"did you mean '{by_stem[close[0]]}'?" if close else "leave it out"
-    return f"format \"exacta\" does not know option '{given}' for {doing}; {hint}"
+    meant = did_you_mean(given, names, least_ratio=_NEAR, key=_stem, quote="'")
+    return f"format \"exacta\" does not know option '{given}' for {doing}; {meant or 'leave it out'}"
+
+
+def _stem(name: str) -> str:
+    return name.lower().removeprefix(_PREFIX)
 
 
 def as_text(options: Mapping[str, object]) -> dict[str, str]:

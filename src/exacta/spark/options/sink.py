@@ -1,7 +1,6 @@
 """The options of a writer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
@@ -64,8 +63,7 @@ def _exactly_once(name: str, value: str) -> bool:
     return one_of(EXACTLY_ONCE, AT_LEAST_ONCE)(name, value) == EXACTLY_ONCE
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkOptions(ConnectionOptions):
+class SinkOptions(ConnectionOptions, frozen=True, kw_only=True):
     """What a writer was asked for."""
 
     topic: str | None = None

@@ -5,7 +5,6 @@ Where Spark's own connector lets one option win over another, it does so here (a
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
@@ -39,8 +38,7 @@ from exacta.spark.options.parsing import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions(ConnectionOptions):
+class SourceOptions(ConnectionOptions, frozen=True, kw_only=True):
     """What a reader was asked for."""
 
     topics: tuple[str, ...] = ()

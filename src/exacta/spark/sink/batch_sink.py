@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from exacta.client.errors import ClientError
@@ -53,8 +53,7 @@ JOB_OPTION = "exacta.job"
 _OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.batch", "replay.deterministic")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """Whose batch a job writes, and what the driver found out before it began."""
 
     prepared: Prepared

@@ -1,13 +1,13 @@
 """What driver and tasks tell each other: pickled by Spark, so plain values only."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.client.transactions import Producer, TopicPartition
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """What the tasks of a batch, and its commit, must know. Travels with the writer."""
 
     name: str  # the query's, on the cluster
@@ -22,8 +22,7 @@ class Prepared:
         return batch_id == self.decided_batch and self.committed_tasks is not None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskResult:
+class TaskResult(Struct, frozen=True, kw_only=True):
     """What a task says of itself."""
 
     task: int

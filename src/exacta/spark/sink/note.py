@@ -29,12 +29,12 @@ that rests, since it writes now and then.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from exacta.spark.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions
 from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable, canonical_location
@@ -67,8 +67,7 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
     decided_batch: int = _NONE_DECIDED  # the last one that may have been decided; at least once: written
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkIdentity:
+class SinkIdentity(Struct, frozen=True, kw_only=True):
     """Who a sink is, by its options and its checkpoint."""
 
     query_id: str

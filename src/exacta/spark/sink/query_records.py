@@ -9,16 +9,9 @@ from typing import NamedTuple
 
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import KafkaError
+from exacta.client.group_offsets import fetch_offset, fetch_offsets, fetch_stable_offsets
 from exacta.client.routing import Client
-from exacta.client.transactions import (
-    CommittedOffset,
-    Producer,
-    TopicPartition,
-    commit_offset,
-    fetch_offset,
-    fetch_offsets,
-    fetch_stable_offsets,
-)
+from exacta.client.transactions import CommittedOffset, Producer, TopicPartition, commit_offset
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink import decision as record
 from exacta.spark.sink.decision import Decision

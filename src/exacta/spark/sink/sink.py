@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 
+# A dataclass, since a class of PySpark cannot be a `Struct` as well.
 @dataclass
 class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
     """Carries a task's result to the driver; None where no guarantee hangs on it."""

@@ -7,8 +7,9 @@ whose end is the commit point. Nothing else is left to be ended, on any cluster.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client

@@ -14,7 +14,7 @@ from exacta.spark.source.planning import id_as_text
 _AGE_S = 10.0
 """How often the partitions of the topics are looked up again."""
 _FIRST_ANSWER_MS = 30_000.0
-"""A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong."""
+"""When a query begins, a cluster that cannot be reached is given up sooner, since mostly its address is wrong then."""
 
 
 class Subscription:

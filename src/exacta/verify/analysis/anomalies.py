@@ -11,8 +11,9 @@ one partition before it is in another. That is so on every Kafka, Exacta too, wh
 before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of its own.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Kind(Enum):
@@ -108,8 +109,7 @@ class Kind(Enum):
         self.information = information
 
 
-@dataclass(frozen=True, kw_only=True)
-class Anomaly:
+class Anomaly(Struct, frozen=True, kw_only=True):
     """One case: what it is in one line, and who and where was involved, for the page that shows it."""
 
     kind: Kind

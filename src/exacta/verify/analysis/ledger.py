@@ -13,9 +13,11 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from exacta.verify.history import (
     Begin,
@@ -46,8 +48,7 @@ class Fate(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(slots=True)
-class Transaction:
+class Transaction(Struct):
     """One transaction, as its client knows it."""
 
     name: str
@@ -57,9 +58,9 @@ class Transaction:
     begin_us: int
     number: int
     """In the order of this process's transactions."""
-    records: list[int] = field(default_factory=list)
-    sources: list[tuple[str, int, int]] = field(default_factory=list)
-    read: set[int] = field(default_factory=set)
+    records: list[int] = []
+    sources: list[tuple[str, int, int]] = []
+    read: set[int] = set()
     """Records that it polled while it was open."""
     asked_us: int | None = None
     end_us: int | None = None
@@ -76,8 +77,7 @@ class Transaction:
         return Fate.ABORTED if self.asked_us is None or self.fenced else Fate.UNKNOWN
 
 
-@dataclass(slots=True)
-class Record:
+class Record(Struct):
     """One value: where it was sent, and where it was said to lie."""
 
     value: str
@@ -88,8 +88,7 @@ class Record:
     source: tuple[str, int, int] | None = None
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """What one reader got of one partition, in the order in which it got it."""
 
     process: str
@@ -97,17 +96,16 @@ class Reading:
     session: str | None
     final: bool
     place: Place
-    offsets: array[int] = field(default_factory=lambda: array("q"))
-    records: array[int] = field(default_factory=lambda: array("q"))
-    end_us: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    records: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    end_us: array[int] = msgspec.field(default_factory=lambda: array("q"))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield offset and record number."""
         return zip(self.offsets, self.records, strict=True)
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(Struct):
     """Last stable offset and high watermark of every partition."""
 
     start_us: int

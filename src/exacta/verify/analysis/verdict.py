@@ -7,7 +7,8 @@ for must have been.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
@@ -47,8 +48,7 @@ MOST_KEPT = 20
 """Cases that are kept of each kind; the others are counted."""
 
 
-@dataclass(kw_only=True)
-class Verdict:
+class Verdict(Struct, kw_only=True):
     """What was found, what could not be checked, and how much there was."""
 
     run: Run
@@ -58,7 +58,7 @@ class Verdict:
     operations: dict[tuple[str, str], int]
     faults: dict[str, int]
     figures: dict[str, int]
-    strict: frozenset[Kind] = field(default=frozenset())
+    strict: frozenset[Kind] = frozenset()
 
     @property
     def anomalies(self) -> list[Kind]:

@@ -9,10 +9,11 @@ from confluent_kafka.admin import AdminClient
 
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.group_administration import delete_group
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client, UnknownTopic
 from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
-from exacta.client.transactions import TopicPartition, fetch_offsets, init_producer_id
+from exacta.client.transactions import TopicPartition, init_producer_id
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.verify.campaign.settings import CampaignError
 from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks

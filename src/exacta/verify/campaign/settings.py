@@ -1,13 +1,13 @@
 """What a run is asked for."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from exacta.verify.history import Workload
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """One run. Intervals are means, in seconds."""
 
     workloads: tuple[Workload, ...] = tuple(Workload)

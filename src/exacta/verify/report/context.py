@@ -5,7 +5,8 @@ what lies around them; so memory goes by what is shown, and not by how long the 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.verify.analysis.anomalies import Anomaly
 from exacta.verify.history import Begin, CommitAsked, End, Fault, Init, Op, Poll, Watermarks
@@ -14,8 +15,7 @@ _AROUND_US = 1_500_000
 _MOST = 60
 
 
-@dataclass(slots=True)
-class Bar:
+class Bar(Struct):
     """Something that took time, in one lane of a timeline."""
 
     lane: str
@@ -28,20 +28,18 @@ class Bar:
     involved: bool = False
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """One anomaly with what lies around it."""
 
     anomaly: Anomaly
     first_us: int = 0
     last_us: int = 0
-    bars: list[Bar] = field(default_factory=list)
+    bars: list[Bar] = []
     cut: bool = False
     """There was more than is shown."""
 
 
-@dataclass(slots=True)
-class _Span:
+class _Span(Struct):
     begin: Begin
     asked_us: int | None = None
     end: End | None = None

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 MOST_RECORDS = 8
 MOST_AMOUNT = 100
@@ -21,8 +22,7 @@ class Fate(Enum):
     """A second producer takes the transactional id over meanwhile; then the first one goes on."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open.
 
     `late`, of one that is taken over: its last record, and its offsets, are sent after that.
