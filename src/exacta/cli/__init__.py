@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 DEFAULT_DATA = Path("exacta-data")
-"""Of `exacta serve` and `exacta log`: the one does without typer, the other without the server."""
+"""The commands that are found without the others: `exacta serve` does without typer, `exacta log` without the
+server."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What every command that looks at a cluster shares: how it is named and reached, and how it fails, in one line."""
+"""The parts that commands which look at a cluster share: how it is named and reached, and how they fail in one line."""
 
 import logging
 import re

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from exacta.client.routing import Client
 
 _WIDTH_ELSEWHERE = 1000
-"""In a pipe a row is a line, however long its names are."""
+"""The width of a table in a pipe, where a row is a line however long its names are."""
 
 groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 

@@ -41,7 +41,8 @@ LARGEST_REPLY_BYTES = 256 * 1024 * 1024
 _MOST_BUFFERS = 512
 
 _RENEWAL = (0.85, 0.95)
-"""When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once."""
+"""The part of a session after which it is renewed, drawn between two bounds so that not all connections do it at once.
+The Java client does the same."""
 
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 """The errors of a look-up for a name that does not exist or has no address (Linux). EAI_AGAIN is not one: it passes."""
@@ -102,12 +103,12 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is of no more use."""
+        """Return whether the connection is of no more use."""
         return self._socket is None
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their reply."""
+        """Return how many requests wait for their reply."""
         return len(self._in_flight)
 
     def is_idle(self) -> bool:
@@ -121,7 +122,7 @@ class Connection:
 
     @property
     def wants_rest(self) -> bool:
-        """Whether the session is about to end and can only be renewed once nothing is in flight any more."""
+        """Return whether the session is about to end and can only be renewed once nothing is in flight any more."""
         return bool(self._in_flight) and self._renewal_due
 
     def fileno(self) -> int:

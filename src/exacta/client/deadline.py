@@ -38,7 +38,7 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return self.remaining_s == 0.0
 
 

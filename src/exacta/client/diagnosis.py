@@ -1,4 +1,4 @@
-"""Why a broker hung up on a fresh connection: asks the port what it speaks.
+"""Find out why a broker hung up on a fresh connection, by asking the port what it speaks.
 
 A broker that is met in the wrong protocol only closes the connection, exactly like one that is being stopped. The
 difference matters: the one is to be said at once, the other to be waited for. So the port is asked once more, in the

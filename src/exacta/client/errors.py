@@ -1,4 +1,4 @@
-"""What can go wrong between us and a broker, and what may be done about it.
+"""The errors between us and a broker, and what may be done about each.
 
 Owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a client that
 repeats what is fatal writes twice, one that gives up what is retriable loses.
@@ -10,7 +10,7 @@ from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 
 class ErrorClass(Enum):
-    """What a caller may do after an error code."""
+    """The ways in which a caller may go on after an error code."""
 
     RETRIABLE = "repeat the same request after a while, elsewhere if need be"
     ABORTABLE = "abort this transaction; the producer may go on"
@@ -84,12 +84,12 @@ class KafkaError(ClientError):
 
     @property
     def error_class(self) -> ErrorClass:
-        """What the caller may do about it."""
+        """Return how the caller may go on."""
         return classify(self.code)
 
     @property
     def fenced(self) -> bool:
-        """Whether a newer incarnation of the transactional id exists."""
+        """Return whether a newer incarnation of the transactional id exists."""
         return self.code in FENCED
 
 

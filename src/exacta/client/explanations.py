@@ -1,4 +1,4 @@
-"""What transactions are open, whose they are, and what happened to a transactional id: on Exacta, or what Kafka tells.
+"""Explain which transactions are open, whose they are, and what happened to a transactional id.
 
 Exacta answers all of it from one state (ExplainTransactions). Another cluster is asked by Kafka's own calls, broker by
 broker, which know no owner, no first offset and no reasons.
@@ -32,7 +32,7 @@ CAUSES = (
 
 
 class Incident(NamedTuple):
-    """What happened to the producer that had the pair, why, and who had asked for it (empty: nobody)."""
+    """An event that befell the producer with this id and epoch, its reason, and who had asked for it (empty: nobody)."""
 
     what: str
     cause: str
@@ -63,7 +63,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is open."""
+        """Return whether a transaction is open."""
         return self.state == ONGOING
 
 

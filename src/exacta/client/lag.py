@@ -1,4 +1,4 @@
-"""How far a group is behind: exactly where the cluster is an Exacta (DescribeLag), else as far as offsets say it.
+"""Tell how far a group is behind: in records on an Exacta (DescribeLag), on any other cluster in offsets.
 
 Owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a difference of
 offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
@@ -30,14 +30,17 @@ class Lag(NamedTuple):
     last_stable_offset: int
     high_watermark: int
     unread: int
-    """Records that a read_committed reader would get now; of another cluster than an Exacta: offsets."""
+    """The records that a read_committed reader would get now. On another cluster than an Exacta these are offsets."""
     held_back: int
-    """Likewise, those that are behind an open transaction."""
+    """The records, or offsets, that are behind an open transaction."""
     holders: tuple[OpenTransaction, ...] = ()
 
 
 class GroupLag(NamedTuple):
-    """What is known of a group. `exact`: in records, else at most so many, in offsets."""
+    """The lag of a group.
+
+    If `exact`, it is counted in records. Else it is counted in offsets, and is at most so many.
+    """
 
     exact: bool
     partitions: list[Lag]

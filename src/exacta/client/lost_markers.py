@@ -32,8 +32,8 @@ _COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}
 _ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
 _LEADERLESS_MS = 5_000
-"""How long a partition that nobody leads is waited for: a broker that is started again takes a few seconds; others of
-the cluster may be gone for good."""
+"""The time for which a partition that nobody leads is waited for. A broker that is started again takes a few seconds,
+and others of the cluster may be gone for good."""
 
 _SETTLED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 """The partition has seen a younger incarnation, or is gone: nothing of the lost transaction is open there."""

@@ -1,4 +1,4 @@
-"""Which permission is missing where a broker says *_AUTHORIZATION_FAILED: operation and resource, for the user's admin.
+"""Name, for the user's administrator, the permission that is missing when a broker says *_AUTHORIZATION_FAILED.
 
 Owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the requests that
 this client sends.

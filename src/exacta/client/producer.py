@@ -37,7 +37,7 @@ MOST_IN_FLIGHT = 5
 unnoticed."""
 
 MOST_REQUEST_BYTES = 4 * 1024 * 1024
-"""Of record batches in one request, which carries one batch in any case. Brokers take 100 MB
+"""The most bytes of record batches in one request, which carries one batch in any case. Brokers take 100 MB
 (`socket.request.max.bytes`)."""
 
 _SEQUENCE_MODULUS = 2**31

@@ -27,7 +27,7 @@ class Records(Protocol):
 
     @property
     def left(self) -> int:
-        """How many are still to be taken."""
+        """Return how many rows are still to be taken."""
 
     def take(self, first: int, timestamp_delta_ms: int, most_bytes: int) -> tuple[Buffer, int]:
         """Take as many rows as come to `most_bytes`; return them as records, and how many they are.

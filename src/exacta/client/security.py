@@ -1,7 +1,8 @@
-"""How the connections to a cluster are secured, and which cluster: plain values, without I/O.
+"""The values that say which cluster is meant and how the connections to it are secured.
 
-Owns what is configured. `tls.py` makes TLS of it, `sasl.py` logs in. The values are frozen and hashable, so that a
-client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their reprs.
+The module does no I/O: `tls.py` makes TLS of the values, and `sasl.py` logs in. The values are frozen and hashable, so
+that a client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their
+reprs.
 """
 
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ class Sasl:
 
 
 class Security(Struct, frozen=True, kw_only=True):
-    """What each connection does before its first request."""
+    """The steps that each connection takes before its first request."""
 
     tls: Tls | None = None
     sasl: Sasl | None = None
@@ -75,7 +76,7 @@ class Security(Struct, frozen=True, kw_only=True):
 
     @property
     def principal(self) -> str:
-        """Whom the brokers take us for, in words."""
+        """Return, in words, who we are to the brokers."""
         if self.sasl is not None:
             return f"user '{self.sasl.username}'"
         if self.tls is not None and self.tls.keystore is not None:

@@ -60,7 +60,7 @@ def create_topic(
 
 
 class TopicAccess(NamedTuple):
-    """What a cluster says of a topic, and of what this user may do with it."""
+    """The answer of a cluster about a topic, and about what this user may do with it."""
 
     partitions: int
     operations: frozenset[int] | None  # by Kafka's numbers (KIP-430); None: it does not say

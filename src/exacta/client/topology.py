@@ -1,4 +1,4 @@
-"""What a client has learned about its cluster: brokers, leaders, ids of topics, coordinators.
+"""Keep what a client has learned about its cluster: brokers, leaders, ids of topics, coordinators.
 
 Owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
 """

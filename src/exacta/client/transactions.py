@@ -1,8 +1,8 @@
-"""The transactional calls, one function each: what is asked, what is answered, which codes are repeated.
+"""The transactional calls, one function each, with their requests, their answers, and the codes that are repeated.
 
-Owns the shapes of requests. Every function may be repeated without harm, and repeats itself until its deadline:
-`InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was, unless its
-producer was fenced since, adding what is already added changes nothing (KIP-98).
+The module owns the shapes of these requests. Every function may be repeated without harm, and repeats itself until its
+deadline: `InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was,
+unless its producer was fenced since, adding what is already added changes nothing (KIP-98).
 """
 
 import re
@@ -43,7 +43,7 @@ class Producer(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it writes in transactions."""
+        """Return whether the producer writes in transactions."""
         return bool(self.transactional_id)
 
 
@@ -62,7 +62,7 @@ class CommittedOffset(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """What the coordinator knows of a transactional id, and which partitions its open transaction holds.
+    """The coordinator's knowledge of a transactional id, and the partitions that its open transaction holds.
 
     `start_ms` is when that began, in ms since 1970; -1: none is open.
     """
@@ -76,7 +76,7 @@ class TransactionDescription(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether its transaction can still be ended either way."""
+        """Return whether the transaction can still be ended either way."""
         return self.state == ONGOING
 
 

@@ -1,4 +1,4 @@
-"""How far the pipeline has come, read from Spark's own checkpoints.
+"""Read from Spark's own checkpoints how far the pipeline has come.
 
 Owns reading `offsets/` and `commits/` of a streaming query's checkpoint, from outside and while Spark writes there.
 Does not ask the pipeline: what it would say dies with it, and the checkpoint is what a restart goes by.

@@ -1,4 +1,4 @@
-"""What the pipeline's outputs must be, computed with pandas.
+"""Compute with pandas what the pipeline's outputs must be.
 
 Owns the second, independent computation of both outputs, from the same CSV files. Shares no code with the pipeline:
 joins, windows and sums are written again, on another engine. Does not read any topic.

@@ -1,4 +1,4 @@
-"""What is killed, and when: drawn from one seed, before anything runs.
+"""Draw from one seed what is killed and when, before anything runs.
 
 Owns the plan. Kills nothing itself (`processes`, `run`).
 

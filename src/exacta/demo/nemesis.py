@@ -1,4 +1,4 @@
-"""Who kills: carries out the plan while the pipeline runs.
+"""The nemesis carries out the plan of kills while the pipeline runs.
 
 Owns the moment of each kill, the restarts after it, and the zombies that a driver leaves behind. The plan is drawn
 elsewhere (`kills`), and so is whether the outcome is right (`verify`).
@@ -47,7 +47,7 @@ class _Left(Struct):
 
 
 class _Armed(Struct, frozen=True, kw_only=True):
-    """Since when a kill is armed, and what the outputs' logs had then."""
+    """The time since which a kill is armed, and what the outputs' logs had then."""
 
     at: float
     written: int
@@ -61,7 +61,7 @@ class Nemesis(Struct):
     driver: DriverProcess
     say: Callable[[str], None]
     written: Callable[[], int]
-    """How many offsets the outputs' logs have, or -1 if that cannot be told at the moment."""
+    """Return how many offsets the outputs' logs have, or -1 if that cannot be told at the moment."""
     clock: Callable[[], float] = time.monotonic
     struck: dict[Target, int] = msgspec.field(default_factory=lambda: dict.fromkeys(Target, 0))
     broker_is_away: bool = False

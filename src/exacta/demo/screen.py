@@ -1,4 +1,4 @@
-"""What the demo shows: progress while it works, and the closing table.
+"""Show the demo: progress while it works, and the closing table.
 
 Owns all of the demo's output. Decides nothing; on something that is not a terminal the bars are left out and the
 lines stay.

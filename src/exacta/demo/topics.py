@@ -1,4 +1,4 @@
-"""What the demo does with topics itself, as any Kafka client would: create, load, measure, read.
+"""Create, load, measure and read topics for the demo, as any Kafka client would.
 
 Owns the demo's use of confluent-kafka (librdkafka), which shares no code with Exacta. Judges nothing (`verify`).
 

@@ -1,4 +1,4 @@
-"""What a damaged journal still holds, in the terms of topics and transactions, and what each remedy would cost.
+"""Tell what a damaged journal still holds, in terms of topics and transactions, and what each remedy would cost.
 
 Owns what `exacta log repair` offers: four remedies, whether each is possible, what it gives up, and the batches that
 stand in for lost ones. Composes the local journal's survey and repair with the core's fold and Kafka's batches.

@@ -35,7 +35,7 @@ class Examination(Struct):
 
     @property
     def is_sound(self) -> bool:
-        """Whether verifying finds nothing."""
+        """Return whether verifying finds nothing."""
         return not self.findings
 
 

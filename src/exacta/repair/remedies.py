@@ -17,7 +17,7 @@ from exacta.repair.losses import losses_of_cut, losses_of_gaps
 
 
 class Way(Enum):
-    """What may be given up: the options of `exacta log repair`."""
+    """The things that may be given up, by the options of `exacta log repair`."""
 
     MEND = "--mend"
     """Nothing."""

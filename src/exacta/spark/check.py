@@ -67,14 +67,14 @@ class CheckFailed(SinkError):
 
 
 class CheckReport(Struct, frozen=True, kw_only=True):
-    """What `check` found: sentences, each with what is to be done."""
+    """The findings of `check`: sentences, each of which says what to do."""
 
     problems: tuple[str, ...]  # with one of them the job cannot run
     notes: tuple[str, ...]  # worth knowing; the job runs all the same
 
     @property
     def ok(self) -> bool:
-        """Whether the job can run, as far as that can be told beforehand."""
+        """Return whether the job can run, as far as that can be told beforehand."""
         return not self.problems
 
     def raise_if_failed(self) -> None:

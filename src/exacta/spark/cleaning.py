@@ -49,7 +49,7 @@ class StillRunning(SinkError):
 
 
 class Leftovers(Struct, frozen=True, kw_only=True):
-    """What there is of a query on a cluster."""
+    """The transactions and groups that a query has on a cluster."""
 
     name: str
     transactions: dict[str, TransactionDescription]  # by transactional id
@@ -62,12 +62,12 @@ class Leftovers(Struct, frozen=True, kw_only=True):
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to clean: ids under which nothing is open are harmless, and expire."""
+        """Return whether there is nothing to clean. Ids under which nothing is open are harmless, and expire."""
         return not self.groups and not self.open_transactions
 
 
 class Cleaned(Struct, frozen=True, kw_only=True):
-    """What was done."""
+    """The outcome of `clean`."""
 
     last_batch: int | None  # None: no batch was ever decided, or it timed out whole
     torn: bool  # of that batch only a part could be committed; the rest had timed out before

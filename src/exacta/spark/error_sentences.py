@@ -1,4 +1,4 @@
-"""What went wrong between us and the cluster, as one sentence with its remedy.
+"""Say what went wrong between us and the cluster, as one sentence with its remedy.
 
 Owns the translation of the client's errors, and that Spark shows just the sentence. Not the rules of the protocol: what
 they refuse is a sentence already (`errors.py`).
@@ -37,7 +37,7 @@ _PREFIXED = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional ids",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "groups",
 }
-"""Of these a query has several, and gives them names that all begin in the same way."""
+"""Kinds of resources of which a query has several, under names that all begin in the same way."""
 _NOT_PERMITTED = frozenset({*_PREFIXED, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 _REMEDIES = {

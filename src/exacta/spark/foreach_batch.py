@@ -58,11 +58,11 @@ _NUMBER = "number"
 """The column with that number; no column of the sink's has this name."""
 
 _TOO_MUCH = "spark.driver.maxResultSize"
-"""What Spark says when the driver was sent more than it may be."""
+"""The words of Spark's error when the driver was sent more than `spark.driver.maxResultSize`."""
 
 
 class Collected(NamedTuple):
-    """What the driver was sent."""
+    """The rows that Spark sent to the driver."""
 
     table: Any  # of pyarrow
     cut: bool  # a partition has more rows
@@ -70,7 +70,7 @@ class Collected(NamedTuple):
 
 
 class WrittenBatch(Struct, frozen=True, kw_only=True):
-    """What a call of `write` did."""
+    """The outcome of a call of `write`."""
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
     tasks: int  # that wrote; 0: the driver alone, or nobody
@@ -78,7 +78,7 @@ class WrittenBatch(Struct, frozen=True, kw_only=True):
 
     @property
     def alone(self) -> bool:
-        """Whether the driver wrote the batch itself."""
+        """Return whether the driver wrote the batch itself."""
         return not self.tasks and not self.replayed
 
 

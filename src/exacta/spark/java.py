@@ -101,7 +101,7 @@ def choose_java_home() -> Path:
 
 
 def spark_runs() -> bool:
-    """Whether this process has a Java virtual machine of Spark's; it outlives its sessions."""
+    """Return whether this process has a Java virtual machine of Spark's, which outlives its sessions."""
     pyspark = sys.modules.get("pyspark")
     return pyspark is not None and pyspark.SparkContext._gateway is not None
 

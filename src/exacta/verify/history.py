@@ -1,4 +1,4 @@
-"""What a history is made of: one operation of one process each, in the order in which they were recorded.
+"""The entries of a history. Each is one operation of one process, in the order in which they were recorded.
 
 Owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever send, written
 before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of it). So a
@@ -28,7 +28,7 @@ class HistoryError(Exception):
 
 
 class Workload(StrEnum):
-    """What the clients do."""
+    """The kinds of work that clients do."""
 
     APPEND = "append"
     TRANSFER = "transfer"
@@ -36,7 +36,7 @@ class Workload(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a client knows of an operation that it asked for."""
+    """The knowledge of a client about an operation that it asked for."""
 
     OK = "ok"
     FAIL = "fail"
@@ -44,7 +44,7 @@ class Outcome(StrEnum):
 
 
 class Isolation(StrEnum):
-    """What a reader wants to see; the names of Kafka's `isolation.level`."""
+    """The records that a reader wants to see, by the names of Kafka's `isolation.level`."""
 
     COMMITTED = "read_committed"
     UNCOMMITTED = "read_uncommitted"
@@ -105,7 +105,9 @@ class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
 
 
 class End(Line, frozen=True, kw_only=True, tag="end"):
-    """What the client knows at the end. `committing`: whether the outcome is that of a commit, or of an abort.
+    """The client's knowledge at the end of a transaction.
+
+    `committing` tells whether the outcome is that of a commit or of an abort.
 
     An abort may follow a commit that was asked for and refused; `error` is then what the commit was told.
     `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.
@@ -121,7 +123,7 @@ class End(Line, frozen=True, kw_only=True, tag="end"):
 
 
 class Poll(Line, frozen=True, kw_only=True, tag="poll"):
-    """What one poll returned of one partition, as offset and value.
+    """The records that one poll returned of one partition, as offset and value.
 
     `session`: one reader reading a partition from its first offset on, without a gap; None where partitions come and
     go. `final`: read when everything was over. `transaction`: the poll was made inside of it.
@@ -177,7 +179,7 @@ NEVER_ENDED = "client did not end, killed"
 
 
 class Fault(Line, frozen=True, kw_only=True, tag="fault"):
-    """What was done to the cluster or its clients, and to whom."""
+    """A fault that was done to the cluster or to its clients, and its victim."""
 
     kind: str
     target: str

@@ -27,7 +27,8 @@ Numbers = NDArray[np.int64]
 _NONE: Final = -1  # the length of what is null
 _MOST_AHEAD_BYTES: Final = 4 * 1024 * 1024
 _OFFSET_BYTES: Final = 3
-"""Of an offset delta, while a batch has fewer than a million rows; larger ones come out a little larger than asked."""
+"""The bytes of an offset delta while a batch has fewer than a million rows. A larger batch comes out a little larger
+than asked."""
 _BINARY: Final = pa.large_binary()
 _NO_HEADERS: Final = pa.scalar(b"\0", _BINARY)
 

@@ -10,7 +10,7 @@ from exacta.spark.options.security import SECURITY, judge_security
 
 
 class ConnectionOptions(Struct, frozen=True, kw_only=True):
-    """Which cluster, and how it is reached."""
+    """The cluster of a job, and the way to reach it."""
 
     bootstrap: str
     security: Security = PLAINTEXT
@@ -19,7 +19,7 @@ class ConnectionOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def cluster(self) -> Cluster:
-        """What a client is made from."""
+        """Return the cluster that a client is made from."""
         return Cluster(
             bootstrap=self.bootstrap,
             security=self.security,

@@ -10,7 +10,7 @@ from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SINK, SinkOption
 
 
 class ForeachBatchOptions(Struct, frozen=True, kw_only=True):
-    """What a call of `write` was asked for."""
+    """The options of a call of `write`."""
 
     sink: SinkOptions
     sink_name: str | None = None

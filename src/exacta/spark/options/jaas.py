@@ -33,7 +33,7 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Login(NamedTuple):
-    """What a JAAS entry says."""
+    """The content of a JAAS entry."""
 
     module: str
     username: str

@@ -143,7 +143,7 @@ COMMON_REFUSED: Final = (
 PRODUCER_SUPPORTED: Final = _kafka(
     "acks batch.size compression.type delivery.timeout.ms enable.idempotence transaction.timeout.ms"
 )
-"""What the sink has, in its own table."""
+"""The producer options that the sink has in its own table."""
 
 PRODUCER_HARMLESS: Final = (
     Harmless(
@@ -191,7 +191,7 @@ PRODUCER_REFUSED: Final = (
 # --- consumers --------------------------------------------------------------------------------------------------------
 
 CONSUMER_SUPPORTED: Final = _kafka("isolation.level max.partition.fetch.bytes")
-"""What the source has, in its own table."""
+"""The consumer options that the source has in its own table."""
 
 CONSUMER_HARMLESS: Final = (
     Harmless(
@@ -269,5 +269,5 @@ def _reasons(*harmless: Harmless) -> dict[str, str]:
 
 
 HARMLESS_FOR_SINK: Final = _reasons(*COMMON_HARMLESS, *PRODUCER_HARMLESS, _OF_CONSUMERS)
-"""Why an option has no effect, by its name."""
+"""The reason why an option has no effect, by the option's name."""
 HARMLESS_FOR_SOURCE: Final = _reasons(*COMMON_HARMLESS, *CONSUMER_HARMLESS, _OF_PRODUCERS)

@@ -1,4 +1,4 @@
-"""Where reading begins and ends, as options say it: by name, by offset, by time.
+"""Parse where reading begins and ends: options name it, or give offsets or times.
 
 Owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
 """
@@ -26,7 +26,7 @@ class AtTime(Struct, frozen=True):
 
 
 Bound = str | Offsets | AtTime
-"""Where a range begins or ends."""
+"""The place where a range begins or ends."""
 
 
 def by_name_or_offset(name: str, value: str) -> str | Offsets:

@@ -1,4 +1,4 @@
-"""How options are read: their tables, the parsers of values, the sentences for what is missing, wrong or unknown.
+"""Read options: this module has the form of their tables, the parsers of values, and the sentences for mistakes.
 
 Everything that is wrong with a mapping of options is said in one error: whoever moves a job mends it in one go. An
 option that nobody knows is refused, and so is one whose effect would be missed; one of Kafka's Java clients that can
@@ -48,25 +48,26 @@ class Option(Struct, frozen=True, kw_only=True):
 
 
 MOST_INT = 2**31 - 1
-"""What Java's `int` and `long` hold."""
+"""The largest values of Java's `int` and `long`."""
 MOST_LONG = 2**63 - 1
 
 _SPARKS_OWN = frozenset({"queryname", "outputmode"})
-"""What Spark adds or keeps for itself."""
+"""The options that Spark adds or keeps for itself."""
 
 _PREFIX = "kafka."
 
 _NEAR = 0.75
-"""How near a name must be to one that is known to be taken for it misspelt, as difflib's ratio."""
+"""How near a name must be to a known one to count as that name misspelt, as difflib's ratio."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 _said: set[str] = set()
-"""What this process has said of options without effect: sources and sinks are made for every batch."""
+"""The lines on options without effect that this process has logged, since sources and sinks are made for every
+batch."""
 
 
 class Parsed(Struct, kw_only=True):
-    """What options say, and everything that is wrong with them."""
+    """The values of options, and everything that is wrong with them."""
 
     values: dict[str, Any] = {}  # by field
     problems: list[str] = []
@@ -82,7 +83,7 @@ class Parsed(Struct, kw_only=True):
             self.problems += error.problems
 
     def lacks(self, name: str) -> bool:
-        """Whether the option of a field is not given at all."""
+        """Return whether the option of a field is not given at all."""
         return self.values.get(name) is None and name not in self.wrong
 
     def finished(self) -> dict[str, Any]:

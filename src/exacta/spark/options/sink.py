@@ -21,11 +21,11 @@ from exacta.spark.options.parsing import (
 )
 
 TASK_SCOPE = "task"
-"""How much one transaction covers."""
+"""The two answers to how much one transaction covers."""
 BATCH_SCOPE = "batch"
 
 EXACTLY_ONCE = "exactly-once"
-"""How often a row may come to be on the cluster."""
+"""The two answers to how often a row may come to be on the cluster."""
 AT_LEAST_ONCE = "at-least-once"
 
 _OF_TRANSACTIONS = (
@@ -36,17 +36,17 @@ _OF_TRANSACTIONS = (
     "replay.deterministic",
     "checkpoint.moved.from",
 )
-"""What only transactions, or what is remembered of them, make use of."""
+"""The fields that only transactions, or records of them, make use of."""
 
 _DEPENDS_ON_IT = "exactly once depends on it"
 
 
 AT_LEAST_ONCE_NEEDS_NONE = f"with option 'delivery.guarantee' {AT_LEAST_ONCE}, which writes without transactions"
-"""Why options of transactions have no effect."""
+"""The reason why options of transactions have no effect."""
 
 
 _LONGEST_NAME = 249
-"""As long as the name of a topic may be; transactional ids and groups may be longer."""
+"""The longest prefix is as long as the name of a topic may be. Transactional ids and groups may be longer."""
 
 
 def name_on_cluster(name: str, value: str) -> str:
@@ -64,7 +64,7 @@ def _exactly_once(name: str, value: str) -> bool:
 
 
 class SinkOptions(ConnectionOptions, frozen=True, kw_only=True):
-    """What a writer was asked for."""
+    """The options of a writer."""
 
     topic: str | None = None
     checkpoint_location: str | None = None
@@ -217,13 +217,13 @@ _NO_CHECKPOINT = (
     "writing needs option 'checkpointLocation' as an .option(...) of the writer, also where the session has a default: "
     "the query's identity lies there, and the sink notes there what it is called on the cluster"
 )
-"""What a stream lacks without its checkpoint."""
+"""The sentence for a stream without a checkpoint."""
 
 _NO_MARKER_TOPIC = (
     "writing needs a topic: set option 'topic'; or, where rows name their topics in a column 'topic', set option "
     "'transaction.marker.topic' to the one whose first partition shall carry the replay markers"
 )
-"""What a writer lacks that does not know its topics beforehand."""
+"""The sentence for a writer that does not know its topics beforehand."""
 
 
 def sink_options(options: Mapping[str, str], *, stream: bool = False) -> SinkOptions:

@@ -39,7 +39,7 @@ from exacta.spark.options.parsing import (
 
 
 class SourceOptions(ConnectionOptions, frozen=True, kw_only=True):
-    """What a reader was asked for."""
+    """The options of a reader."""
 
     topics: tuple[str, ...] = ()
     topic_pattern: re.Pattern[str] | None = None

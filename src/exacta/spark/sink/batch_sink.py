@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("exacta.spark")
 
 _NAMELESS = "job"
-"""What a job without `transactional.id.prefix` is called."""
+"""The name of a job without `transactional.id.prefix`."""
 
 _FORGET_TIMEOUT_MS = 10_000
 """A job that is committed does not wait longer than this for its groups to go."""
@@ -54,7 +54,7 @@ _OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """Whose batch a job writes, and what the driver found out before it began."""
+    """The owner of the batch that a job writes, and what the driver found out before the job began."""
 
     prepared: Prepared
     batch_id: int

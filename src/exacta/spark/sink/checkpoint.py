@@ -1,4 +1,4 @@
-"""What the sink reads of a query's checkpoint: the query id, where the checkpoint is, and what a micro-batch reads.
+"""Read a query's checkpoint for the sink: the query id, its own location, and what a micro-batch reads.
 
 Owns nothing there: Spark writes, we read. What the sink itself notes beside it is `note.py`'s.
 """

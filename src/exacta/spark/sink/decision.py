@@ -59,7 +59,7 @@ class Decision(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether a batch was decided."""
+        """Return whether a batch was decided."""
         return self.batch_id != _NONE_DECIDED
 
     @property
@@ -69,7 +69,7 @@ class Decision(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Whose record it is, and whether it decides a batch."""
+    """The owner of a record, and whether the record decides a batch."""
 
     query_id: str
     location: str

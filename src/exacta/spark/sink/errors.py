@@ -1,4 +1,4 @@
-"""Why the sink cannot go on. Each message is one sentence for the user, with the remedy."""
+"""The errors after which the sink cannot go on. Each message is one sentence for the user, with the remedy."""
 
 import pickle
 from collections.abc import Sequence
@@ -107,7 +107,10 @@ class HalfCommitted(SinkError):
 
 
 class RefusedWhilePickling(SinkError, pickle.PickleError):
-    """What a writer refuses when Spark pickles it: of all errors there, Spark hands on only these as they are."""
+    """A writer refuses its options while Spark pickles it.
+
+    Of all errors there, Spark hands on only these as they are.
+    """
 
 
 def _changed(name: str, before: str | None, now: str | None) -> str:

@@ -28,9 +28,11 @@ logger = logging.getLogger("exacta.spark")
 
 
 def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Producer | None = None) -> None:
-    """Where a decision is pending, abort what `driver` has open (without: its last incarnation), and end it everywhere.
+    """Abort what `driver` has open and end it on every partition, because a decision is pending.
 
-    Where all is in order, it is only waited until what is being ended has ended.
+    Without `driver`, the incarnation that holds the driver's id now is meant.
+
+    If all is in order, the call only waits until what is being ended has ended.
     """
     if driver is None:
         state = describe_transaction(client, names.driver)

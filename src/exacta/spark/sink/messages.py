@@ -1,4 +1,4 @@
-"""What driver and tasks tell each other: pickled by Spark, so plain values only."""
+"""The values that driver and tasks tell each other. Spark pickles them, so they are plain."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,7 +8,7 @@ from exacta.client.transactions import Producer, TopicPartition
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """What the tasks of a batch, and its commit, must know. Travels with the writer."""
+    """The facts that the tasks of a batch, and its commit, must know. They travel with the writer."""
 
     name: str  # the query's, on the cluster
     query_id: str
@@ -18,12 +18,12 @@ class Prepared(Struct, frozen=True, kw_only=True):
     committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
 
     def is_committed_in_part(self, batch_id: int) -> bool:
-        """Whether some of a batch's tasks are committed and some are not: then only tasks can write the rest."""
+        """Return whether some of a batch's tasks are committed and some are not. Then only tasks can write the rest."""
         return batch_id == self.decided_batch and self.committed_tasks is not None
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """What a task says of itself."""
+    """The report of a task about itself."""
 
     task: int
     attempt: int
@@ -37,7 +37,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> bool:
-        """Whether the rows are in the driver's own transaction."""
+        """Return whether the rows are in the driver's own transaction."""
         return self.producer == self.driver
 
 

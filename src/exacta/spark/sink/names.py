@@ -29,7 +29,7 @@ class QueryNames:
 
     @property
     def prefix(self) -> str:
-        """What every transactional id of the query begins with."""
+        """Return the text that every transactional id of the query begins with."""
         return f"{self.name}-"
 
     @property
@@ -38,7 +38,7 @@ class QueryNames:
         return f"{self.name}-driver"
 
     def attempts(self, task: int) -> str:
-        """What the transactional ids of a task's attempts begin with."""
+        """Return the text that the transactional ids of a task's attempts begin with."""
         return f"{self.name}-{task}-"
 
     def attempt(self, task: int, attempt: int) -> str:
@@ -46,7 +46,7 @@ class QueryNames:
         return f"{self.attempts(task)}{attempt}"
 
     def is_attempt(self, transactional_id: str, task: int | None = None) -> bool:
-        """Whether this is the transactional id of an attempt of this query, of any task or of one."""
+        """Return whether this is the transactional id of an attempt of this query, of any task or of one."""
         found = self._attempt.fullmatch(transactional_id)
         return found is not None and task in (None, int(found[1]))
 
@@ -59,11 +59,11 @@ class QueryNames:
         return f"{self.name}-manifest" if piece == 0 else f"{self.name}-manifest-{piece}"
 
     def is_group(self, group: str) -> bool:
-        """Whether this is a group of this query."""
+        """Return whether this is a group of this query."""
         return self._group.fullmatch(group) is not None
 
     def is_decision_group(self, group: str) -> bool:
-        """Whether this is a group of this query's decision record."""
+        """Return whether this is a group of this query's decision record."""
         found = self._group.fullmatch(group)
         return found is not None and found[2] is not None
 

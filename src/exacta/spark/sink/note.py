@@ -51,11 +51,14 @@ _FOLDER = "exacta"
 _FORM = 1
 _NONE_DECIDED = -1
 _LONGEST_FILE_NAME = 120
-"""So much of a sink's name is shown in the name of its file; file systems take 255 bytes."""
+"""The characters of a sink's name that the name of its file shows. File systems take 255 bytes."""
 
 
 class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a checkpoint holds of one sink. Names of options are keys, so that a reader of the file knows them."""
+    """The content of the note that a checkpoint holds of one sink.
+
+    Its keys are names of options, so that a reader of the file knows them.
+    """
 
     form: int = _FORM
     query: str
@@ -68,7 +71,7 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SinkIdentity(Struct, frozen=True, kw_only=True):
-    """Who a sink is, by its options and its checkpoint."""
+    """The identity of a sink, by its options and its checkpoint."""
 
     query_id: str
     location: str  # of the checkpoint, in its comparable form

@@ -1,4 +1,4 @@
-"""What `exacta.spark.write` remembers of a sink from batch to batch, in this process.
+"""Remember, in this process, what `exacta.spark.write` learned of a sink from batch to batch.
 
 Owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps which batch
 was written last, so that two calls under one name are told from each other: the cluster remembers the batch only, so
@@ -15,17 +15,17 @@ from contextlib import contextmanager
 from exacta.spark.sink.errors import SinkError
 
 _ASSUMED_BYTES_PER_ROW = 1024.0
-"""What a row comes to while none was seen."""
+"""The bytes that a row is taken for while none was seen."""
 
 _AGED_AFTER = 20
-"""After so many batches without a row seen, rows are taken to be so many times smaller than they were."""
+"""After this many batches without a row seen, rows are taken to be this many times smaller than they were."""
 _SMALLER = 4
 
 _LARGER = 16
-"""By how much larger rows are taken to be when Spark refuses to send them."""
+"""The factor by which rows are taken to be larger when Spark refuses to send them."""
 
 _GROWTH = 4
-"""A batch is expected to have less than so many times the rows of the last one."""
+"""A batch is expected to have less than this many times the rows of the last one."""
 
 
 class SinkMemory:

@@ -1,7 +1,7 @@
-"""What the cluster remembers of a query: the decision record, and the replay markers of its tasks.
+"""Read and write what the cluster remembers of a query: its decision record and its tasks' replay markers.
 
-Owns where they lie (offsets of groups, on one partition) and how they are read so that the answer is final. What a
-record says is `decision.py`'s; what follows from it is `protocol.py`'s.
+The module owns where they lie (offsets of groups, on one partition) and how they are read so that the answer is final.
+`decision.py` owns the form of a record, and `protocol.py` owns what follows from it.
 """
 
 from collections.abc import Iterable

@@ -30,10 +30,10 @@ from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.row_writer import RowWriter
 
 _ABORT_TIMEOUT_MS = 2_000
-"""How long a failing attempt tries to abort its transaction itself; the driver's sweep is there if it cannot."""
+"""The time for which a failing attempt tries to abort its transaction itself. If it cannot, the driver's sweep does."""
 
 _FURTHER_ON = 100
-"""Where the attempts of a stage that is run again are numbered on from, time after time; Spark tries a task 4 times."""
+"""The attempts of a stage that is run again are numbered on from multiples of this. Spark tries a task 4 times."""
 _MOST_ATTEMPTS = 10_000
 
 

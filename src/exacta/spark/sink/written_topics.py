@@ -11,7 +11,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink.errors import SinkError
 
 _CREATION_TIMEOUT_MS = 15_000
-"""How long a topic may take to come into being."""
+"""The time that a topic may take to come into being."""
 
 
 def partitions_of(client: Client, topic: str) -> int:

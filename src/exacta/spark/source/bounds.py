@@ -1,4 +1,4 @@
-"""Where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
+"""Find where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
 
 Owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new query.
 """
@@ -14,10 +14,10 @@ from exacta.spark.options import EARLIEST, LATEST, AtTime, OptionError, SourceOp
 from exacta.spark.source.planning import REMEDY, DataLost, Positions
 
 _NONE = -1
-"""What ListOffsets answers where no record is as late as the time that was asked for."""
+"""The answer of ListOffsets if no record is as late as the time that was asked for."""
 
 _MOST_SHOWN = 8
-"""A sentence names so many partitions and counts the others."""
+"""A sentence names this many partitions and counts the others."""
 
 
 def isolation_level(options: SourceOptions) -> int:

@@ -1,4 +1,4 @@
-"""Where a query has come to, told to a consumer group, so that ordinary lag tools see it.
+"""Tell a consumer group how far a query has come, so that ordinary lag tools see it.
 
 Owns when it is told, and that failing to tell harms nothing: the query relies on its checkpoint and never reads the
 group. The option is called `commit.group.id` and not `kafka.group.id`, which users of Spark's connector know: there it
@@ -18,9 +18,9 @@ from exacta.spark.source.planning import Positions
 logger = logging.getLogger("exacta.spark")
 
 _PATIENCE_MS: Final = 2_000.0
-"""A micro-batch does not wait longer than this for it ..."""
+"""A micro-batch does not wait longer than this for the commit."""
 _PAUSE_S: Final = 30.0
-"""... and after a failure, none waits for so long."""
+"""After a failure, no micro-batch waits for a commit during this time."""
 
 
 class GroupOffsets:

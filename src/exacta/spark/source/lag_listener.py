@@ -1,4 +1,4 @@
-"""How many offsets queries are behind their topics, from the progress that Spark reports.
+"""Tell how many offsets queries are behind their topics, from the progress that Spark reports.
 
 Owns a listener, because a source in Python cannot define metrics of its own: `exacta.spark.watch_offsets(spark)` adds
 it, and each finished micro-batch updates it. Sources of Spark's own Kafka connector are shown as well, their offsets
@@ -39,7 +39,7 @@ logger = logging.getLogger("exacta.spark")
 
 
 class Behind(NamedTuple):
-    """How many offsets one source of a query is behind the ends of its partitions; as Spark's Kafka metrics say it."""
+    """The offsets by which one source of a query is behind its partitions' ends, as Spark's Kafka metrics say it."""
 
     partitions: int
     min: int

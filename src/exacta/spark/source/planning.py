@@ -1,4 +1,4 @@
-"""Which offsets a micro-batch covers. Pure.
+"""Plan which offsets a micro-batch covers. The module is pure.
 
 Owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets (read_committed), so
 a batch never waits for an offset that it cannot read.
@@ -21,11 +21,11 @@ from exacta.client.transactions import TopicPartition
 Positions = dict[TopicPartition, int]
 
 REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"
-"""How a sentence about lost data ends."""
+"""The end of a sentence about lost data."""
 
 
 _ID = "#"
-"""Between a topic's name and its id."""
+"""The separator between a topic's name and its id."""
 _ID_CHARACTERS = 22
 
 TopicIds = Mapping[str, str]
@@ -33,7 +33,7 @@ TopicIds = Mapping[str, str]
 
 
 class Range(NamedTuple):
-    """What one task reads: [start, end) of one partition; the topic's id is empty where it is not known."""
+    """The part of a partition that one task reads: [start, end). The topic's id is empty if it is not known."""
 
     topic: str
     partition: int

@@ -19,9 +19,9 @@ from exacta.spark.options import SourceOptions
 from exacta.spark.source.planning import REMEDY, DataLost, Range, id_from_text
 
 _GONE_AFTER_MS = 10_000.0
-"""Without progress for this long it is asked whether the topic is still there, ..."""
+"""After this time without progress, the reader asks whether the topic is still there."""
 _STUCK_AFTER_MS = 120_000.0
-"""... and if it is, this much longer is waited."""
+"""If the topic is still there, the reader waits for this much longer."""
 
 
 def read_ranges(client: Client, options: SourceOptions, schema: Any, parts: Sequence[Range]) -> Iterator[Any]:

@@ -49,13 +49,13 @@ _IDLE_AGAIN_S = 0.05
 """Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then)."""
 _IDLE_WAIT_MS = 100
 _GONE_AFTER_MS = 5_000
-"""How long offsets are asked for before it is looked up whether their partitions are still there."""
+"""The time for which offsets are asked for before the source looks up whether their partitions are still there."""
 
 Stored = dict[str, dict[str, int]]
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """What one task reads: a range; of a small batch all ranges."""
+    """The part of the input that one task reads: a range, or all ranges of a small batch."""
 
     def __init__(self, parts: Sequence[Range]) -> None:
         super().__init__([tuple(part) for part in parts])
@@ -252,7 +252,10 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return first
 
     def _too_little(self, begin: Positions, available: Positions, limit: ReadLimit) -> bool:
-        """Whether `minOffsetsPerTrigger` holds the batch back; if it is asked again at once, a moment later."""
+        """Return whether `minOffsetsPerTrigger` holds the batch back.
+
+        A call that follows at once answers a moment later.
+        """
         least = self.options.min_offsets_per_trigger
         if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False
@@ -286,7 +289,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
 
 class _ReaderWithRows(ExactaStreamReader, _SimpleStreamReaderWrapper):  # type: ignore[misc]
-    """What a reader is from the plan of a small batch until Spark has its rows (`driver_rows.py`)."""
+    """The form of a reader from the plan of a small batch until Spark has its rows (`driver_rows.py`)."""
 
     def getCache(self, start: Stored, end: Stored) -> Iterator[RecordBatch]:
         """Return the rows of the batch that has just been planned."""

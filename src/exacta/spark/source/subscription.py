@@ -1,4 +1,4 @@
-"""Which partitions a reader reads: those of named topics, of topics that match an expression, or assigned ones.
+"""Find the partitions that a reader reads: those of named topics, of topics that match an expression, or assigned ones.
 
 Owns looking them up again from time to time, and the ids of the topics. Runs on the driver.
 """
@@ -12,7 +12,7 @@ from exacta.spark.options import OptionError, SourceOptions
 from exacta.spark.source.planning import id_as_text
 
 _AGE_S = 10.0
-"""How often the partitions of the topics are looked up again."""
+"""The time after which the partitions of the topics are looked up again."""
 _FIRST_ANSWER_MS = 30_000.0
 """When a query begins, a cluster that cannot be reached is given up sooner, since mostly its address is wrong then."""
 

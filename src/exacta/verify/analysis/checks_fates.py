@@ -1,4 +1,4 @@
-"""What became of transactions, held against what readers got: lost, aborted, dirty, torn, zombies', nobody's."""
+"""Hold what became of transactions against what readers got: lost, aborted, dirty, torn, zombies', nobody's."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Where values lie: once, where they were said to be, in the order in which they were sent, and read in that order."""
+"""Check where values lie: once, where they were said to be, in the order in which they were sent, and read in it."""
 
 from collections.abc import Iterator
 

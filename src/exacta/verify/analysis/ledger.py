@@ -41,7 +41,7 @@ Place: TypeAlias = tuple[str, int]
 
 
 class Fate(Enum):
-    """What is certain about a transaction."""
+    """The certain knowledge about a transaction."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -57,7 +57,7 @@ class Transaction(Struct):
     transactional_id: str
     begin_us: int
     number: int
-    """In the order of this process's transactions."""
+    """The place of the transaction in the order of its process."""
     records: list[int] = []
     sources: list[tuple[str, int, int]] = []
     read: set[int] = set()
@@ -71,7 +71,7 @@ class Transaction(Struct):
 
     @property
     def fate(self) -> Fate:
-        """What is certain."""
+        """Return what is certain about the transaction."""
         if self.outcome is Outcome.OK:  # an abort that follows a refused commit, too: it cannot follow a done one
             return Fate.COMMITTED if self.committing else Fate.ABORTED
         return Fate.ABORTED if self.asked_us is None or self.fenced else Fate.UNKNOWN
@@ -89,7 +89,7 @@ class Record(Struct):
 
 
 class Reading(Struct):
-    """What one reader got of one partition, in the order in which it got it."""
+    """The records that one reader got of one partition, in the order in which it got them."""
 
     process: str
     isolation: Isolation
@@ -126,9 +126,9 @@ class Ledger:
         self.group_offsets: dict[Place, int] | None = None
         self.faults: list[Fault] = []
         self.operations: dict[tuple[str, str], int] = {}
-        """How many operations there are, by kind and outcome."""
+        """The number of operations, by kind and outcome."""
         self.errors: dict[str, Counter[str]] = {}
-        """What clients were told, by the workload."""
+        """The errors that clients were told, by the workload."""
         self._numbers: dict[str, int] = {}
         self._readings: dict[tuple[str, Isolation, str | None, bool, Place], Reading] = {}
 

@@ -43,13 +43,13 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     cycles.cycles,
 )
 _MANY = 10
-"""So many are no chance."""
+"""This many cases are no coincidence."""
 MOST_KEPT = 20
 """Cases that are kept of each kind; the others are counted."""
 
 
 class Verdict(Struct, kw_only=True):
-    """What was found, what could not be checked, and how much there was."""
+    """The outcome of an analysis: its findings, what could not be checked, and how much there was."""
 
     run: Run
     counts: dict[Kind, int]
@@ -71,12 +71,12 @@ class Verdict(Struct, kw_only=True):
         return [kind for kind in Kind if self.counts.get(kind) and self.allowed(kind)]
 
     def allowed(self, kind: Kind) -> bool:
-        """Say whether a kind is only information."""
+        """Return whether a kind is only information."""
         return kind.information and kind not in self.strict
 
     @property
     def passed(self) -> bool:
-        """Whether everything was checked and nothing was found."""
+        """Return whether everything was checked and nothing was found."""
         return not self.anomalies and not self.unchecked
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the cluster itself, not by its clients: topics, offsets, and the last takeover of every id."""
+"""The campaign's own calls to the cluster: topics, offsets, and the last takeover of every transactional id."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
 PROBE_MS = 15_000
 RETURN_MS = 120_000
 KEEP_ALL = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-"""What the cluster deletes by its defaults would look lost."""
+"""The settings of the topics. Records that the cluster deletes by its defaults would look lost."""
 _LISTING_MS = 2_000
 _STABLE_WITHIN_S = 30.0
 _LOOK_AGAIN_S = 0.1

@@ -30,7 +30,7 @@ class ClientProcess:
         """Start it; `receive` gets each operation that it writes down, from a thread; `log` gets its standard error."""
         self.spec = spec
         self.heard_s = time.monotonic()
-        """When it last wrote something down."""
+        """The time at which the process last wrote something down."""
         self.killed = False
         self._failure = ""
         self._log = log

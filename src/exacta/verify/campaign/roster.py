@@ -1,4 +1,4 @@
-"""Who takes part in a run, and what all is called: topics, group, transactional ids; and what each client is told.
+"""List who takes part in a run, the names of topics, group and transactional ids, and what each client is told.
 
 All names begin with `exacta-verify-` and the run's id, so that a run finds nothing of another one.
 """

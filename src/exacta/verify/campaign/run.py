@@ -59,7 +59,7 @@ class Campaign:
         self._commits: Counter[Role] = Counter()
         self._faults = 0
         self._failed: Exception | None = None
-        """What happened to a thread of this campaign."""
+        """The error that ended a thread of this campaign, or None."""
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
 

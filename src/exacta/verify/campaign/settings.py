@@ -1,4 +1,4 @@
-"""What a run is asked for."""
+"""The settings of a run."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """A process id, or a file that has one, of a broker that is to be killed."""
     restart_every_s: float = 20.0
     dawdle_chance: float = 1 / 200
-    """Of the members of the etl group, where there are several."""
+    """The chance that a member of the etl group is slow, if there are several members."""
     keep_topics: bool = False
     directory: Path
-    """Where the history and the output of the processes are kept; it is made once the cluster has answered."""
+    """The directory for the history and for the output of the processes. It is made once the cluster has answered."""
 
 
 class CampaignError(Exception):

@@ -1,4 +1,4 @@
-"""What lies around an anomaly: the operations of the processes and partitions involved, near it in time. Pure.
+"""Gather what lies around an anomaly: operations of the processes and partitions involved, near it in time. Pure.
 
 Owns the choice. The history is read twice more for all anomalies together: once to find when they were, once to take
 what lies around them; so memory goes by what is shown, and not by how long the run was.
@@ -22,7 +22,7 @@ class Bar(Struct):
     start_us: int
     end_us: int
     kind: str
-    """How it looks: its class in the page."""
+    """The look of the bar, as its class in the page."""
     label: str
     details: str
     involved: bool = False

@@ -1,4 +1,4 @@
-"""What a client process writes down: operations on its standard output, with times since the run began."""
+"""Write down the operations of a client process on its standard output, with times since the run began."""
 
 import os
 import threading

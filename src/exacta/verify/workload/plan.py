@@ -1,4 +1,4 @@
-"""What a transaction shall do: drawn from a seed, before it begins. Pure."""
+"""Draw from a seed what a transaction shall do, before it begins. The module is pure."""
 
 import random
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ LATE_CHANCE = 0.5
 
 
 class Fate(Enum):
-    """How a transaction shall end, and how many of a hundred do."""
+    """The end that a transaction shall have, and how many of a hundred transactions have it."""
 
     COMMIT = 75
     ABORT = 15

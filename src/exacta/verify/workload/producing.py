@@ -24,7 +24,7 @@ from exacta.verify.workload.spec import Role, Spec
 _AGAIN_AFTER_S = 0.2
 _ABORT_S = 20.0
 _FENCED_S = 5.0
-"""For what is sent late: no broker takes it, and some let its client wait."""
+"""The time for what is sent late. No broker takes it, and some let its client wait."""
 
 SendOffsets = Callable[[Producer], None]
 

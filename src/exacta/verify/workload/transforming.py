@@ -30,7 +30,7 @@ _DAWDLES_S = POLL_WITHIN_MS / 1000 + 4.0
 
 
 class _Dawdles(Enum):
-    """When a member is slow: before or after it sends its offsets."""
+    """The moments at which a member is slow: before or after it sends its offsets."""
 
     BEFORE = auto()
     AFTER = auto()
