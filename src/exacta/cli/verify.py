@@ -1,4 +1,4 @@
-"""`exacta verify`: its options. What it does is in `exacta.verify`."""
+"""`exacta verify`: its options. `exacta.verify` does the work."""
 
 import logging
 import secrets
@@ -104,10 +104,10 @@ def verify(
     strict: _Strict = None,
     analyze: _Analyze = None,
 ) -> None:
-    """Check that a cluster keeps what Kafka's exactly-once promises, under faults. An Exacta, or any Kafka.
+    """Check that a cluster, an Exacta or any Kafka, keeps under faults what Kafka's exactly-once promises.
 
-    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. What they
-    did and saw is kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
+    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. Their
+    operations are kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
 
     Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
     """

@@ -1,7 +1,7 @@
 """One connection to one broker: TLS, login, framing, versions, requests in flight.
 
-Owns the socket, the negotiation of versions, the login and its renewal, and the order of replies. Knows no routing and
-repeats nothing: after any failure the connection is closed and the caller decides.
+This module owns the socket, the negotiation of versions, the login and its renewal, and the order of replies. It knows
+no routing and repeats nothing: after any failure the connection is closed and the caller decides.
 
 Theory of operation: a broker answers the requests of a connection in their order, so replies are matched with a
 queue, and the correlation id is only checked. `send` writes and returns; `receive` reads the oldest reply. A caller

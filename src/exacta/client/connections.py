@@ -1,6 +1,6 @@
 """The connections of one client: one to a bootstrap server, one to each broker, and further ones beside these.
 
-Owns them and which bootstrap server comes next; where the brokers are, `topology.py` says.
+This module owns them and which bootstrap server comes next; where the brokers are, `topology.py` says.
 
 A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
 brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.

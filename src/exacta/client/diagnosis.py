@@ -27,7 +27,7 @@ _PATIENCE_S = 2.0
 _LARGEST_ANSWER_BYTES = 1024 * 1024
 _CLIENT_ID = "exacta-spark"
 _UNCLEAR = (codec.DecodeError, ConnectionError, ssl.SSLError, TlsFailed)
-"""An answer that is none."""
+"""The mark of an answer that is none."""
 _METADATA_VERSION = 4  # every broker that we speak to knows it
 
 

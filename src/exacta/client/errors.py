@@ -1,7 +1,7 @@
 """The errors between us and a broker, and what may be done about each.
 
-Owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a client that
-repeats what is fatal writes twice, one that gives up what is retriable loses.
+This module owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a
+client that repeats what is fatal writes twice, one that gives up what is retriable loses.
 """
 
 from enum import Enum

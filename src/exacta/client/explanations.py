@@ -32,7 +32,7 @@ CAUSES = (
 
 
 class Incident(NamedTuple):
-    """An event that befell the producer with this id and epoch, its reason, and who had asked for it (empty: nobody)."""
+    """An event that befell a producer id and epoch, its reason, and who had asked for it (empty: nobody)."""
 
     what: str
     cause: str

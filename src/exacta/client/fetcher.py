@@ -1,6 +1,7 @@
 """Reading a range of one partition: fetches with the next one already in flight.
 
-Owns the position and its own connection. Yields what was fetched as it came; `committed.py` says what of it is visible.
+This module owns the position and its own connection. It yields what was fetched as it came; `committed.py` says what of
+it is visible.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Tell how far a group is behind: in records on an Exacta (DescribeLag), on any other cluster in offsets.
 
-Owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a difference of
-offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
+This module owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a
+difference of offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
 """
 
 from typing import NamedTuple

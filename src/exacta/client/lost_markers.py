@@ -28,7 +28,7 @@ from exacta.protocol.kafka.messages.k27_write_txn_markers import (
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 
 _COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}
-"""A transaction's final states -> whether it is committed."""
+"""A map from a transaction's final states to whether it is committed."""
 _ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
 _LEADERLESS_MS = 5_000
@@ -86,8 +86,8 @@ def held_open(
 ) -> dict[int, list[HeldOpen]]:
     """Return the partitions on which producers have a transaction open, as the partitions' leaders see it (KIP-664).
 
-    What this client may not read is left out, and what nobody leads for a while. Nothing is found where the brokers do
-    not tell (Apache Kafka before 2.8).
+    Partitions that this client may not read are left out, and so are those that nobody leads for a while. Nothing is
+    found where the brokers do not tell (Apache Kafka before 2.8).
     """
     deadline = deadline or client.deadline()
     if not producer_ids:

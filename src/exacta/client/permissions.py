@@ -1,7 +1,7 @@
 """Name, for the user's administrator, the permission that is missing when a broker says *_AUTHORIZATION_FAILED.
 
-Owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the requests that
-this client sends.
+This module owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the
+requests that this client sends.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """An idempotent producer for one task: record batches, sequences, up to five requests in flight per broker.
 
-Owns the batches that are not yet acknowledged and their order. Writes into the transaction of its `producer`, where
-that has a transactional id, and ends none: somebody else does, by the ids of `producer`. Uses connections of its own,
-since its requests stay in flight.
+This module owns the batches that are not yet acknowledged and their order. It writes into the transaction of its
+`producer`, where that has a transactional id, and ends none: somebody else does, by the ids of `producer`. It uses
+connections of its own, since its requests stay in flight.
 
 Theory of operation. Records gather in one builder per partition; a full builder becomes a *batch* with its sequence,
 which never changes afterwards, so sending it again cannot store it twice (KIP-98). Per partition the batches form a
@@ -84,7 +84,7 @@ class _Partition:
 
 
 class IdempotentProducer:
-    """Writes records as `producer`, into its transaction where it has a transactional id.
+    """A producer that writes records as `producer`, into its transaction if it has a transactional id.
 
     Raises `KafkaError` for a code that repeating cannot mend, `DeadlineExceeded` when nothing succeeds any more.
     """

@@ -1,7 +1,7 @@
 """A record batch in the making: encoded records gather until it is full.
 
-Owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch; its
-records are encoded elsewhere.
+This module owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch;
+its records are encoded elsewhere.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Calls that find the right broker: whichever, a leader, a coordinator, …
 
-Owns the routes, the look-ups, and the repetition of calls. Does not know what a call means beyond its error codes. What
-the look-ups tell is kept in `topology.py`, the connections in `connections.py`.
+This module owns the routes, the look-ups, and the repetition of calls. It does not know what a call means beyond its
+error codes. `topology.py` keeps what the look-ups tell, and `connections.py` keeps the connections.
 
 Theory of operation: a call names a *route* (any broker, a leader, a coordinator, …). The route is resolved to a
 broker, the request sent, the codes in its reply looked at. A lost connection or a retriable code forgets what the
@@ -9,7 +9,7 @@ route was resolved to, waits a growing moment and tries again until the deadline
 request sent through here may be executed twice, so only requests whose repetition is harmless belong here;
 `producer.py` handles Produce by itself, because there order matters.
 
-Not safe for use by several threads: each takes a client of its own.
+The client is not safe for use by several threads: each takes a client of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
 """TLS over a connected socket, and what a failed handshake means in one sentence.
 
-Owns the SSL context and the reading of OpenSSL's errors. What trying again cannot mend raises `TlsFailed`; a peer that
-went away meanwhile is an `OSError` like any other.
+This module owns the SSL context and the reading of OpenSSL's errors. An error that trying again cannot mend raises
+`TlsFailed`; a peer that went away meanwhile is an `OSError` like any other.
 
 Theory of operation: a handshake fails for three kinds of reasons. We refuse the broker's certificate: OpenSSL says
 why. The broker refuses us: it sends an alert, in TLS 1.3 only after our side of the handshake has ended, so that it

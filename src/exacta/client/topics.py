@@ -1,6 +1,6 @@
 """Topics and their offsets: create, look at, list the first, last and last stable offsets.
 
-Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
+This module owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
 """
 
 from collections.abc import Iterable, Mapping

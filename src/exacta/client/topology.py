@@ -1,6 +1,6 @@
 """Keep what a client has learned about its cluster: brokers, leaders, ids of topics, coordinators.
 
-Owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
+This module owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
 """
 
 from typing import Any

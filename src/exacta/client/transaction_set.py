@@ -1,7 +1,7 @@
 """Ending several transactions in one durable step, where the coordinator can: EndTransactions, Exacta's own API.
 
-Owns the shape of the request, and the question whether it may be sent. Every broker answers that for itself when a
-connection begins (ApiVersions); nothing else tells an Exacta from another Kafka.
+This module owns the shape of the request, and the question whether it may be sent. Every broker answers that for itself
+when a connection begins (ApiVersions); nothing else tells an Exacta from another Kafka.
 """
 
 from collections.abc import Collection, Mapping

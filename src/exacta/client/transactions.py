@@ -90,9 +90,10 @@ def init_producer_id(
 ) -> Producer:
     """Take over a transactional id: fence its predecessor, abort what it left open, return the new incarnation.
 
-    With `expected` only from that incarnation (KIP-360); where there is another by now, raises a fenced `KafkaError`.
-    Apache Kafka says so too where it has just aborted a transaction of `expected` for us; and where the other one has
-    a transaction open, it says so and aborts that all the same (4.4: epochs are compared once nothing is open).
+    With `expected` the id is taken over only from that incarnation (KIP-360). If there is another one by now, the call
+    raises a fenced `KafkaError`. Apache Kafka says so too if it has just aborted a transaction of `expected` for us. If
+    the other incarnation has a transaction open, Apache Kafka says so and aborts that all the same (4.4: epochs are
+    compared once nothing is open).
     """
     response = client.call(
         Coordinator(TRANSACTION, transactional_id),

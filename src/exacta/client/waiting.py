@@ -1,8 +1,8 @@
 """Log once whom a client waits for, when it could reach nobody for a second.
 
-Owns the moment and the words. A thread of its own looks at the clock, because the client itself may be held up by the
-operating system: by a name that is looked up, or by a host that does not answer. It lives from the first attempt to
-connect to the first connection, a second at most.
+This module owns the moment and the words. A thread of its own looks at the clock, because the client itself may be held
+up by the operating system: by a name that is looked up, or by a host that does not answer. It lives from the first
+attempt to connect to the first connection, a second at most.
 """
 
 import logging

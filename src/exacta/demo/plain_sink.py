@@ -1,9 +1,9 @@
 """A sink as Kafka sinks for Spark are today: it writes, and whatever is written again is there twice.
 
-Owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. Not a straw man: its producer
-is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an idempotent producer
-only recognises its own repetitions, and a task that runs again is another producer; and what a task wrote is there
-for all readers at once, whether its micro-batch ends or not.
+This module owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. The format is no
+straw man: its producer is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an
+idempotent producer only recognises its own repetitions, and a task that runs again is another producer; and what a task
+wrote is there for all readers at once, whether its micro-batch ends or not.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The two victims, as processes: the broker and the Spark driver with everything below it.
 
-Owns starting them, killing them with signal 9, and finding Spark's processes by walking the tree. Does not decide when.
+This module owns starting them, killing them with signal 9, and finding Spark's processes by walking the tree. It does
+not decide when.
 
 Theory of operation: a Spark driver is a Python process, a Java virtual machine below it, below that one or more
 Python daemons, each the leader of a process group of its own (so killing groups does not do), and below each daemon
@@ -256,7 +257,7 @@ def _wait_until_stopped(processes: list[psutil.Process]) -> None:
 def spark_environment(scratch: Path) -> dict[str, str]:
     """Return the environment of a Spark driver: this interpreter for its workers, a Java even where there is none.
 
-    What a killed driver leaves behind lies in `scratch`.
+    A killed driver leaves its files behind in `scratch`.
     """
     from exacta.spark.java import java_home
 

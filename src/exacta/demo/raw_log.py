@@ -1,8 +1,8 @@
 """The fate of every transaction, read from the log itself.
 
-Owns the answer to "was the record at this offset committed?", found without the help of what is being judged: not
-from the broker's list of aborted transactions, which `read_committed` readers trust, and not with Exacta's own
-client.
+This module owns the answer to "was the record at this offset committed?", found without the help of what is being
+judged: not from the broker's list of aborted transactions, which `read_committed` readers trust, and not with Exacta's
+own client.
 
 Theory of operation: a fetch at isolation level `read_uncommitted` returns a partition whole, with its transactional
 batches and with the control batches that end them. A control batch ends what its producer id has open in that

@@ -1,6 +1,6 @@
 """The demo from beginning to end.
 
-Owns the order of things: broker, input, pipeline, kills, end, verdict. The parts are elsewhere.
+This module owns the order of things: broker, input, pipeline, kills, end, verdict. The parts are elsewhere.
 
 Theory of operation: everything lives in one work directory. One loop watches Spark's checkpoints, lets the nemesis
 strike, and starts again what ended without having been killed, which is told and counted but not forgiven for ever.
@@ -69,7 +69,10 @@ _FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, 
 
 
 def run(settings: Settings, screen: Screen) -> bool:
-    """Run the demo; return whether the output was exactly once. What could not be judged was not."""
+    """Run the demo; return whether the output was exactly once.
+
+    An output that could not be judged counts as not exactly once.
+    """
     started_at = time.monotonic()
     work = settings.keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))
     (work / "scratch").mkdir(parents=True, exist_ok=True)

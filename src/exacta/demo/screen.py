@@ -1,7 +1,7 @@
 """Show the demo: progress while it works, and the closing table.
 
-Owns all of the demo's output. Decides nothing; on something that is not a terminal the bars are left out and the
-lines stay.
+This module owns all of the demo's output. Decides nothing; on something that is not a terminal the bars are left out
+and the lines stay.
 """
 
 from types import TracebackType

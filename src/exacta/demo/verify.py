@@ -1,7 +1,7 @@
 """The judge: what a reader saw, against what it should have seen.
 
-Owns the counting of losses, repetitions, strangers, disorder and aborted rows. Pure: rows come from `topics`, the
-truth from `expectation` and, about transactions, from `raw_log`.
+This module owns the counting of losses, repetitions, strangers, disorder and aborted rows. The module is pure: rows
+come from `topics`, the truth from `expectation` and, about transactions, from `raw_log`.
 
 Theory of operation. Every row has an identity in its contents (the flight; the airport and hour), so each can be
 asked after by name:

@@ -20,17 +20,17 @@ class Way(Enum):
     """The things that may be given up, by the options of `exacta log repair`."""
 
     MEND = "--mend"
-    """Nothing."""
+    """Nothing is given up."""
     DROP = "--drop-damaged-batches"
-    """Batches that are lost, and all else is kept."""
+    """The batches that are lost are given up, and all else is kept."""
     CUT = "--truncate-at-damage"
-    """All from the first loss on."""
+    """All from the first loss on is given up."""
     DROP_AND_CUT = "--drop-damaged-batches --truncate-at-damage"
-    """Batches that are lost, and all from the first event on that is."""
+    """The batches that are lost are given up, and so is all from the first lost event on."""
 
 
 class Remedy(Struct, kw_only=True):
-    """One way: what it gives up, line by line, or why it is none."""
+    """One way: its losses, line by line, or the reason why it is no way."""
 
     way: Way
     plan: Plan | None = None

@@ -1,6 +1,7 @@
 """Removing what a query has left on a cluster, once it will not run again.
 
-Owns the order of the steps; what they do is the sink's own (`protocol.py`, `incarnations.py`). Prints nothing.
+This module owns the order of the steps; what they do is the sink's own (`protocol.py`, `incarnations.py`). It prints
+nothing.
 
 Theory of operation. Whoever cleans acts as the query's last driver. It takes the driver's transactional id over, so
 that no other driver decides anything from there on; it finishes what was decided and aborts the rest, as any driver
@@ -8,7 +9,7 @@ does that begins; and then, knowing that nothing is open, it deletes the groups.
 it the markers mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no
 transactional ids; nothing is open under them, and Apache Kafka forgets them after a week.
 
-Whether a query lives, a cluster cannot tell; a driver between two batches is silent. What can be seen is movement: each
+A cluster cannot tell whether a query lives; a driver between two batches is silent. Only movement can be seen: each
 batch takes the driver's id over once more. So the query is watched for a while, and is alive if anything moves.
 """
 

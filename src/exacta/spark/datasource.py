@@ -1,7 +1,7 @@
 """`format("exacta")`: the entry that Spark finds.
 
-Owns the name, the schema and the choice of reader and writer. Spark constructs it in several processes, so it holds
-nothing but the options.
+This module owns the name, the schema and the choice of reader and writer. Spark constructs it in several processes, so
+it holds nothing but the options.
 """
 
 from typing import Any

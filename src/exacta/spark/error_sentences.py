@@ -1,11 +1,12 @@
 """Say what went wrong between us and the cluster, as one sentence with its remedy.
 
-Owns the translation of the client's errors, and that Spark shows just the sentence. Not the rules of the protocol: what
-they refuse is a sentence already (`errors.py`).
+This module owns the translation of the client's errors, and that Spark shows just the sentence. It does not own the
+rules of the protocol: what they refuse is a sentence already (`errors.py`).
 
 Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
 `SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
-and nobody else's traceback is hidden. What is no error of the client or refusal of ours keeps its traceback.
+and nobody else's traceback is hidden. An exception that is neither the client's error nor a refusal of ours keeps its
+traceback.
 """
 
 import logging
@@ -97,8 +98,9 @@ def explaining(method: _Method) -> _Method:
 def explained(bootstrap: str | None = None, *, in_worker: bool = True) -> Iterator[None]:
     """Raise what the block, or the function decorated, raises as one sentence; in a worker, without a traceback.
 
-    `bootstrap`: of the cluster that the block talks to. Without it only what is a sentence already is shown as one.
-    `in_worker`: Spark calls the block and the worker ends with its error. Not so where the user's own code calls it.
+    `bootstrap`: of the cluster that the block talks to. Without it, only an error that is a sentence already is shown
+    as one. `in_worker`: Spark calls the block and the worker ends with its error. This does not hold if the user's own
+    code calls it.
     """
     try:
         yield

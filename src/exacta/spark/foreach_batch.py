@@ -1,7 +1,8 @@
 """`exacta.spark.write`: a micro-batch written from inside a function of `foreachBatch`, exactly once.
 
-Owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and `whole_batch.py` own
-what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to batch.
+This module owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and
+`whole_batch.py` own what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to
+batch.
 
 Theory of operation. The driver prepares the batch itself, and finds out by that whether it is committed already. If it
 is, the rows are computed and thrown away, as the tasks of the streaming sink do with theirs: a state store commits, and
@@ -55,7 +56,7 @@ _ROW_NUMBER_BITS = 33
 _ROW_NUMBERS = (1 << _ROW_NUMBER_BITS) - 1
 
 _NUMBER = "number"
-"""The column with that number; no column of the sink's has this name."""
+"""The column with that number. No column of the sink's has this name."""
 
 _TOO_MUCH = "spark.driver.maxResultSize"
 """The words of Spark's error when the driver was sent more than `spark.driver.maxResultSize`."""

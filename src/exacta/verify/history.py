@@ -1,16 +1,16 @@
 """The entries of a history. Each is one operation of one process, in the order in which they were recorded.
 
-Owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever send, written
-before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of it). So a
-process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its transaction can never be
-committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is ok, fail or info
-(`UNKNOWN`): it was done, it was not done, nobody knows.
+This module owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever
+send, written before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of
+it). So a process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its transaction
+can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is ok, fail or
+info (`UNKNOWN`): it was done, it was not done, nobody knows.
 
-Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. What happened
-before a request is stamped before it is sent, what happened after it when its answer is here; hence `a.end_us <
+Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. An operation
+before a request is stamped before the request is sent, and one after it when its answer is here; hence `a.end_us <
 b.start_us` proves that `a` was over when `b` began, and equal times prove nothing.
 
-Every value is sent once, to one partition, and names its transaction: `append-0.17/2`. What follows a blank is what
+Every value is sent once, to one partition, and names its transaction: `append-0.17/2`. The text after a blank is what
 the workload wants to find again (`transfer`: the amount; `etl`: the record that it was made from).
 """
 

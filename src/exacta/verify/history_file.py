@@ -1,7 +1,7 @@
 """The file of a history: written line by line by one process, read back one operation at a time.
 
-Owns the file and what is said of a broken one. A history that ends in the midst of a line was cut off, and is refused
-like any other broken one: an analysis of a part could miss what the rest proves.
+This module owns the file and what is said of a broken one. A history that ends in the midst of a line was cut off, and
+is refused like any other broken one: an analysis of a part could miss what the rest proves.
 """
 
 import threading

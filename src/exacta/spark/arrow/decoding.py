@@ -1,7 +1,9 @@
-"""Record batches as Arrow columns: decompressed, and decoded by columns instead of record by record. Pure.
+"""Record batches as Arrow columns: decompressed, and decoded by columns instead of record by record.
 
-Owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of it: headers are parsed by
-`exacta.protocol.kafka.records`, and what may be seen is decided before.
+The module is pure.
+
+This module owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of it: headers are
+parsed by `exacta.protocol.kafka.records`, and what may be seen is decided before.
 
 Layout of a record: length varint | attributes i8 | timestamp delta varint | offset delta varint | key length varint |
 key | value length varint | value | header count varint | headers, each key length varint | key | value length varint |

@@ -1,6 +1,8 @@
-"""Arrow columns as records of the format v2, encoded by columns instead of row by row. Pure; `decoding.py`'s twin.
+"""Arrow columns as records of the format v2, encoded by columns instead of row by row.
 
-Owns the layout of a record, which is told there, and where the batches of a partition are cut.
+The module is pure; `decoding.py`'s twin.
+
+This module owns the layout of a record, which is told there, and where the batches of a partition are cut.
 
 Theory of operation. All of a record but key and value takes a few bytes. These are computed for all rows at once, as
 columns of a matrix of bytes of which a mask says which count; Arrow then joins them with keys and values, row by row,

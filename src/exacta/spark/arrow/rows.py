@@ -1,7 +1,7 @@
 """Rows as Arrow columns, and as what is written to a topic. Both directions' schemas live here.
 
-Owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks with their
-sentences. Does not talk to a broker.
+This module owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks
+with their sentences. It does not talk to a broker.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="…";
 
-Owns the syntax, as Kafka's own parser has it: words, quotes of both kinds with backslashes in them, comments, one entry
-that a semicolon ends. Only the two modules that log in by name and password are known. No error shows a value.
+This module owns the syntax, as Kafka's own parser has it: words, quotes of both kinds with backslashes in them,
+comments, one entry that a semicolon ends. Only the two modules that log in by name and password are known. No error
+shows a value.
 """
 
 import re

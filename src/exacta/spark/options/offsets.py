@@ -1,6 +1,6 @@
 """Parse where reading begins and ends: options name it, or give offsets or times.
 
-Owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
+This module owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
 """
 
 import re

@@ -1,16 +1,16 @@
 """The writer of a job that is no stream: `df.write.format("exacta").mode("append").save()`, all of it or nothing.
 
-Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per job:
+This module owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per job:
 
 1. the planner process constructs a writer and pickles it, for the tasks and for step 3;
 2. each attempt of a task calls `write` on its copy, and leaves its transaction open;
 3. another process calls `commit` or `abort` on its copy.
 
-So here, unlike in a stream, preparing belongs to the constructor, and what it found out reaches the commit. A *job*
-says whose batch it is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is
-its own one and only batch, under a name that nobody else has. Such a job is never replayed, so what the cluster
-remembers of it is deleted once it is committed: else every job left a few groups more. Its name is logged when it
-begins, for whoever has to clean up after one that died.
+So here, unlike in a stream, the constructor prepares, and its findings reach the commit. A *job* says whose batch it
+is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is its own one and only
+batch, under a name that nobody else has. Such a job is never replayed, so what the cluster remembers of it is deleted
+once it is committed: else every job left a few groups more. Its name is logged when it begins, for whoever has to clean
+up after one that died.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _NAMELESS = "job"
 """The name of a job without `transactional.id.prefix`."""
 
 _FORGET_TIMEOUT_MS = 10_000
-"""A job that is committed does not wait longer than this for its groups to go."""
+"""A committed job does not wait longer than this for its groups to go."""
 
 JOB_OPTION = "exacta.job"
-"""Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's."""
+"""The option that carries a `Job` from `exacta.spark.write` to the planner. It is no option of the user's."""
 
 _OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.batch", "replay.deterministic")
 
@@ -97,7 +97,7 @@ def without_checkpoint(given: Mapping[str, str]) -> dict[str, str]:
 
 
 class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Writes the rows of one job, all of them or none."""
+    """The writer of the rows of one job, all of them or none."""
 
     def __init__(self, options: SinkOptions, job: Job | None) -> None:
         self.options = options

@@ -1,6 +1,6 @@
 """Read a query's checkpoint for the sink: the query id, its own location, and what a micro-batch reads.
 
-Owns nothing there: Spark writes, we read. What the sink itself notes beside it is `note.py`'s.
+This module owns nothing there: Spark writes, we read. `note.py` owns the note that the sink itself writes beside it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The files of a checkpoint lie on this machine, or in a store that pyarrow or Spark's own file system reaches.
 
-Owns reading, writing and listing by name. What the files say is `checkpoint.py`'s and `note.py`'s.
+This module owns reading, writing and listing by name. `checkpoint.py` and `note.py` own the content of the files.
 
 Spark's own file system (Hadoop's, with the settings and credentials of the session) can be asked only in the process of
 classic Spark's driver. Spark's Python workers, and a client of Spark Connect, have none: there a checkpoint that is not

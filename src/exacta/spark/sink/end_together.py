@@ -1,6 +1,6 @@
 """Deciding a batch and ending its transactions in one durable step, where the broker can do that (Exacta can).
 
-Owns that way of committing; `protocol.py` owns the other one, and when a batch is committed.
+This module owns that way of committing; `protocol.py` owns the other one, and when a batch is committed.
 
 Theory of operation. The decision record is put into the driver's own transaction, as ever. Then one request ends that
 and the tasks' transactions, all or none: every one of them must be open, its producer the current one, and hold the

@@ -1,7 +1,8 @@
 """The names under which a query is known to the cluster (docs/explanation/spark-sink-protocol.md).
 
-Owns the naming only. Everything begins with the query's name, which is its id or what option `transactional.id.prefix`
-says, and a hyphen. Ids and groups are a bounded set: one per task and attempt number, never one per batch.
+This module owns the naming only. Everything begins with the query's name, which is its id or what option
+`transactional.id.prefix` says, and a hyphen. Ids and groups are a bounded set: one per task and attempt number, never
+one per batch.
 
 The name of one query may begin with the name of another (`a`, `a-1`), so what a prefix finds is only a first choice:
 `is_attempt` says which transactional ids really are the query's.

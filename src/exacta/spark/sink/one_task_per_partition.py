@@ -1,8 +1,8 @@
 """Rows placed so that each partition is written by one task: what 'transaction.scope' batch needs.
 
-Owns the helper that a user calls on a DataFrame before writing it. The partition of a row is what the sink would choose
-by its key, as the Java client does; rows without a key are spread by their value, so that a replay places them again
-as it did before.
+This module owns the helper that a user calls on a DataFrame before writing it. The partition of a row is what the sink
+would choose by its key, as the Java client does; rows without a key are spread by their value, so that a replay places
+them again as it did before.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Remember, in this process, what `exacta.spark.write` learned of a sink from batch to batch.
 
-Owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps which batch
-was written last, so that two calls under one name are told from each other: the cluster remembers the batch only, so
-the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the query has
-used, by which a further sink is told from one whose name was changed (`note.py`).
+This module owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps
+which batch was written last, so that two calls under one name are told from each other: the cluster remembers the batch
+only, so the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the
+query has used, by which a further sink is told from one whose name was changed (`note.py`).
 
-What is known of a row's size grows old while tasks write: one huge row must not keep all later batches from the driver.
-So it asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
+The known size of a row grows old while tasks write: one huge row must not keep all later batches from the driver. So it
+asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Rows on their way to partitions: which partition each one goes to, and in whose name it is written.
 
-Owns the choice of the partition: the row's own, else by the hash of its key as the Java client does, else one partition
-until its batch is full. Begins and ends no transaction.
+This module owns the choice of the partition: the row's own, else by the hash of its key as the Java client does, else
+one partition until its batch is full. Begins and ends no transaction.
 """
 
 import time
@@ -22,7 +22,7 @@ from exacta.spark.sink.written_topics import partitions_of
 
 
 class RowWriter:
-    """Sends rows to their partitions, as one producer. What is not flushed may not have been sent."""
+    """Sends rows to their partitions, as one producer. Records that are not flushed may not have been sent."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The writer that Spark sees: it turns Spark's calls into the steps of the transaction protocol.
 
-Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
+This module owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
 
 1. the planner process constructs a writer and pickles it twice, for the tasks;
 2. each attempt of a task calls `write` on its copy;
@@ -45,7 +45,7 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
 
 
 class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """Writes the micro-batches of one query, each exactly once."""
+    """The writer of the micro-batches of one query, each exactly once."""
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options

@@ -1,8 +1,8 @@
 """The sink's transaction protocol on a task's side (docs/explanation/spark-sink-protocol.md, step 2).
 
-Owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as its last
-write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional id of
-its own. Where all tasks share the driver's transaction, the decision record in it is marker enough.
+This module owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as
+its last write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional
+id of its own. Where all tasks share the driver's transaction, the decision record in it is marker enough.
 """
 
 from collections.abc import Collection, Iterator
@@ -127,10 +127,10 @@ def _share(
 ) -> tuple[Producer, frozenset[TopicPartition]]:
     """Return the driver's own incarnation, for a task that writes into its transaction, and what is written there.
 
-    What one attempt has written cannot be taken back apart from the rest, and a second one would number its records
-    from 0 again, which a broker takes for repeats. Spark begins counting attempts anew when it runs a stage again, so
-    the partitions tell: one that is in the transaction already is not this task's to write to. (Two that begin in the
-    same instant do not see each other; `commit` finds them out where both come to an end.)
+    The rows of one attempt cannot be taken back apart from the rest, and a second attempt would number its records from
+    0 again, which a broker takes for repeats. Spark begins counting attempts anew when it runs a stage again, so the
+    partitions tell: one that is in the transaction already is not this task's to write to. (Two that begin in the same
+    instant do not see each other; `commit` finds them out where both come to an end.)
     """
     if attempt:
         raise SinkError(

@@ -1,8 +1,8 @@
 """A micro-batch from the driver's own hands: is it committed already, and if not, a small one in one transaction.
 
-Owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are the protocol's own, seen as a
-batch of one task: that task shares the driver's transaction, so its rows and the decision record are one transaction,
-whose end is the commit point. Nothing else is left to be ended, on any cluster.
+This module owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are the protocol's
+own, seen as a batch of one task: that task shares the driver's transaction, so its rows and the decision record are one
+transaction, whose end is the commit point. Nothing else is left to be ended, on any cluster.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,7 @@
 """Find where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
 
-Owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new query.
+This module owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new
+query.
 """
 
 from collections.abc import Collection, Mapping

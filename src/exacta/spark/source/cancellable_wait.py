@@ -1,7 +1,7 @@
 """A wait that ends when records arrive: fetches at the end of partitions, kept in flight at their leaders.
 
-Owns one connection per leader with at most one fetch on it. The answer to a fetch is thrown away; it only says that
-there is something.
+This module owns one connection per leader with at most one fetch on it. The answer to a fetch is thrown away; it only
+says that there is something.
 """
 
 import select

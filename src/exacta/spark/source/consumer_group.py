@@ -1,9 +1,10 @@
 """Tell a consumer group how far a query has come, so that ordinary lag tools see it.
 
-Owns when it is told, and that failing to tell harms nothing: the query relies on its checkpoint and never reads the
-group. The option is called `commit.group.id` and not `kafka.group.id`, which users of Spark's connector know: there it
-names a group that the query is a member of and never commits to. A job that sets it for the sake of an access rule, and
-shares it with a consumer that does commit, would here set that consumer's offsets without having asked for it.
+This module owns when it is told, and that failing to tell harms nothing: the query relies on its checkpoint and never
+reads the group. The option is called `commit.group.id` and not `kafka.group.id`, which users of Spark's connector know:
+there it names a group that the query is a member of and never commits to. A job that sets it for the sake of an access
+rule, and shares it with a consumer that does commit, would here set that consumer's offsets without having asked for
+it.
 """
 
 import logging
@@ -34,7 +35,10 @@ class GroupOffsets:
         self._failing = False
 
     def reached(self, client: Client, position: Positions) -> None:
-        """Commit a position: all that is before it is finished. Only logs where that fails, once until it succeeds."""
+        """Commit a position: all that is before it is finished.
+
+        If that fails, the method only logs it, once until it succeeds.
+        """
         self._position = dict(position)
         if time.monotonic() >= self._not_before_s:
             self._commit(client)

@@ -1,6 +1,6 @@
 """A small batch read by the driver: its rows go to Spark with the plan, and no task in Python reads them.
 
-Owns how that is said to Spark, and which batches are small.
+This module owns how that is said to Spark, and which batches are small.
 
 Theory of operation. Spark has one way to take rows along with a plan: from its own wrapper around a "simple" stream
 reader. After `partitions` it asks whether the reader is such a wrapper, and if so for the rows (`getCache`), which the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 _MOST_BYTES = 1024 * 1024
-"""Rows that come to more are left to tasks."""
+"""Rows of more bytes than this are left to tasks."""
 
 
 class SmallBatches:

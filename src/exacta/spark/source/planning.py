@@ -1,7 +1,7 @@
 """Plan which offsets a micro-batch covers. The module is pure.
 
-Owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets (read_committed), so
-a batch never waits for an offset that it cannot read.
+This module owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets
+(read_committed), so a batch never waits for an offset that it cannot read.
 
 The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is that of
 Spark's own Kafka connector: by partition, the next offset to read. The second says which topic that was (KIP-516): one
@@ -79,7 +79,7 @@ def id_as_text(topic_id: bytes) -> str:
 
 
 def id_from_text(text: str) -> bytes | None:
-    """Return the id that `id_as_text` wrote; None for what is empty or no id."""
+    """Return the id that `id_as_text` wrote; The result is None for text that is empty or no id."""
     found = urlsafe_b64decode(text + "==") if len(text) == _ID_CHARACTERS else b""
     return found or None
 
@@ -125,8 +125,8 @@ def ranges(
 def sliced(parts: Sequence[Range], *, at_least: int | None, at_most_offsets: int | None) -> list[Range]:
     """Return `parts` cut so that none has more than `at_most_offsets`, and about `at_least` of them, in order.
 
-    As Spark's connector cuts (`maxRecordsPerPartition` first, then `minPartitions`): each by its share of the offsets,
-    in equal pieces; what is too small for a second piece is left whole and does not count.
+    The cuts are those of Spark's connector (`maxRecordsPerPartition` first, then `minPartitions`): each by its share of
+    the offsets, in equal pieces; what is too small for a second piece is left whole and does not count.
     """
     if at_most_offsets is not None:
         parts = [piece for part in parts for piece in _cut(part, -(-_size(part) // at_most_offsets))]

@@ -1,6 +1,6 @@
 """Ranges of partitions as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
 
-Owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
+This module owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,8 @@
 """The reader that Spark sees: offsets on the driver, Arrow batches in the tasks.
 
-Owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new query begins,
-`planning.py` divides offsets, `reading.py` reads them, `consumer_group.py` tells lag tools how far the query is.
+This module owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new
+query begins, `planning.py` divides offsets, `reading.py` reads them, `consumer_group.py` tells lag tools how far the
+query is.
 
 Theory of operation. One long-lived process answers `latestOffset`, about 93 times a second while the query is idle.
 Asking the cluster each time is cheap enough while data flows; but where nothing new has come and Spark asks again at
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 _IDLE_AGAIN_S = 0.05
-"""Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then)."""
+"""A query that asks again within this time without a batch in between is idle (Spark polls every 10 ms then)."""
 _IDLE_WAIT_MS = 100
 _GONE_AFTER_MS = 5_000
 """The time for which offsets are asked for before the source looks up whether their partitions are still there."""

@@ -5,10 +5,11 @@ never asked for, or was asked for after a successor had been given its transacti
 What a final read shows is what a reader of that isolation got of a partition from its first offset to its end, after
 all clients had ended and every transactional id had been taken over once more.
 
-What Kafka allows is information. Its transactions do not isolate writes from each other: two of them may interleave in
-opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction may be read in
-one partition before it is in another. That is so on every Kafka, Exacta too, where a transaction is open that began
-before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of its own.
+A kind that Kafka allows is information. Its transactions do not isolate writes from each other: two of them may
+interleave in opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction
+may be read in one partition before it is in another. That is so on every Kafka, Exacta too, where a transaction is open
+that began before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of
+its own.
 """
 
 from enum import Enum

@@ -1,7 +1,7 @@
 """The tables that the checks look at, folded from a history in one pass.
 
-Owns what a transaction's fate is (`anomalies.py` has the terms), and which reader got what where. A value is kept once,
-as a record; what was read is kept as pairs of offset and record number in arrays, 24 bytes each.
+This module owns what a transaction's fate is (`anomalies.py` has the terms), and which reader got what where. A value
+is kept once, as a record; what was read is kept as pairs of offset and record number in arrays, 24 bytes each.
 
 Lines of different processes may come in either order (a record may be read before its `Begin` is recorded), so nothing
 is judged before all of them are here.

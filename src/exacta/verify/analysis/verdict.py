@@ -1,8 +1,8 @@
 """All checks together, and what they come to.
 
-Owns that a run which could not have found anything does not pass: each workload must have committed something, every
-partition must have been read to its end in both isolations, a reader must have watched, and the faults that were asked
-for must have been.
+This module owns that a run which could not have found anything does not pass: each workload must have committed
+something, every partition must have been read to its end in both isolations, a reader must have watched, and the faults
+that were asked for must have been.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Choose who is killed when: clients all the time, the broker now and then.
 
-Owns the draws. Theory of operation: two clocks run, one for clients and one for the broker, each with drawn intervals.
-A fault of the broker also waits until something was committed since the one before, so that a cluster that is slow to
-come back is not killed again before it did any work.
+This module owns the draws. Theory of operation: two clocks run, one for clients and one for the broker, each with drawn
+intervals. A fault of the broker also waits until something was committed since the one before, so that a cluster that
+is slow to come back is not killed again before it did any work.
 """
 
 import os

@@ -2,7 +2,8 @@
 
 Theory of operation. While the clients run, one thread waits for the next fault and one lists offsets. At the end the
 clients are told to stop; then every transactional id is taken over once more, so that whatever was open is aborted;
-then each partition is read from its first offset to its end in both isolations. What is judged is what is there then.
+then each partition is read from its first offset to its end in both isolations. The verdict is about what is there
+then.
 """
 
 import os

@@ -1,7 +1,9 @@
-"""Gather what lies around an anomaly: operations of the processes and partitions involved, near it in time. Pure.
+"""Gather what lies around an anomaly: operations of the processes and partitions involved, near it in time.
 
-Owns the choice. The history is read twice more for all anomalies together: once to find when they were, once to take
-what lies around them; so memory goes by what is shown, and not by how long the run was.
+The module is pure.
+
+This module owns the choice. The history is read twice more for all anomalies together: once to find when they were,
+once to take what lies around them; so memory goes by what is shown, and not by how long the run was.
 """
 
 from collections.abc import Callable, Iterable, Sequence

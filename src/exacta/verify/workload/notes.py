@@ -10,7 +10,7 @@ _STANDARD_OUTPUT = 1
 
 
 class Notes:
-    """Writes operations at once, without a buffer that a kill would lose."""
+    """A writer of operations that writes at once, without a buffer that a kill would lose."""
 
     def __init__(self, epoch_ns: int) -> None:
         self._epoch_ns = epoch_ns

@@ -13,7 +13,7 @@ class Role(StrEnum):
     APPEND = "append"
     TRANSFER = "transfer"
     LOAD = "load"
-    """Writes what etl transforms."""
+    """A process that writes the input which etl transforms."""
     ETL = "etl"
     READER = "reader"
     FINAL = "final"
