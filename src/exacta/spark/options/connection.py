@@ -42,7 +42,7 @@ CONNECTION = (
         field="bootstrap",
         parse=_bootstrap,
         default="needed",
-        about="`host:port,host:port`",
+        about="the brokers to ask first, as `host:port,host:port`",
     ),
     *SECURITY,
     Option(
@@ -50,14 +50,14 @@ CONNECTION = (
         field="client_id",
         parse=text,
         default="`exacta-spark`",
-        about="name in the brokers' logs, metrics and quotas",
+        about="the client's name in the brokers' logs, metrics and quotas",
     ),
     Option(
         name="kafka.request.timeout.ms",
         field="request_timeout_ms",
         parse=positive,
         default="30000",
-        about="a broker that leaves a request unanswered for so long is taken for lost",
+        about="a broker that leaves a request unanswered for this time is taken for lost",
     ),
 )
 

@@ -24,22 +24,26 @@ FOREACH_BATCH = (
         field="sink_name",
         parse=name_on_cluster,
         default="none",
-        about="needed where a query writes to several sinks: each but one has a name of its own, which never changes",
+        about=(
+            "needed if a query writes to several sinks: each sink except one has a name of its own, which never changes"
+        ),
     ),
     Option(
         name="driver.rows",
         field="driver_rows",
         parse=whole,
         default="5000",
-        about="a batch of at most so many rows is written by the driver alone, in one transaction; 0: never",
+        about="the driver alone writes a batch of at most this many rows, in one transaction; 0 means never",
     ),
     Option(
         name="driver.bytes",
         field="driver_bytes",
         parse=positive_long,
         default="16777216",
-        about="the same in bytes, by what the rows of the batches before came to (1 KiB while none was seen). A "
-        "partition may send the driver its share of it: if it has more, tasks write",
+        about=(
+            "the same limit in bytes, estimated by the rows of the batches before (1 KiB while none was seen). A "
+            "partition may send the driver its share of it; if it has more, tasks write"
+        ),
     ),
 )
 
