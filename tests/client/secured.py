@@ -20,7 +20,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.client.routing import Client
+from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.protocol.kafka import codec
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
@@ -306,3 +307,9 @@ def _exactly(stream, count):
             return None
         found += part
     return found
+
+
+def nodes_with(broker, tls):
+    """Return the ids of the brokers, asked through TLS."""
+    with Client(Cluster(bootstrap=broker.address, security=Security(tls=tls))) as client:
+        return client.nodes()

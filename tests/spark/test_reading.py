@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 
 from exacta.spark import session, watch_offsets
 from tests.spark.clusters import new_topic
-from tests.spark.test_source_identity import committed
+from tests.spark.source.test_topic_identity import committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
