@@ -37,7 +37,7 @@ OFFERED = {3: (0, 9), 10: (0, 3), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """How to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
+    """The means to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
 
     listeners: dict[str, str]
     accounts: dict[str, str]
@@ -65,7 +65,7 @@ class Access:
 
 @dataclass
 class Script:
-    """What a scripted broker does, and what it has seen."""
+    """The script of a scripted broker, and the requests that the broker has seen."""
 
     accounts: dict[str, str] = field(default_factory=dict)
     iterations: int = 4096
@@ -138,7 +138,7 @@ class ScriptedBroker:
 
 
 class _Session:
-    """What one connection has come to."""
+    """The state of one connection."""
 
     def __init__(self, script, login, port):
         self._script = script

@@ -1,4 +1,4 @@
-"""What `exacta groups lag` says; on a cluster of Apache Kafka what can be had there."""
+"""`exacta groups lag` tells the lag of a group, on a cluster of Apache Kafka as far as Kafka tells."""
 
 import pytest
 from typer.testing import CliRunner

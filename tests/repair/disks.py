@@ -102,7 +102,7 @@ Damage = Callable[[SimulatedDisk, str, int], tuple[int, int]]
 
 
 def offsets_of(state: State) -> dict[str, object]:
-    """What clients rely on most."""
+    """Return the parts of a state that clients rely on most."""
     return {
         "partitions": [(each.topic, each.index, each.next_offset) for each in state.partitions.values()],
         "groups": {name: group.offsets for name, group in state.groups.items()},

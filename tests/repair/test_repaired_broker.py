@@ -35,7 +35,7 @@ def test_a_client_reads_all_that_was_outside_of_the_loss(sound: SimulatedDisk, d
 
 
 def test_a_marker_that_is_lost_hides_nothing_that_comes_after(sound: SimulatedDisk, tmp_path: Path) -> None:
-    """Without an aborted transaction's marker, readers would skip its producer's next transaction as well."""
+    """If an aborted transaction's marker were missing, readers would skip its producer's next transaction as well."""
     state = state_of(sound)
     partition = next(each for each in state.partitions.values() if each.topic == "moved" and each.index == 0)
     aborted = partition.aborted[1]

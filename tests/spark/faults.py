@@ -37,14 +37,14 @@ ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
 # What befalls the process that comes to the point.
 HALT, DIE, RAISE = "halt", "die", "raise"
 LOSE = "lose"
-"""Or it deletes files, those of the pattern `lost`, and goes on."""
+"""The process deletes the files of the pattern `lost`, and goes on."""
 
 RELEASED_WITHIN_S = 240.0
 LOOK_EVERY_S = 0.001
 
 
 class Strike(NamedTuple):
-    """Where a fault has struck, and in which process."""
+    """The point at which a fault has struck, and the process."""
 
     point: str
     pid: int

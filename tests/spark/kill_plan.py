@@ -1,4 +1,4 @@
-"""What a campaign kills, and at which points of a micro-batch: drawn from one seed, before anything runs.
+"""Draw from one seed, before anything runs, what a campaign kills and at which points of a micro-batch.
 
 Owns the plan. `kill_campaign.py` carries it out.
 """
@@ -11,7 +11,7 @@ from tests.spark import faults
 
 
 class Victim(StrEnum):
-    """Who is killed."""
+    """The processes that are killed."""
 
     SPARK = "Spark"  # the whole process tree
     DRIVER = "driver"  # and Java; the Python workers live on as zombies
@@ -21,7 +21,8 @@ class Victim(StrEnum):
 
 
 ANY_TIME = "at any time"
-"""At any time while a batch is in flight, and at the moment when its rows are seen in the sink's log."""
+"""The kill strikes at any time while a batch is in flight, or at the moment when its rows are seen in the sink's
+log."""
 ROWS_IN_LOG = "rows in the log"
 
 OF_ANY_SINK = (faults.TASKS_WRITING, ROWS_IN_LOG, ANY_TIME)
@@ -45,9 +46,9 @@ ON_A_CLUSTER = {
     Victim.WORKER: (*_IN_TASKS, faults.A_REQUEST),
     Victim.BROKER: POINTS[Victim.BROKER],
 }
-"""On a cluster of several machines, where executors die apart from the driver."""
+"""The points on a cluster of several machines, where executors die apart from the driver."""
 SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.EXECUTOR: 18, Victim.WORKER: 37, Victim.BROKER: 37}
-"""Of a hundred kills. A new Spark costs ten seconds, a new worker or broker one."""
+"""The shares of a hundred kills. A new Spark costs ten seconds, a new worker or broker one."""
 
 _REQUESTS_OF_A_BATCH = 40
 """A batch of the campaign's size takes about so many requests."""
@@ -66,7 +67,7 @@ class Kill:
 
     @property
     def ends_life(self) -> bool:
-        """Whether a new Spark must begin after it."""
+        """Return whether a new Spark must begin after the kill."""
         return self.victim in (Victim.SPARK, Victim.DRIVER)
 
 

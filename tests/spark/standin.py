@@ -35,8 +35,8 @@ from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.task import write_task
 
 BETWEEN_THE_ENDS = "between the ends"
-"""Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
-such moment."""
+"""A point that exists where the transactions of a decided batch are ended one by one. If they are ended with the
+decision, there is no such moment."""
 
 CRASH_POINTS = (
     "before preparing",

@@ -107,7 +107,7 @@ def test_a_checkpoint_that_cannot_be_read(bootstrap, options, tmp_path):
 
 
 def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
-    """What an Apache Kafka with access rules answers; `test_secured.py` asks one."""
+    """The errors are those that an Apache Kafka with access rules answers; `test_secured.py` asks one."""
 
     def refused(client, producer, **_):
         assert producer.transactional_id.startswith(f"{RUN}-check-")

@@ -1,4 +1,4 @@
-"""What only Spark shows of reading: batches, what it calls when, limits under its triggers, sentences, progress."""
+"""Only real Spark shows these sides of reading: batches, its calls, limits under its triggers, sentences, progress."""
 
 import json
 import logging
@@ -120,7 +120,7 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
 
 
 STREAMS = 250
-"""More than the tests before this one have begun in the same virtual machine, which numbers them."""
+"""This is more than the tests before this one have begun in the same virtual machine, which numbers them."""
 
 
 def forget_rows_at_hand(spark):

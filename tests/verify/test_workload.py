@@ -1,4 +1,4 @@
-"""What clients write down of what they are told: without a cluster, with a librdkafka that is scripted."""
+"""Clients write down what they are told. The tests need no cluster, and script librdkafka."""
 
 from typing import Any
 
@@ -208,7 +208,7 @@ def test_the_final_read_gives_up_when_nothing_new_comes(
 
 
 def test_librdkafka_still_speaks_version_1_of_the_transaction_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where this fails, librdkafka has learnt KIP-890: `docs/how-to/verify.md` says that it has not."""
+    """If this fails, librdkafka has learnt KIP-890, and `docs/how-to/verify.md` says that it has not."""
     versions = []
 
     def seen(**command: Any) -> EndTransaction:

@@ -1,4 +1,4 @@
-"""What becomes of the options of Kafka's Java clients, and that all that is wrong with options is said at once."""
+"""Options of Kafka's Java clients have no effect or are refused, and one error says all that is wrong with options."""
 
 import logging
 import pickle
@@ -56,7 +56,7 @@ OF_BOTH = """
     ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
     ssl.truststore.type
 """
-"""What `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return."""
+"""The names that `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return."""
 OF_PRODUCERS = """
     acks batch.size buffer.memory buffer.memory.allocation.strategy compression.gzip.level compression.lz4.level
     compression.type compression.zstd.level delivery.timeout.ms enable.idempotence key.serializer linger.ms

@@ -149,7 +149,7 @@ def test_a_commit_that_raises_before_the_decision_is_aborted(work, monkeypatch):
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("ended", [0, 1, 2])
 def test_a_driver_that_dies_between_the_decision_and_the_last_end(work, monkeypatch, ended):
-    """What was decided is told by the record; whoever takes the job over, commits the rest."""
+    """The record tells what was decided; the driver that takes the job over commits the rest."""
     messages = [work.task(task, [task]) for task in range(3)]
     plain = QueryOnCluster.end_all
 

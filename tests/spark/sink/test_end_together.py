@@ -179,7 +179,7 @@ def test_a_batch_takes_no_other_end(query, monkeypatch):
 
 @pytest.mark.parametrize("gone_on", [False, True])
 def test_a_batch_whose_answer_was_lost_is_committed(query, monkeypatch, gone_on):
-    """Also where the repeat is refused, since an operator's tool has taken an id over in between."""
+    """The same holds if the repeat is refused because an operator's tool has taken an id over in between."""
     end = end_together.end_transactions_at_once
 
     def twice(client, written, **named):
