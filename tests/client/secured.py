@@ -17,8 +17,10 @@ import socket
 import ssl
 import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from exacta.client.routing import Client
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
@@ -35,8 +37,7 @@ MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 OFFERED = {3: (0, 9), 10: (0, 3), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """The means to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
 
     listeners: dict[str, str]
@@ -63,15 +64,14 @@ class Access:
         )
 
 
-@dataclass
-class Script:
+class Script(Struct):
     """The script of a scripted broker, and the requests that the broker has seen."""
 
-    accounts: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, str] = {}
     iterations: int = 4096
     session_lifetime_ms: int = 0
     forged_signature: bool = False
-    mechanisms: list[str] = field(default_factory=lambda: list(MECHANISMS))
+    mechanisms: list[str] = msgspec.field(default_factory=lambda: list(MECHANISMS))
     hang_ups: int = 0  # how many requests are met so
     answers_handshakes_anywhere: bool = False
     silent: bool = False  # what is asked once logged in is not answered

@@ -48,6 +48,7 @@ class Broker(Protocol):
         """Start what was killed again, and wait until it serves."""
 
 
+# A dataclass, since `__post_init__` sets further attributes.
 @dataclass
 class Campaign:
     """One query, its victims and what became of them."""

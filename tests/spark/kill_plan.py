@@ -4,8 +4,9 @@ Owns the plan. `kill_campaign.py` carries it out.
 """
 
 import random
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from tests.spark import faults
 
@@ -55,8 +56,7 @@ _REQUESTS_OF_A_BATCH = 40
 _LONGEST_DELAY_S = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kill:
+class Kill(Struct, frozen=True, kw_only=True):
     """One kill: of whom, and where."""
 
     victim: Victim

