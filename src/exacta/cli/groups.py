@@ -127,8 +127,8 @@ def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_right: 
 
 
 def _held_by(lag: "Lag") -> str:
-    if not lag.holders:
+    if not lag.held_by:
         return ""
-    oldest, more = lag.holders[0], len(lag.holders) - 1
+    oldest, more = lag.held_by[0], len(lag.held_by) - 1
     seconds = oldest.open_for_ms / 1000
     return f"{oldest.transactional_id}, for {seconds:.1f} s" + (f", and {more} more" if more else "")

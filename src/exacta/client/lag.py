@@ -14,8 +14,8 @@ from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 
 
-class OpenTransaction(NamedTuple):
-    """An open transaction that holds back what is behind its first offset."""
+class BlockingTransaction(NamedTuple):
+    """An open transaction that holds readers of committed data back at its first offset."""
 
     transactional_id: str
     first_offset: int
@@ -33,7 +33,7 @@ class Lag(NamedTuple):
     """The records that a read_committed reader would get now. On another cluster than an Exacta these are offsets."""
     held_back: int
     """The records, or offsets, that are behind an open transaction."""
-    holders: tuple[OpenTransaction, ...] = ()
+    held_by: tuple[BlockingTransaction, ...] = ()
 
 
 class GroupLag(NamedTuple):
@@ -70,7 +70,7 @@ def describe_lag(client: Client, group: str, deadline: Deadline | None = None) -
             entry.unread_records,
             entry.held_back_records,
             tuple(
-                OpenTransaction(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
+                BlockingTransaction(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
                 for each in entry.open_transactions
             ),
         )

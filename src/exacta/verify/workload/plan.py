@@ -13,7 +13,7 @@ LOOK_CHANCE = 0.3
 LATE_CHANCE = 0.5
 
 
-class Fate(Enum):
+class PlannedEnd(Enum):
     """The end that a transaction shall have, and how many of a hundred transactions have it."""
 
     COMMIT = 75
@@ -28,7 +28,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     `late`, of one that is taken over: its last record, and its offsets, are sent after that.
     """
 
-    fate: Fate
+    end: PlannedEnd
     records: list[tuple[str, int, str]]
     flush: bool
     look: bool
@@ -61,12 +61,12 @@ def draw_etl(chance: random.Random, name: str, topics: Mapping[str, int], source
 
 
 def _plan(chance: random.Random, records: list[tuple[str, int, str]]) -> Plan:
-    (fate,) = chance.choices(list(Fate), [each.value for each in Fate])
+    (end,) = chance.choices(list(PlannedEnd), [each.value for each in PlannedEnd])
     return Plan(
-        fate=fate,
+        end=end,
         records=records,
         # What is aborted must have been written, or nobody could see it.
-        flush=fate is not Fate.COMMIT or chance.random() < FLUSH_CHANCE,
+        flush=end is not PlannedEnd.COMMIT or chance.random() < FLUSH_CHANCE,
         look=chance.random() < LOOK_CHANCE,
-        late=fate is Fate.ZOMBIE and chance.random() < LATE_CHANCE,
+        late=end is PlannedEnd.ZOMBIE and chance.random() < LATE_CHANCE,
     )

@@ -17,7 +17,7 @@ from exacta.verify.history import Begin, CommitAsked, End, Outcome
 from exacta.verify.workload import plan as plans
 from exacta.verify.workload.clients import CALL_S, Producers, describe
 from exacta.verify.workload.notes import Notes
-from exacta.verify.workload.plan import Fate, Plan
+from exacta.verify.workload.plan import Plan, PlannedEnd
 from exacta.verify.workload.reading import assigned, look
 from exacta.verify.workload.spec import Role, Spec
 
@@ -89,11 +89,11 @@ class Transactor:
                 self._send(producer, plan, range(early, len(plan.records)), offsets, _FENCED_S)
             if send_offsets is not None:
                 send_offsets(producer)
-            if plan.fate is Fate.ABORT:
+            if plan.end is PlannedEnd.ABORT:
                 producer.abort_transaction(CALL_S)
                 self._end(transaction, offsets, committing=False, outcome=Outcome.OK)
                 return False
-            if plan.fate is Fate.ZOMBIE and not plan.late:
+            if plan.end is PlannedEnd.ZOMBIE and not plan.late:
                 self._producer, self._name = self._producers.next()
             self._notes.write(
                 CommitAsked(process=self._spec.process, transaction=transaction, at_us=self._notes.now_us())
