@@ -1,8 +1,8 @@
-"""Many small requests at once: to their coordinators, over several connections, each with several in flight.
+"""Send many small requests at once to their coordinators, over several connections with several in flight each.
 
-This module owns the spreading. Apache Kafka executes the requests of a connection one after the other, so ending many
-transactions over one connection takes as long as their sum. A request that fails here in any way is left to
-`Client.call`, which repeats it.
+This module owns the spreading over connections. Apache Kafka executes the requests of a connection one after the other,
+so ending many transactions over one connection takes as long as their sum. A request that fails here in any way is left
+to `Client.call`, which repeats it.
 """
 
 from collections.abc import Sequence

@@ -7,11 +7,13 @@ Theory of operation: a broker answers the requests of a connection in their orde
 queue, and the correlation id is only checked. `send` writes and returns; `receive` reads the oldest reply. A caller
 may have several requests in flight that way. Every byte that cannot be explained closes the connection.
 
-A broker that is met in the wrong protocol only hangs up, as one does that is being stopped. Where that happens before
-anything was answered, the port is asked why (`diagnosis.py`), so that what waiting cannot mend is said at once.
+A broker that is met in the wrong protocol only hangs up, as a broker does that is being stopped. If that happens before
+anything was answered, the port is asked why (`diagnosis.py`), so that an error which waiting cannot mend is said at
+once.
 
-A login may hold for some time only (KIP-368). Short of its end the connection logs in again, before a request that
-finds nothing in flight; whoever keeps requests in flight all the time must let them drain when `wants_rest` says so.
+A login may hold for some time only (KIP-368). Shortly before its end the connection logs in again, before a request
+that finds nothing in flight. A caller that keeps requests in flight all the time must let them drain when `wants_rest`
+says so.
 """
 
 import random

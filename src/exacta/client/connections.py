@@ -1,9 +1,9 @@
 """The connections of one client: one to a bootstrap server, one to each broker, and further ones beside these.
 
-This module owns them and which bootstrap server comes next; where the brokers are, `topology.py` says.
+This module owns the connections and the order of the bootstrap servers. `topology.py` says where the brokers are.
 
-A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
-brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
+A broker can be away in two ways: it refuses connections, or it takes them and says nothing. So if any of several
+brokers will do, each is given only a share of the time, and one that failed comes last the next time.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Deadlines and back-off. The only place of the client that waits."""
+"""Deadlines and back-off. This is the only place of the client that waits."""
 
 import random
 import time

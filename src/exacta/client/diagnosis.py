@@ -1,7 +1,7 @@
 """Find out why a broker hung up on a fresh connection, by asking the port what it speaks.
 
 A broker that is met in the wrong protocol only closes the connection, exactly like one that is being stopped. The
-difference matters: the one is to be said at once, the other to be waited for. So the port is asked once more, in the
+difference matters: the first is to be said at once, the second to be waited for. So the port is asked once more, in the
 other protocol; only a clear answer counts, and everything else means that the broker is away.
 
 Nothing secret is sent: no name and no password, and our certificate only as in every handshake.

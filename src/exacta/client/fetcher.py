@@ -1,4 +1,4 @@
-"""Reading a range of one partition: fetches with the next one already in flight.
+"""Read a range of one partition, with the next fetch already in flight.
 
 This module owns the position and its own connection. It yields what was fetched as it came; `committed.py` says what of
 it is visible.

@@ -1,4 +1,4 @@
-"""Transactions that are complete for their coordinator and open on a partition: found, and their markers written again.
+"""Find transactions that are complete for their coordinator and open on a partition, and write their markers again.
 
 Theory of operation. A coordinator decides a transaction, has a marker written to each of its partitions, and then calls
 it complete. Apache Kafka (tried on 4.4.0) does so as well where a partition has no leader at that moment: it takes such

@@ -1,7 +1,7 @@
-"""An idempotent producer for one task: record batches, sequences, up to five requests in flight per broker.
+"""An idempotent producer for one task, with up to five requests in flight per broker.
 
 This module owns the batches that are not yet acknowledged and their order. It writes into the transaction of its
-`producer`, where that has a transactional id, and ends none: somebody else does, by the ids of `producer`. It uses
+`producer`, if that has a transactional id, and ends none. Another process ends it, by the ids of `producer`. It uses
 connections of its own, since its requests stay in flight.
 
 Theory of operation. Records gather in one builder per partition; a full builder becomes a *batch* with its sequence,

@@ -1,4 +1,4 @@
-"""A record batch in the making: encoded records gather until it is full.
+"""Gather encoded records into a record batch until it is full.
 
 This module owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch;
 its records are encoded elsewhere.

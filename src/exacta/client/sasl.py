@@ -1,4 +1,4 @@
-"""Logging in over a connection: SaslHandshake, then SaslAuthenticate until both sides agree (KIP-43, KIP-152).
+"""Log in over a connection: SaslHandshake, then SaslAuthenticate until both sides agree (KIP-43, KIP-152).
 
 This module owns the order of the messages. Its caller sends them, on a connection that has negotiated its versions: the
 same for a new connection and for one whose session is about to end (KIP-368).

@@ -1,14 +1,14 @@
-"""`exacta.spark.check`: whether a job that writes can run as it is configured, before its first batch.
+"""Check, before its first batch, whether a job that writes can run as it is configured (`exacta.spark.check`).
 
-This module owns what is looked at, and in which order. The rules are the sink's own (`options/`, `rows.py`); everything
+This module owns the list of checks and their order. The rules are the sink's own (`options/`, `rows.py`). Everything
 that is wrong is said at once.
 
-Theory of operation. Nothing is left on the cluster, as far as that can be. Topics are looked up without being created,
-and the answer says what the user may do with them (KIP-430). Permissions on transactional ids and groups are tried
-under names that nobody has, which begin as the job's own do: a broker judges the permission before it looks whether the
-producer exists, and says then that it does not. The longest transaction is asked of a broker's settings. If the user
-may not read these, it is tried with a transactional id that nobody has: that one stays until the cluster forgets it,
-and the report says so. Nothing here takes over, fences or reads what a running query has.
+Theory of operation. The check leaves nothing on the cluster, as far as possible. Topics are looked up without being
+created, and the answer says what the user may do with them (KIP-430). Permissions on transactional ids and groups are
+tried under names that nobody has, which begin as the job's own names do. A broker judges the permission first, and only
+then says that the producer does not exist. The longest allowed transaction is read from a broker's settings. If the
+user may not read these, the time-out is tried with a transactional id that nobody has. That id stays until the cluster
+forgets it, and the report says so. Nothing here takes over, fences or reads what a running query has.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Removing what a query has left on a cluster, once it will not run again.
+"""Remove what a query has left on a cluster, once it will not run again.
 
-This module owns the order of the steps; what they do is the sink's own (`protocol.py`, `incarnations.py`). It prints
-nothing.
+This module owns the order of the steps. The steps themselves are the sink's own (`protocol.py`, `incarnations.py`). It
+prints nothing.
 
-Theory of operation. Whoever cleans acts as the query's last driver. It takes the driver's transactional id over, so
-that no other driver decides anything from there on; it finishes what was decided and aborts the rest, as any driver
-does that begins; and then, knowing that nothing is open, it deletes the groups. The decision record goes first: without
-it the markers mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no
-transactional ids; nothing is open under them, and Apache Kafka forgets them after a week.
+Theory of operation. The cleaner acts as the query's last driver. It takes the driver's transactional id over, so that
+no other driver decides anything from there on. It finishes what was decided and aborts the rest, as any driver does
+that begins. Then nothing is open, and it deletes the groups. The decision record goes first: without it the markers
+mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no transactional ids;
+nothing is open under them, and Apache Kafka forgets them after a week.
 
 A cluster cannot tell whether a query lives; a driver between two batches is silent. Only movement can be seen: each
 batch takes the driver's id over once more. So the query is watched for a while, and is alive if anything moves.

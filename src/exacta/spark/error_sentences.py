@@ -1,12 +1,12 @@
 """Say what went wrong between us and the cluster, as one sentence with its remedy.
 
-This module owns the translation of the client's errors, and that Spark shows just the sentence. It does not own the
+This module owns the translation of the client's errors, and makes Spark show just the sentence. It does not own the
 rules of the protocol: what they refuse is a sentence already (`errors.py`).
 
 Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
-`SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
-and nobody else's traceback is hidden. An exception that is neither the client's error nor a refusal of ours keeps its
-traceback.
+`SPARK_HIDE_TRACEBACK`. The worker reads this variable when the error arrives, and ends with that error. So the variable
+is set just then, and nobody else's traceback is hidden. An exception that is neither the client's error nor a refusal
+of ours keeps its traceback.
 """
 
 import logging

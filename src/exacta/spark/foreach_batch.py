@@ -1,4 +1,4 @@
-"""`exacta.spark.write`: a micro-batch written from inside a function of `foreachBatch`, exactly once.
+"""Write a micro-batch exactly once from inside a function of `foreachBatch` (`exacta.spark.write`).
 
 This module owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and
 `whole_batch.py` own what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to
@@ -6,19 +6,19 @@ batch.
 
 Theory of operation. The driver prepares the batch itself, and finds out by that whether it is committed already. If it
 is, the rows are computed and thrown away, as the tasks of the streaming sink do with theirs: a state store commits, and
-a watermark advances, only where the plan runs. Whether it has either cannot be told for sure from in here, so that is
-done always.
+a watermark advances, only where the plan runs. This module cannot tell for sure whether the plan has either, so it
+always computes the rows.
 
-Where the batch is most likely small, the driver asks for the rows, but for at most so many from each partition, and
-prepares beside that: for either it would wait, of the cluster or of Spark. If these are all of the rows, it writes them
-in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
+If the batch is most likely small, the driver asks Spark for the rows, up to a limit for each partition, and prepares at
+the same time, since it would have to wait for both Spark and the cluster. If it got all of the rows, it writes them in
+one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do. The batch is then
 computed twice, so after a large batch the first attempt is left out until a small one comes.
 
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
 that stops in the middle of its input leaves its state store uncommitted. Each partition may send its share of
-`driver.bytes`, by the size of a row as far as it is known: the driver's memory has a bound, also where there are many
-partitions. The numbers come along, so that it shows where a partition was cut; then tasks write. (Not where the last
-batch was small beside what one partition may send: there the number of rows shows it.)
+`driver.bytes`, by the size of a row as far as it is known: so the driver's memory has a bound even if there are many
+partitions. The numbers come along and show whether a partition was cut; then tasks write. (If the last batch was small
+beside what one partition may send, the numbers stay away, and the count of rows shows it.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names the Spark query that a transaction or a group belongs to, for operators, on any Kafka cluster.
+"""Name the Spark query that a transaction or a group belongs to, for operators, on any Kafka cluster.
 
 This module owns the way from a transactional id, or from a group, to the query: both begin with the query's name on the
 cluster, and under that name lies its decision record, which says who wrote it. A name that only looks like one of a

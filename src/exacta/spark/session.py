@@ -1,7 +1,7 @@
 """A local Spark session with settings that suit the source and the sink, and Java if there is none.
 
-This module owns the settings and their reasons. A session of the user's own works as well; then `register` is all it
-needs, or not even that where the package is installed.
+This module owns the settings and their reasons. A session of the user's own works as well. It only needs `register`,
+and not even that if the package is installed.
 """
 
 from __future__ import annotations

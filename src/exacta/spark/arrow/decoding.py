@@ -1,9 +1,9 @@
-"""Record batches as Arrow columns: decompressed, and decoded by columns instead of record by record.
+"""Turn record batches into Arrow columns: they are decompressed, and decoded by columns instead of record by record.
 
 The module is pure.
 
-This module owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of it: headers are
-parsed by `exacta.protocol.kafka.records`, and what may be seen is decided before.
+This module owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of a batch:
+`exacta.protocol.kafka.records` parses headers, and which batches may be seen is decided before.
 
 Layout of a record: length varint | attributes i8 | timestamp delta varint | offset delta varint | key length varint |
 key | value length varint | value | header count varint | headers, each key length varint | key | value length varint |
@@ -11,8 +11,8 @@ value. Varints are zigzag; a length of -1 is null. `length` counts what follows 
 
 Theory of operation. Only finding where records begin is sequential; a run of records of equal length is found in one
 step, since a length that stands again exactly one record further is the next record's. From there every field is
-decoded for all records at once, with numpy. Keys and values are not copied one by one: an Arrow array over the buffer
-itself, whose odd elements are what lies between two values, is asked for its even elements.
+decoded for all records at once, with numpy. Keys and values are not copied one by one. Instead an Arrow array is laid
+over the buffer itself, whose odd elements are the bytes between two values, and is asked for its even elements.
 """
 
 from collections.abc import Callable, Collection

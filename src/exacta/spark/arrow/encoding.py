@@ -1,13 +1,14 @@
-"""Arrow columns as records of the format v2, encoded by columns instead of row by row.
+"""Encode Arrow columns as records of the format v2, by columns instead of row by row.
 
-The module is pure; `decoding.py`'s twin.
+The module is pure, and is the twin of `decoding.py`.
 
-This module owns the layout of a record, which is told there, and where the batches of a partition are cut.
+This module owns the writing of a record, whose layout `decoding.py` describes, and the places where the batches of a
+partition are cut.
 
-Theory of operation. All of a record but key and value takes a few bytes. These are computed for all rows at once, as
-columns of a matrix of bytes of which a mask says which count; Arrow then joins them with keys and values, row by row,
-into one buffer: the records of several batches, one after the other. As their offset deltas differ by where a batch
-begins, the cuts are made before. Of wide rows only a few megabytes are encoded ahead.
+Theory of operation. All of a record except key and value takes a few bytes. These are computed for all rows at once, as
+columns of a matrix of bytes; a mask says which of the bytes count. Arrow then joins them with keys and values, row by
+row, into one buffer, which holds the records of several batches one after the other. Offset deltas depend on where a
+batch begins, so the cuts are made before. Only a few megabytes of wide rows are encoded ahead.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Rows as Arrow columns, and as what is written to a topic. Both directions' schemas live here.
+"""The schemas of rows in both directions: as they are read, and as they are written to a topic.
 
 This module owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks
 with their sentences. It does not talk to a broker.

@@ -1,4 +1,4 @@
-"""`kafka.sasl.jaas.config`: the login that the Java client is told in the syntax of JAAS.
+"""Parse `kafka.sasl.jaas.config`, the login in the syntax of JAAS, as the Java client takes it.
 
     org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="…";
 

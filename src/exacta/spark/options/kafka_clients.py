@@ -2,9 +2,9 @@
 
 This module owns which of them are *harmless* and which are *refused*. A harmless option cannot change which rows are
 read or written, nor where to: it tunes the Java client, or belongs to a consumer group that a reader in Spark is no
-working member of. It is accepted, and the log names it. A refused one would change what the user gets if it were passed
-over. The names are those of `ProducerConfig` and `ConsumerConfig` of Apache Kafka 4.4. All that Spark's own connector
-refuses is refused here.
+working member of. It is accepted, and the log names it. A refused option, if it were passed over, would change what the
+user gets. The names are those of `ProducerConfig` and `ConsumerConfig` of Apache Kafka 4.4. All that Spark's own
+connector refuses is refused here.
 
 A producer's options mean nothing to a reader, and a consumer's nothing to a writer: Kafka's clients pass over them, and
 jobs hand the same options to both.

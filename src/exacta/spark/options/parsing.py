@@ -1,9 +1,9 @@
 """Read options: this module has the form of their tables, the parsers of values, and the sentences for mistakes.
 
-Everything that is wrong with a mapping of options is said in one error: whoever moves a job mends it in one go. An
-option that nobody knows is refused, and so is one whose effect would be missed; one of Kafka's Java clients that can
-change nothing here (`kafka_clients.py`) is taken, and the log says so. Spark hands names over in lower case or as
-written; they are compared without case.
+One error says everything that is wrong with a mapping of options, so that a user who moves a job mends it in one go. An
+option that is not known is refused, and so is one whose effect would be missed. An option of Kafka's Java clients that
+can change nothing here (`kafka_clients.py`) is accepted, and the log says so. Spark hands names over in lower case or
+as written, so they are compared without case.
 """
 
 import json

@@ -1,7 +1,6 @@
 """The reference of options and settings, made from their tables: `python -m exacta.spark.options.reference`.
 
-This module owns the form of `docs/reference/spark-options.md` (`make docs` writes it); what it says stands in the
-tables.
+This module owns the form of `docs/reference/spark-options.md` (`make docs` writes it). The tables hold its content.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,8 @@
-"""The options of TLS and SASL, by the names of the Java client with `kafka.` in front, and what they amount to.
+"""The options of TLS and SASL, by the names of the Java client with `kafka.` in front, and their joint meaning.
 
-This module owns which of them go together: whatever would have no effect, or could not work, is refused when the query
-is set up, in one sentence that shows no secret. The content of the files is only read when connections are made, which
-may be on another machine.
+This module owns the rules by which they go together. An option that would have no effect, or could not work, is refused
+when the query is set up, in one sentence that shows no secret. The content of the files is only read when connections
+are made, which may be on another machine.
 """
 
 from typing import Any

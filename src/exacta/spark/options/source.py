@@ -1,6 +1,6 @@
-"""The options of a reader: of a stream and of a batch.
+"""The options of a reader of a stream and of a batch.
 
-Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets).
+If Spark's own connector lets one option win over another, it wins here too (a time over times over offsets).
 """
 
 import re

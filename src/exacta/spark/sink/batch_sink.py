@@ -1,6 +1,6 @@
 """The writer of a job that is no stream: `df.write.format("exacta").mode("append").save()`, all of it or nothing.
 
-This module owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per job:
+This module owns the moments of the calls; `protocol.py` and `task.py` own what happens. Spark's calls per job:
 
 1. the planner process constructs a writer and pickles it, for the tasks and for step 3;
 2. each attempt of a task calls `write` on its copy, and leaves its transaction open;
@@ -9,8 +9,8 @@ This module owns when what is called; `protocol.py` and `task.py` own what happe
 So here, unlike in a stream, the constructor prepares, and its findings reach the commit. A *job* says whose batch it
 is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is its own one and only
 batch, under a name that nobody else has. Such a job is never replayed, so what the cluster remembers of it is deleted
-once it is committed: else every job left a few groups more. Its name is logged when it begins, for whoever has to clean
-up after one that died.
+once it is committed; else every job would leave a few groups more. Its name is logged when it begins, for the operator
+who has to clean up after a job that died.
 """
 
 from __future__ import annotations

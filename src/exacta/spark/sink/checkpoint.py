@@ -1,6 +1,7 @@
 """Read a query's checkpoint for the sink: the query id, its own location, and what a micro-batch reads.
 
-This module owns nothing there: Spark writes, we read. `note.py` owns the note that the sink itself writes beside it.
+Spark writes these files, and this module only reads them. `note.py` owns the note that the sink itself writes beside
+it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""A query's transactions that a broker has not ended everywhere, although it said so: ended there too.
+"""End a query's transactions where a broker has not ended them, although it said that it had.
 
-This module owns when that is looked for. `client/lost_markers.py` says how it happens, and writes the markers.
+This module owns the moments at which the sink looks for such transactions. `client/lost_markers.py` says how they come
+about, and writes the markers.
 
-Theory of operation. It is looked for where something that should be final is not: a decision record that is pending
-when a driver begins or aborts, a replay marker whose transaction was ended just now. How a transaction had ended, its
-coordinator knows until the id is used again. So this comes *before* a driver's id is taken over; if it fails, so does
-what wanted to take over, and the next one finds everything as it was. Transactions that older drivers have open are
-aborted first, as taking over would, since only the end of an ended transaction can be told.
+Theory of operation. The sink looks if something is not final that should be: a decision record that is pending when a
+driver begins or aborts, or a replay marker whose transaction was ended just now. The coordinator knows how a
+transaction had ended until the id is used again. So this comes *before* a driver's id is taken over. If it fails, the
+take-over fails too, and the next one finds everything as it was. Transactions that older drivers have open are aborted
+first, as taking over would, since only the end of an ended transaction can be told.
 
 The sink does *not* look for lost markers of rows alone: of a transaction that was aborted before its marker, or whose
 group has its marker. Topics with replicas lose none.

@@ -1,4 +1,4 @@
-"""The note that a sink keeps in its query's checkpoint: under which name, and with which guarantee, it has written.
+"""The note that a sink keeps in its query's checkpoint. It says under which name, and with which guarantee, it wrote.
 
 This module owns the note's form and the rules about it. The cluster remembers what a sink has committed, but under the
 sink's name only: a sink of another name looks like a new one, and writes once more what the query wrote last. A cluster
@@ -17,11 +17,11 @@ Theory of operation. A sink that begins a batch reads its note.
   own connector for one, and nobody knows whether that has written the batch at hand: the sink is refused
   (`UnknownPast`).
 
-A refused change can be allowed for one batch, by its number (option `checkpoint.adopt.batch`); so that option, where it
-is left standing, allows nothing later. Two orders make the note worth believing: a sink has a record on the cluster
+A refused change can be allowed for one batch, by its number (option `checkpoint.adopt.batch`). So the option allows
+nothing later if it is left standing. Two orders make the note worth believing: a sink has a record on the cluster
 before it has a note, and the note names a batch before that batch is decided.
 
-A query with several sinks (`exacta.spark.write`) has a note for each. Where the name of one was changed in the middle
+A query with several sinks (`exacta.spark.write`) has a note for each. If the name of one sink was changed in the middle
 of a batch, its note stays behind: it names the batch at hand, this run has not used it, and the note of the sink that
 now writes does not name that batch. A function that calls its sinks one after the other, in one order, never leaves
 that picture: a sink that is called later notes a batch after those that are called before it. A sink that rests does

@@ -1,4 +1,4 @@
-"""Rows placed so that each partition is written by one task: what 'transaction.scope' batch needs.
+"""Place rows so that one task writes each partition, as 'transaction.scope' batch needs.
 
 This module owns the helper that a user calls on a DataFrame before writing it. The partition of a row is what the sink
 would choose by its key, as the Java client does; rows without a key are spread by their value, so that a replay places

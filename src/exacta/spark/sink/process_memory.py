@@ -5,8 +5,8 @@ which batch was written last, so that two calls under one name are told from eac
 only, so the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the
 query has used, by which a further sink is told from one whose name was changed (`note.py`).
 
-The known size of a row grows old while tasks write: one huge row must not keep all later batches from the driver. So it
-asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
+The known size of a row grows old while tasks write: one huge row must not keep all later batches from the driver. So
+the module asks again after some batches, and learns anew. If it asked in vain, one batch of many was computed twice.
 """
 
 from collections.abc import Callable, Iterator

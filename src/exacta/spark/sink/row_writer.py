@@ -1,7 +1,7 @@
-"""Rows on their way to partitions: which partition each one goes to, and in whose name it is written.
+"""Send rows on to partitions: choose each row's partition, and the producer that writes it.
 
 This module owns the choice of the partition: the row's own, else by the hash of its key as the Java client does, else
-one partition until its batch is full. Begins and ends no transaction.
+one partition until its batch is full. The module begins and ends no transaction.
 """
 
 import time

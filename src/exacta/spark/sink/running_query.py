@@ -1,8 +1,8 @@
-"""The streaming query that runs a function of `foreachBatch`, as far as it can be found from inside that function.
+"""Find, from inside a function of `foreachBatch`, the streaming query that runs it.
 
-This module owns the look into Spark's driver, and its limits: classic Spark only, and which query it is only from the
-thread in which Spark calls the function (or a thread that inherits its local properties). A function of Spark Connect
-runs in a worker of the server, to which Spark tells nothing about the query.
+This module owns the look into Spark's driver, and its limits. It works in classic Spark only. Only the thread in which
+Spark calls the function (or a thread that inherits its local properties) tells which query it is. A function of Spark
+Connect runs in a worker of the server, to which Spark tells nothing about the query.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The writer that Spark sees: it turns Spark's calls into the steps of the transaction protocol.
 
-This module owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
+This module owns the moments of the calls; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
 
 1. the planner process constructs a writer and pickles it twice, for the tasks;
 2. each attempt of a task calls `write` on its copy;

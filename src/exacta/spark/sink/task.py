@@ -2,7 +2,7 @@
 
 This module owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as
 its last write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional
-id of its own. Where all tasks share the driver's transaction, the decision record in it is marker enough.
+id of its own. If all tasks share the driver's transaction, the decision record in it serves as the marker.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,7 +1,7 @@
-"""A micro-batch from the driver's own hands: is it committed already, and if not, a small one in one transaction.
+"""Find out on the driver whether a micro-batch is committed already, and write a small one in one transaction.
 
-This module owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are the protocol's
-own, seen as a batch of one task: that task shares the driver's transaction, so its rows and the decision record are one
+This module owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are steps of the
+protocol for a batch of one task. That task shares the driver's transaction, so its rows and the decision record are one
 transaction, whose end is the commit point. Nothing else is left to be ended, on any cluster.
 """
 

@@ -1,8 +1,8 @@
-"""The topics that a sink needs: created where the cluster creates topics on demand, else refused by one sentence.
+"""Make sure that a sink's topics exist: the cluster creates them on demand, or one sentence refuses them.
 
-This module owns the one rule for all of them, those of option `topic`, of a column `topic` and of
-`transaction.marker.topic`. (A name that is misspelt makes a new topic, as with Spark's own sink. Markers do not get
-lost by it: a query that has its markers elsewhere is refused.)
+This module owns the one rule for the topics of option `topic`, of a column `topic` and of `transaction.marker.topic`.
+(A name that is misspelt makes a new topic, as with Spark's own sink. Markers do not get lost by it: a query that has
+its markers elsewhere is refused.)
 """
 
 from exacta.client.errors import DeadlineExceeded

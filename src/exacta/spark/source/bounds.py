@@ -1,7 +1,7 @@
 """Find where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
 
-This module owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new
-query.
+This module owns the checks of what users name, with their sentences. It runs on the driver. Streams use it once, for a
+new query.
 """
 
 from collections.abc import Collection, Mapping

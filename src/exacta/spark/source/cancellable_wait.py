@@ -1,4 +1,4 @@
-"""A wait that ends when records arrive: fetches at the end of partitions, kept in flight at their leaders.
+"""Wait until records arrive, by fetches at the end of partitions that are kept in flight at their leaders.
 
 This module owns one connection per leader with at most one fetch on it. The answer to a fetch is thrown away; it only
 says that there is something.

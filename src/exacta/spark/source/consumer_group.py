@@ -1,10 +1,10 @@
 """Tell a consumer group how far a query has come, so that ordinary lag tools see it.
 
-This module owns when it is told, and that failing to tell harms nothing: the query relies on its checkpoint and never
-reads the group. The option is called `commit.group.id` and not `kafka.group.id`, which users of Spark's connector know:
-there it names a group that the query is a member of and never commits to. A job that sets it for the sake of an access
-rule, and shares it with a consumer that does commit, would here set that consumer's offsets without having asked for
-it.
+This module owns the moment of each commit. A commit that fails harms nothing, because the query relies on its
+checkpoint and never reads the group. The option is called `commit.group.id` and not `kafka.group.id`, which users of
+Spark's connector know: there it names a group that the query is a member of and never commits to. A job that sets it
+for the sake of an access rule, and shares it with a consumer that does commit, would here set that consumer's offsets
+without having asked for it.
 """
 
 import logging

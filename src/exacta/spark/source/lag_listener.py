@@ -4,10 +4,10 @@ This module owns a listener, because a source in Python cannot define metrics of
 `exacta.spark.watch_offsets(spark)` adds it, and each finished micro-batch updates it. Sources of Spark's own Kafka
 connector are shown as well, their offsets having the same form.
 
-Counted are offsets, as lag tools count them: transaction markers are among them. Under `read_committed` the latest
+Offsets are counted, as lag tools count them, so transaction markers are among them. Under `read_committed` the latest
 offset is the last stable one, so a source that has read all that can be read is 0 behind. Only finished micro-batches
-report: a query that stands still, or only falls behind while its batch runs, shows what it showed last; what a lag tool
-sees between batches is what option `commit.group.id` is for.
+report. A query that stands still, or falls behind while its batch runs, shows what it showed last. Option
+`commit.group.id` shows lag tools the state between batches.
 
 With Spark Connect the listener runs in the client, which the server sends the progress; only queries of that session
 are seen there. In classic Spark it runs in the driver and sees those of all sessions of the application that share the

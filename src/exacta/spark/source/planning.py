@@ -8,7 +8,7 @@ Spark's own Kafka connector: by partition, the next offset to read. The second s
 that is deleted and made anew under the same name is another one. A topic's name cannot hold the sign `#`, and the entry
 holds no partition, so whoever reads offsets by partition passes it over: Spark's own connector (a query may move from
 `format("kafka")` to this one and back with its checkpoint), older versions of ours, and tools that read a query's
-progress. Where a cluster gives no ids, and in older checkpoints, the second entry is not there.
+progress. If a cluster gives no ids, and in older checkpoints, the second entry is not there.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -1,6 +1,6 @@
-"""Ranges of partitions as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
+"""Fetch, filter and decode ranges of partitions as Arrow batches. The module runs in the tasks.
 
-This module owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
+This module owns the answer to a range of which a part is gone. `decoding.py` owns the decoding.
 """
 
 from collections.abc import Collection, Iterator, Sequence

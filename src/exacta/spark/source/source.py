@@ -1,15 +1,14 @@
-"""The reader that Spark sees: offsets on the driver, Arrow batches in the tasks.
+"""The reader that Spark sees. It gives offsets on the driver, and Arrow batches in the tasks.
 
 This module owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new
 query begins, `planning.py` divides offsets, `reading.py` reads them, `consumer_group.py` tells lag tools how far the
 query is.
 
 Theory of operation. One long-lived process answers `latestOffset`, about 93 times a second while the query is idle.
-Asking the cluster each time is cheap enough while data flows; but where nothing new has come and Spark asks again at
-once, the whole query is idle, and `latestOffset` then waits in a fetch at the end of the partitions (`_Bell`), up to
-100 ms: new data ends the wait, an idle query costs ten requests a second, and another source of the same query waits
-no longer than that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps
-as long.
+Asking the cluster each time is cheap enough while data flows. But if nothing new has come and Spark asks again at once,
+the whole query is idle. `latestOffset` then waits in a fetch at the end of the partitions (`_Bell`), up to 100 ms: new
+data ends the wait, an idle query costs ten requests a second, and another source of the same query waits no longer than
+that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps as long.
 """
 
 from __future__ import annotations

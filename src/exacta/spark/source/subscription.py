@@ -1,6 +1,6 @@
 """Find the partitions that a reader reads: those of named topics, of topics that match an expression, or assigned ones.
 
-This module owns looking them up again from time to time, and the ids of the topics. Runs on the driver.
+This module owns the look-ups, which it repeats from time to time, and the ids of the topics. It runs on the driver.
 """
 
 import time
