@@ -173,7 +173,7 @@ def run_again(query):
 def test_a_batch_takes_no_other_end(query, monkeypatch):
     """Neither a look at what is open, nor ends one by one."""
     for name in ("first_not_open", "end_transaction", "end_transactions"):
-        monkeypatch.setattr(f"exacta.spark.sink.protocol.{name}", lambda *_, **__: pytest.fail("not needed"))
+        monkeypatch.setattr(f"exacta.spark.sink.cluster.{name}", lambda *_, **__: pytest.fail("not needed"))
     run_again(query)
 
 

@@ -177,9 +177,7 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("ending", ["abort", "commit"])
-@pytest.mark.parametrize(
-    "step", ["cluster.decision", "cluster.sweep", "cluster.sweeper.silent_attempts", "cluster.sweeper.fence"]
-)
+@pytest.mark.parametrize("step", ["decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
 def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
     old, older = query.driver().prepare(), query.driver()
     results = [query.task(old, 0, task, [task]) for task in range(2)]
@@ -257,7 +255,7 @@ def test_a_decision_about_hundreds_of_tasks(query, way):
     results = [query.task(prepared, 0, task, [task]) for task in range(250)]
     driver = query.driver()
     after_the_decision = "sweep" if way == "at once" else "end_all"
-    setattr(driver, after_the_decision, lambda *_: pytest.fail("killed here"))
+    setattr(driver.cluster, after_the_decision, lambda *_: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.commit(results, 0, tasks=250, reads="these")
     assert query.driver().prepare().decided_batch == 0
