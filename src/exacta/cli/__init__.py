@@ -1,7 +1,7 @@
 """The `exacta` command.
 
-`exacta serve` must be listening in a blink, so it is taken out here, before typer and rich (0.1 s together) are
-imported; every other command is in `app.py`.
+`exacta serve` must be listening in a blink, so this module finds it before typer and rich (0.1 s together) are
+imported. Every other command is in `app.py`.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """Compute with pandas what the pipeline's outputs must be.
 
-This module owns the second, independent computation of both outputs, from the same CSV files. Shares no code with the
-pipeline: joins, windows and sums are written again, on another engine. It does not read any topic.
+This module owns the second, independent computation of both outputs, from the same CSV files. It shares no code with
+the pipeline: joins, windows and sums are written again, on another engine. It does not read any topic.
 """
 
 from collections.abc import Iterable

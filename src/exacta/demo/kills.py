@@ -1,6 +1,6 @@
 """Draw from one seed what is killed and when, before anything runs.
 
-This module owns the plan. Kills nothing itself (`processes`, `run`).
+This module owns the plan. It kills nothing itself (`processes`, `run`).
 
 Theory of operation: a kill is due at a point of the pipeline's progress, not at a time, so that it strikes while
 there is work whatever the machine's speed; then it waits for a micro-batch to be in flight and a moment more, drawn

@@ -1,4 +1,4 @@
-"""A sink as Kafka sinks for Spark are today: it writes, and whatever is written again is there twice.
+"""A sink as Kafka sinks for Spark are today: it writes, and a row that is written again is there twice.
 
 This module owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. The format is no
 straw man: its producer is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an

@@ -1,4 +1,4 @@
-"""The fate of every transaction, read from the log itself.
+"""Read the fate of every transaction from the log itself.
 
 This module owns the answer to "was the record at this offset committed?", found without the help of what is being
 judged: not from the broker's list of aborted transactions, which `read_committed` readers trust, and not with Exacta's

@@ -1,6 +1,6 @@
 """Show the demo: progress while it works, and the closing table.
 
-This module owns all of the demo's output. Decides nothing; on something that is not a terminal the bars are left out
+This module owns all of the demo's output. It decides nothing. On something that is not a terminal the bars are left out
 and the lines stay.
 """
 

@@ -1,7 +1,7 @@
 """Create, load, measure and read topics for the demo, as any Kafka client would.
 
-This module owns the demo's use of confluent-kafka (librdkafka), which shares no code with Exacta. Judges nothing
-(`verify`).
+This module owns the demo's use of confluent-kafka (librdkafka), which shares no code with Exacta. It judges nothing
+(`verify` does).
 
 Theory of operation: input is produced by an idempotent producer before anything is killed. Outputs are read at
 `read_committed` up to the last stable offset as the broker gives it after the pipeline has stopped; what lies beyond

@@ -1,4 +1,4 @@
-"""The judge: what a reader saw, against what it should have seen.
+"""The judge holds what a reader saw against what it should have seen.
 
 This module owns the counting of losses, repetitions, strangers, disorder and aborted rows. The module is pure: rows
 come from `topics`, the truth from `expectation` and, about transactions, from `raw_log`.

@@ -1,6 +1,6 @@
 """Find the state that the journal had at a position, if that can be known, and the damaged parts to be believed.
 
-Raises `Unknown` with the position from which on it cannot.
+If the state cannot be known, the functions raise `Unknown` with the position from which on that is so.
 """
 
 import msgspec

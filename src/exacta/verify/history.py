@@ -1,10 +1,10 @@
 """The entries of a history. Each is one operation of one process, in the order in which they were recorded.
 
-This module owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever
-send, written before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of
-it). So a process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its transaction
-can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is ok, fail or
-info (`UNKNOWN`): it was done, it was not done, nobody knows.
+This module owns the shapes of the entries. Theory of operation. A transaction is up to three lines: `Begin` (all that
+it will ever send, written before anything is sent), `CommitAsked` (written before the commit is asked for) and `End`
+(what came of it). So a process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its
+transaction can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is
+ok, fail or info (`UNKNOWN`): it was done, it was not done, nobody knows.
 
 Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. An operation
 before a request is stamped before the request is sent, and one after it when its answer is here; hence `a.end_us <

@@ -1,6 +1,6 @@
-"""The file of a history: written line by line by one process, read back one operation at a time.
+"""Write the file of a history line by line, from one process, and read it back one operation at a time.
 
-This module owns the file and what is said of a broken one. A history that ends in the midst of a line was cut off, and
+This module owns the file and the errors about a broken one. A history that ends in the midst of a line was cut off, and
 is refused like any other broken one: an analysis of a part could miss what the rest proves.
 """
 

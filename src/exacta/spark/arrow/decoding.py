@@ -1,8 +1,6 @@
 """Turn record batches into Arrow columns: they are decompressed, and decoded by columns instead of record by record.
 
-The module is pure.
-
-This module owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of a batch:
+The module is pure. It owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of a batch:
 `exacta.protocol.kafka.records` parses headers, and which batches may be seen is decided before.
 
 Layout of a record: length varint | attributes i8 | timestamp delta varint | offset delta varint | key length varint |

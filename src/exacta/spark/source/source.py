@@ -6,7 +6,7 @@ query is.
 
 Theory of operation. One long-lived process answers `latestOffset`, about 93 times a second while the query is idle.
 Asking the cluster each time is cheap enough while data flows. But if nothing new has come and Spark asks again at once,
-the whole query is idle. `latestOffset` then waits in a fetch at the end of the partitions (`_Bell`), up to 100 ms: new
+the whole query is idle. `latestOffset` then waits in a fetch at the end of the partitions (`Bell`), up to 100 ms: new
 data ends the wait, an idle query costs ten requests a second, and another source of the same query waits no longer than
 that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps as long.
 """

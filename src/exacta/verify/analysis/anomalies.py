@@ -1,15 +1,15 @@
 """Every kind of anomaly, with its definition: the one place that says what is wrong and what is only worth knowing.
 
-Terms. A transaction is *committed* if its commit was acknowledged; *aborted* if its abort was, or if its commit was
-never asked for, or was asked for after a successor had been given its transactional id (a *zombie*'s); else *unknown*.
-What a final read shows is what a reader of that isolation got of a partition from its first offset to its end, after
-all clients had ended and every transactional id had been taken over once more.
+Terms. A transaction is *committed* if its commit was acknowledged. It is *aborted* if its abort was acknowledged, if
+its commit was never asked for, or if its commit was asked for after a successor had been given its transactional id (a
+*zombie*'s). Else it is *unknown*. A *final read* is everything that a reader of one isolation got of a partition from
+its first offset to its end, after all clients had ended and every transactional id had been taken over once more.
 
 A kind that Kafka allows is information. Its transactions do not isolate writes from each other: two of them may
 interleave in opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction
-may be read in one partition before it is in another. That is so on every Kafka, Exacta too, where a transaction is open
-that began before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of
-its own.
+may be read in one partition before it is in another. That is so on every Kafka, Exacta too, if a transaction is open
+that began before it in the other partition. On Apache Kafka it is so at any time, since Apache Kafka gives each
+partition a marker of its own.
 """
 
 from enum import Enum

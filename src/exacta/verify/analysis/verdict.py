@@ -1,6 +1,6 @@
-"""All checks together, and what they come to.
+"""Run all checks, and come to a verdict.
 
-This module owns that a run which could not have found anything does not pass: each workload must have committed
+This module makes sure that a run which could not have found anything does not pass: each workload must have committed
 something, every partition must have been read to its end in both isolations, a reader must have watched, and the faults
 that were asked for must have been.
 """

@@ -1,9 +1,9 @@
-"""The client processes: started, told to stop, killed, and listened to; what they write down goes into the history.
+"""Start, stop and kill the client processes, and put what they write down into the history.
 
-This module owns the pipes. A client that crashes (librdkafka is native code) is a crash like any other, and none of the
-cluster's; one that ends with an error of its own is a fault of this checker, and ends the run. A process that is killed
-may leave the beginning of a line in its pipe: that operation was never written down, and its successors know nothing of
-it.
+This module owns the pipes. The crash of a client (librdkafka is native code) is a crash like any other, and no fault of
+the cluster. A client that ends with an error of its own shows a fault of this checker, and ends the run. A killed
+process may leave the beginning of a line in its pipe. That operation was never written down, and the process's
+successors know nothing of it.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""One transaction after the other, as planned: committed, aborted, or taken over by a second producer.
+"""Run one transaction after the other as planned: commit it, abort it, or let a second producer take it over.
 
-This module owns what is written down of a transaction, and what the client knows at its end. A commit that was asked
-for and not acknowledged is unknown, whatever the error: the broker may have done it and lost the answer. An abort that
-is acknowledged afterwards makes it certain: no broker aborts what it has committed.
+This module owns the record of a transaction in the history, and the client's knowledge at its end. A commit that was
+asked for and not acknowledged is unknown, whatever the error: the broker may have done it and lost the answer. An abort
+that is acknowledged afterwards makes it certain: no broker aborts what it has committed.
 """
 
 import contextlib
