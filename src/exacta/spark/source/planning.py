@@ -1,4 +1,6 @@
-"""Plan which offsets a micro-batch covers. The module is pure. It owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets
+"""Plan which offsets a micro-batch covers.
+
+The module is pure. It owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets
 (read_committed), so a batch never waits for an offset that it cannot read.
 
 The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is that of

@@ -1,8 +1,8 @@
 """Gather what lies around an anomaly: operations of the processes and partitions involved, near it in time.
 
-The module is pure. It owns the choice of what is shown. The history is read twice more for all anomalies together: once to find
-their times, and once to take the operations around them. So memory depends on what is shown, and not on the length of
-the run.
+The module is pure. It owns the choice of what is shown. The history is read twice more for all anomalies together: once
+to find their times, and once to take the operations around them. So memory depends on what is shown, and not on the
+length of the run.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,4 @@
-"""The program of a client process (`python -m exacta.verify.workload.process`), which gets its orders on standard
-input.
+"""The program of a client process, `python -m exacta.verify.workload.process`. Its orders come on standard input.
 
 It ends when its standard input does. That is so when it is told to end, and when the process that started it is gone.
 """
