@@ -1,7 +1,8 @@
 """The decision record: which transactions make up a batch.
 
-The module is pure. It owns the form of a record as text. A record is written as the metadata of committed offsets, which Apache Kafka
-limits to 4,096 bytes (`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a group of its own.
+The module is pure. It owns the form of a record as text. A record is written as the metadata of committed offsets,
+which Apache Kafka limits to 4,096 bytes (`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a
+group of its own.
 
 Form: JSON; the first piece holds the counts, where the query lives and what the batch reads; each piece holds a run of
 entries in base 85 (whose alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
