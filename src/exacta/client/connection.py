@@ -128,7 +128,7 @@ class Connection:
         return bool(self._in_flight) and self._renewal_due
 
     def fileno(self) -> int:
-        """The descriptor to wait on with `select`."""
+        """Return the descriptor to wait on with `select`."""
         return self._open().fileno()
 
     def send(self, request: Message, deadline: Deadline, *, version: int | None = None) -> None:

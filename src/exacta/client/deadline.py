@@ -28,12 +28,12 @@ class Deadline:
 
     @property
     def whole(self) -> "Deadline":
-        """The deadline of the whole call, of which this one may be a part."""
+        """Return the deadline of the whole call, of which this one may be a part."""
         return self._whole or self
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never negative."""
         return max(0.0, self._at_s - time.monotonic())
 
     @property

@@ -79,7 +79,7 @@ class _Partition:
 
     @property
     def builder_size(self) -> int:
-        """Bytes in the builder, before compression."""
+        """Return the bytes in the builder, before compression."""
         return 0 if self.builder is None else self.builder.size
 
 
@@ -115,7 +115,7 @@ class IdempotentProducer:
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that records were appended to."""
+        """Return the partitions that records were appended to."""
         return frozenset(self._partitions)
 
     def extend(self, partition: TopicPartition, timestamp_ms: int, records: Records) -> bool:

@@ -89,7 +89,7 @@ class Client:
 
     @property
     def bootstrap(self) -> str:
-        """The bootstrap servers, as they were given."""
+        """Return the bootstrap servers, as they were given."""
         return self.cluster.bootstrap
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"
 
-# The three that hold a secret are dataclasses: a `Struct` cannot leave a field out of its repr.
+# The three classes that hold a secret are dataclasses, since a `Struct` cannot leave a field out of its repr.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Security(Struct, frozen=True, kw_only=True):
 
     @property
     def protocol(self) -> str:
-        """Kafka's name of it."""
+        """Return Kafka's name of the protocol."""
         if self.sasl is not None:
             return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
         return "PLAINTEXT" if self.tls is None else "SSL"

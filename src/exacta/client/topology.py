@@ -22,7 +22,7 @@ class Topology:
 
     @property
     def controller(self) -> int | None:
-        """The controller, or None where it is not known, or is no broker."""
+        """Return the controller, or None where it is not known, or is no broker."""
         return self.controller_id if self.controller_id in self.brokers else None
 
     def leader(self, topic: str, partition: int) -> int | None:

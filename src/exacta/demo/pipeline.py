@@ -125,7 +125,7 @@ def _json(columns: list[str]) -> F.Column:
 
 
 def _table(spark: SparkSession, directory: Path, name: str) -> DataFrame:
-    """One of the package's tables, every column as text; `NA` is what it writes for a missing value.
+    """Return one of the package's tables, every column as text; `NA` is what it writes for a missing value.
 
     Kept in memory: each micro-batch plans its joins anew.
     """

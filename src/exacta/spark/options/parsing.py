@@ -25,7 +25,7 @@ class OptionError(ValueError):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One sentence for each problem."""
+        """Return one sentence for each problem."""
         return self.args
 
     def __str__(self) -> str:

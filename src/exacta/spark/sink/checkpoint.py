@@ -30,7 +30,7 @@ class Checkpoint:
 
     @property
     def canonical_location(self) -> str:
-        """The location in the form in which two of them are compared."""
+        """Return the location in the form in which two of them are compared."""
         return canonical_location(self.location)
 
     def query_id(self) -> str:

@@ -65,7 +65,7 @@ class Decision(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """The offset that the record is committed as: the batch, or 0, for an offset is not negative."""
+        """Return the offset that the record is committed as: the batch, or 0, for an offset is not negative."""
         return max(self.batch_id, 0)
 
 

@@ -107,9 +107,9 @@ class HalfCommitted(SinkError):
 
 
 class RefusedWhilePickling(SinkError, pickle.PickleError):
-    """A writer refuses its options while Spark pickles it.
+    """The refusal of a writer while Spark pickles it.
 
-    Of all errors there, Spark hands on only these as they are.
+    Of all errors there, Spark hands on only those of this class as they are.
     """
 
 

@@ -35,7 +35,7 @@ class QueryNames:
 
     @property
     def driver(self) -> str:
-        """The transactional id of the driver: whoever holds it decides."""
+        """Return the transactional id of the driver; its holder decides."""
         return f"{self.name}-driver"
 
     def attempts(self, task: int) -> str:
@@ -43,7 +43,10 @@ class QueryNames:
         return f"{self.name}-{task}-"
 
     def attempt(self, task: int, attempt: int) -> str:
-        """The transactional id of one attempt of a task; its own, so that a losing attempt cannot fence the winner."""
+        """Return the transactional id of one attempt of a task.
+
+        Each attempt has an id of its own, so that a losing attempt cannot fence the winner.
+        """
         return f"{self.attempts(task)}{attempt}"
 
     def is_attempt(self, transactional_id: str, task: int | None = None) -> bool:
@@ -52,11 +55,11 @@ class QueryNames:
         return found is not None and task in (None, int(found[1]))
 
     def marker_group(self, task: int) -> str:
-        """The group whose offset is the last batch that the task's rows were committed for."""
+        """Return the group whose offset is the last batch that the task's rows were committed for."""
         return f"{self.name}-{task}"
 
     def decision_group(self, piece: int) -> str:
-        """The group whose offset is the last decided batch; a long record goes on in further groups."""
+        """Return the group whose offset is the last decided batch; a long record goes on in further groups."""
         return f"{self.name}-manifest" if piece == 0 else f"{self.name}-manifest-{piece}"
 
     def is_group(self, group: str) -> bool:

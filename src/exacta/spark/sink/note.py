@@ -82,7 +82,7 @@ class SinkIdentity(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name on the cluster, which transactional ids and groups begin with."""
+        """Return the name on the cluster, which transactional ids and groups begin with."""
         name = self.prefix or self.query_id
         # A dot, not a hyphen: so it is no task's name.
         return name if self.sink_name is None else f"{name}.{self.sink_name}"

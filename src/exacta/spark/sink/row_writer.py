@@ -52,7 +52,7 @@ class RowWriter:
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that rows were written to."""
+        """Return the partitions that rows were written to."""
         return self._producer.partitions
 
     def write(self, batch: Any) -> None:

@@ -62,12 +62,12 @@ class Verdict(Struct, kw_only=True):
 
     @property
     def anomalies(self) -> list[Kind]:
-        """The kinds that were found and are not allowed, in the order of their definitions."""
+        """Return the kinds that were found and are not allowed, in the order of their definitions."""
         return [kind for kind in Kind if self.counts.get(kind) and not self.allowed(kind)]
 
     @property
     def information(self) -> list[Kind]:
-        """The kinds that were found and are allowed."""
+        """Return the kinds that were found and are allowed."""
         return [kind for kind in Kind if self.counts.get(kind) and self.allowed(kind)]
 
     def allowed(self, kind: Kind) -> bool:

@@ -83,7 +83,7 @@ class ClientProcess:
 
     @property
     def crashed(self) -> str:
-        """The signal that ended it, though nobody here sent one, in words; empty where none did."""
+        """Return the signal that ended it, though nobody here sent one, in words; empty where none did."""
         code = self._process.poll()
         return f"signal {-code}" if code is not None and code < 0 else ""
 

@@ -39,7 +39,7 @@ class Roster:
 
     @property
     def source(self) -> str:
-        """The topic that etl reads."""
+        """Return the topic that etl reads."""
         (source,) = self.written_by(Role.LOAD)
         return source
 

@@ -38,7 +38,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     isolation: Isolation = Isolation.COMMITTED
     group: str = ""
     source: str = ""
-    """The topic that etl reads."""
+    """Return the topic that etl reads."""
     dawdle_chance: float = 0.0
     """The chance that a member of the group is so slow, in the midst of a transaction, that the group goes on without
     it."""
