@@ -57,7 +57,7 @@ _SPARKS_OWN = frozenset({"queryname", "outputmode"})
 _PREFIX = "kafka."
 
 _NEAR = 0.75
-"""How near a name must be to a known one to count as that name misspelt, as difflib's ratio."""
+"""A name that is at least this near to a known one counts as that name misspelt, as difflib's ratio."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
