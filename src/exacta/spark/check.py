@@ -95,8 +95,8 @@ class CheckReport(Struct, frozen=True, kw_only=True):
 def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: object) -> CheckReport:
     """Return whether a job that writes `df` can run: options, columns, cluster, topics, permissions, time-outs.
 
-    `options` and `named` are the options of the writer, or of `exacta.spark.write`; `df` is a stream or a batch, in
-    classic Spark or in Spark Connect, of which only the schema is asked. Raises nothing for what it finds.
+    `options` and `named` are the options of the writer, or of `exacta.spark.write`. `df` is a stream or a batch, in
+    classic Spark or in Spark Connect; only its schema is asked. Findings raise no error.
     """
     found = _Found()
     parsed = parse_foreach_batch(as_text({**(options or {}), **named}))

@@ -152,7 +152,7 @@ def clean(client: Client, name: str) -> Cleaned:
 def forget(client: Client, name: str, tasks: Iterable[int], deadline: Deadline) -> None:
     """Delete the groups of a batch job that is committed, and in which these tasks wrote transactions of their own.
 
-    Raises what the client raises, where the user may not delete groups, for one.
+    Raises what the client raises, for example if the user may not delete groups.
     """
     names = QueryNames(name)
     heads = fetch_offsets(client, names.decision_group(0), stable=True, deadline=deadline)

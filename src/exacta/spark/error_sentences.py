@@ -64,16 +64,16 @@ def in_worker() -> bool:
 
 
 def only_the_sentence() -> None:
-    """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
+    """Make Spark show, without its traceback, the error that this worker is about to end with; elsewhere do nothing."""
     if in_worker():
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
 @contextmanager
 def refused_while_pickling() -> Iterator[None]:
-    """Raise what `explained` raises as Spark's serializer lets it through, without a "could not serialize" before.
+    """Raise what `explained` raises so that Spark's serializer lets it through, without a "could not serialize" before.
 
-    Spark shows the name of an error's class, too: it is that of what was refused, as from everywhere else.
+    Spark shows the name of an error's class, too. It is the name of the refusal's class, as everywhere else.
     """
     try:
         yield
@@ -98,9 +98,9 @@ def explaining(method: _Method) -> _Method:
 def explained(bootstrap: str | None = None, *, in_worker: bool = True) -> Iterator[None]:
     """Raise what the block, or the function decorated, raises as one sentence; in a worker, without a traceback.
 
-    `bootstrap`: of the cluster that the block talks to. Without it, only an error that is a sentence already is shown
-    as one. `in_worker`: Spark calls the block and the worker ends with its error. This does not hold if the user's own
-    code calls it.
+    `bootstrap` names the cluster that the block talks to. Without it, only an error that is a sentence already is shown
+    as one. `in_worker` says that Spark calls the block and the worker ends with its error. This does not hold if the
+    user's own code calls it.
     """
     try:
         yield

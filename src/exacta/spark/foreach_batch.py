@@ -246,10 +246,10 @@ def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | No
 
 
 def _rows_up_to(batch_df: DataFrame, most_of_each: int, *, few: bool) -> Collected | None:
-    """Return at most so many rows of each partition, and one more where it has more; None where Spark sends none.
+    """Return at most so many rows of each partition, and one more if it has more; None if Spark refuses to send them.
 
-    Where `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a
-    tenth of the time of a small batch. Then a partition may have been cut if there are more than one may send.
+    If `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a tenth
+    of the time of a small batch. Then a partition may have been cut if there are more rows than one partition may send.
     """
     within = f"({{}} & {_ROW_NUMBERS}L) <= {most_of_each}"
     number = "monotonically_increasing_id()"

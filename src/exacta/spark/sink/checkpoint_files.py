@@ -35,8 +35,8 @@ class CheckpointFiles(Protocol):
     def write(self, name: str, content: bytes) -> None:
         """Write a file in place of another of that name; raises `OSError`.
 
-        It is there whole or not at all, but where pyarrow writes to a store with real folders (`hdfs`): there a crash
-        may leave a part of it.
+        The file is there whole or not at all, except if pyarrow writes to a store with real folders (`hdfs`): there a
+        crash may leave a part of it.
         """
         ...
 

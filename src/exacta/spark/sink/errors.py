@@ -56,7 +56,10 @@ class MayComeTwice(SinkError):
 
 
 class IdentityChanged(MayComeTwice):
-    """An option that names the sink on the cluster was changed. `changes`: each option, its old value and its new."""
+    """An option that names the sink on the cluster was changed.
+
+    `changes` has each option, its old value and its new one.
+    """
 
     def __init__(self, location: str, changes: Sequence[tuple[str, str | None, str | None]], batch_id: int) -> None:
         told = " and ".join(_changed(*change) for change in changes)

@@ -112,8 +112,8 @@ def refusal(
 ) -> SinkError | None:
     """Return why a sink must not write, or None; `own` is its note, `others` those of other sinks of its query.
 
-    `recorded`: whether the cluster has records under the sink's name. `batch` looks up the number of the batch at hand;
-    it is called only where the answer hangs on it. `used`: the names of the sinks that this run has used.
+    `recorded` tells whether the cluster has records under the sink's name. `batch` looks up the number of the batch at
+    hand, and is called only if the answer hangs on it. `used` has the names of the sinks that this run has used.
     """
     if own is not None:
         if own.query != identity.query_id:
@@ -159,8 +159,8 @@ def _changes(identity: SinkIdentity, note: SinkNote) -> list[tuple[str, str | No
 class SinkNotes:
     """The note of one sink in its query's checkpoint, read and written.
 
-    `used`: the names of the sinks that this run of the query has used; `adopted_batch`: what option
-    `checkpoint.adopt.batch` says; `batch_id`: the batch at hand, where the caller knows it.
+    `used` has the names of the sinks that this run of the query has used. `adopted_batch` is the value of option
+    `checkpoint.adopt.batch`. `batch_id` is the batch at hand, if the caller knows it.
     """
 
     def __init__(

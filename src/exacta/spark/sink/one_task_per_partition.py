@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = None, **named: str) -> DataFrame:
     """Return `df` with a column `partition`, and each partition's rows in one task.
 
-    The options are those that the writer gets (the cluster and `topic` count). One shuffle, into as many tasks as
-    `spark.sql.shuffle.partitions` says. A row that names its partition keeps it. Raises `OptionError`, and
+    The options are those that the writer gets (the cluster and `topic` count). It costs one shuffle, into as many tasks
+    as `spark.sql.shuffle.partitions` says. A row that names its partition keeps it. Raises `OptionError`, and
     `SinkError` where the topic does not exist.
     """
     given = sink_options({**(options or {}), **named})

@@ -90,7 +90,7 @@ class SinkMemory:
     def wrote_by_tasks(self, rows: int, asked: int = 0) -> None:
         """Note a batch that tasks wrote, after the driver had asked for at most so many rows in vain.
 
-        Where there were no more, they lie in few of its partitions, and most likely will again.
+        If there were no more rows than that, they lie in few of its partitions, and most likely will again.
         """
         self._last_rows = rows
         self._resting = _AGED_AFTER if asked and rows <= asked else max(0, self._resting - 1)
@@ -108,9 +108,10 @@ class SinkMemory:
 
 
 def _at_most(wanted: int, rows: float) -> int:
-    """Return so many rows as are wanted, or the power of two below what may be had.
+    """Return the wanted number of rows, or the power of two below the number that is allowed.
 
-    It stands in code that Spark compiles, and would compile for every batch anew if it followed the size of its rows.
+    The number stands in code that Spark compiles. Spark would compile it anew for every batch if the number followed
+    the size of the batch's rows.
     """
     return wanted if rows >= wanted else 1 << (int(rows).bit_length() - 1) if rows >= 1 else 0
 

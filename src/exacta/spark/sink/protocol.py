@@ -140,9 +140,9 @@ class SinkDriver:
         )
 
     def _check_identity(self) -> Heads:
-        """Refuse where this query's records lie elsewhere or tell of another checkpoint; return them.
+        """Refuse if this query's records lie elsewhere or tell of another checkpoint; return their first pieces.
 
-        Records are found by group and partition: under another one, the sink would take the query for a new one.
+        Records are found by group and partition. Under another partition the sink would take the query for a new one.
         """
         found = self.cluster.heads()
         heads = found.by_partition
@@ -182,8 +182,8 @@ class SinkDriver:
     def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int, reads: str) -> None:
         """Decide a batch of so many tasks and end its transactions; `reads` is a digest of what it covers.
 
-        Raises `NewerDriver` where the decision is refused and `SinkError` where it must not be taken; afterwards
-        nothing of the batch is visible, or all of it will be.
+        Raises `NewerDriver` if the decision is refused and `SinkError` if it must not be taken. Afterwards nothing of
+        the batch is visible, or all of it will be.
         """
         results = list(results)
         live = {
@@ -224,8 +224,8 @@ class SinkDriver:
     ) -> list[DecisionEntry]:
         """Return the entries of an earlier decision of this batch that a new one must go on naming.
 
-        There are some where a part of the batch had timed out: its other tasks only drained their input. Raises
-        `SinkError` where what was committed is not what this batch would have written.
+        There are some if a part of the batch had timed out: its other tasks only drained their input. Raises
+        `SinkError` if the committed part is not what this batch would have written.
         """
         if not any(result.replayed or result.partly for result in results):
             return []
@@ -260,9 +260,9 @@ class SinkDriver:
     def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
 
-        Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed.
-        Where neither the caller nor a task tells which `driver` prepared the batch, nothing is touched: this one may be
-        a zombie, and what is open the newer one's. The next `prepare` sweeps.
+        Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed. If
+        neither the caller nor a task tells which `driver` prepared the batch, nothing is touched: this driver may be a
+        zombie, and the open transactions those of a newer one. The next `prepare` sweeps.
         """
         results = list(results)
         driver = next((result.driver for result in results if result is not None), driver)
@@ -290,9 +290,9 @@ def _refuse_if_lost(tasks: Collection[int], batch_id: int) -> None:
 
 
 def _shared_partitions(results: Iterable[TaskResult], batch_id: int) -> frozenset[TopicPartition]:
-    """Return the partitions that tasks wrote to in the driver's transaction; raises `SinkError` where two wrote to one.
+    """Return the partitions that tasks wrote to in the driver's transaction; raises `SinkError` if two wrote to one.
 
-    Both numbered their records from 0, so that a broker took the second one's for repeats of the first one's.
+    Both tasks numbered their records from 0, so a broker took the second task's for repeats of the first task's.
     """
     writers = Counter(partition for result in results if result.shared for partition in result.partitions)
     twice = sorted(partition for partition, count in writers.items() if count > 1)

@@ -84,9 +84,9 @@ class RowWriter:
             self._write_to(target, rows, at)
 
     def _write_to(self, target: str | TopicPartition, rows: Rows, at: Any = None) -> None:
-        """Append the rows `at` these indexes (all without) to a partition, or to whichever of a topic are next.
+        """Append the rows `at` these indexes (without: all rows) to a partition, or to the next ones of a topic.
 
-        Those stay on one partition until its batch is full: fewer, larger batches.
+        The next one stays the same until its batch is full, so that batches are fewer and larger.
         """
         now_ms = int(time.time() * 1000)
         records = self._records(rows, at)

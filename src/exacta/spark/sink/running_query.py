@@ -60,7 +60,7 @@ def application_of(batch_df: DataFrame) -> str:
 
 
 def run_id(batch_df: DataFrame, query_id: str) -> str | None:
-    """Return the id of this start of a query, from whatever thread; None in Spark Connect.
+    """Return the id of this start of a query, from any thread; None in Spark Connect.
 
     There each start has a process of its own.
     """
@@ -69,9 +69,9 @@ def run_id(batch_df: DataFrame, query_id: str) -> str | None:
 
 
 def partitions_of(batch_df: DataFrame) -> int:
-    """Return how many partitions a micro-batch has; in Spark Connect, which does not tell, how many a shuffle makes.
+    """Return how many partitions a micro-batch has, or how many a shuffle makes if Spark Connect does not tell.
 
-    Where the rows are ordered, Spark takes a sample of them to find out.
+    If the rows are ordered, Spark takes a sample of them to find out.
     """
     if _java_session(batch_df) is None:
         return int(batch_df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)

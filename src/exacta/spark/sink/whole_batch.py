@@ -24,7 +24,7 @@ def is_committed(
 ) -> bool:
     """Return whether the whole batch is committed already; `reads` is a digest of what it covers.
 
-    Raises `SinkError` where the checkpoint is older than the output, or the batch covers something else now.
+    Raises `SinkError` if the checkpoint is older than the output, or the batch covers something else now.
     """
     if prepared.is_committed_in_part(batch_id):
         return False
@@ -48,7 +48,7 @@ def write_alone(
     """Write pyarrow record batches as one micro-batch, in one transaction; return how many rows they had.
 
     Raises what a task and `SinkDriver.commit` raise; after an error the batch is not visible, unless it was just being
-    committed: the next `prepare` finds out.
+    committed; the next `prepare` finds out.
     """
     assert not prepared.is_committed_in_part(batch_id)
     result = _as_one_task(client, options, prepared, batches, batch_id)

@@ -15,7 +15,7 @@ _CREATION_TIMEOUT_MS = 15_000
 
 
 def partitions_of(client: Client, topic: str) -> int:
-    """Return how many partitions a topic has that is written to; raises `SinkError` where there is no such topic."""
+    """Return how many partitions a topic has that rows are written to; raises `SinkError` if there is no such topic."""
     first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
     try:
         return client.partitions([topic], create=True, deadline=client.deadline(first_ms))[topic]

@@ -42,7 +42,7 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         return range_partitions(self.options, planning.ranges(start, end, {}, subscription.topic_ids))
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """Yield the visible rows of a range as Arrow batches; none where Spark found no partition, and has one task."""
+        """Yield the visible rows of a range as Arrow batches, or none if Spark found no partition, and has one task."""
         if not isinstance(partition, RangePartition):
             # That task gets Spark's own partition, of the value None.
             assert partition.value is None

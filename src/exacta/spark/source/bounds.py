@@ -109,7 +109,7 @@ def _named_offsets(
 def _of_exactly(
     name: str, wanted: Mapping[str, Mapping[int, int]], partitions: Collection[TopicPartition]
 ) -> Positions:
-    """Return what is wanted of each partition; raises `OptionError` unless it is of all that are read and no other."""
+    """Return the wanted offset of each partition; raises `OptionError` unless just those that are read are named."""
     named = {TopicPartition(topic, index): at for topic, found in wanted.items() for index, at in found.items()}
     missing, unread = sorted(set(partitions) - named.keys()), sorted(named.keys() - set(partitions))
     problems = []

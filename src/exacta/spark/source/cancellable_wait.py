@@ -24,7 +24,7 @@ class Bell:
         self._positions: dict[TopicPartition, int] = {}
 
     def wait(self, positions: dict[TopicPartition, int]) -> bool:
-        """Wait until a partition has a record at its position, at most for the time given; whether one may have.
+        """Wait until a partition has a record at its position, or time is over; return whether one may have it.
 
         Raises what the client raises.
         """

@@ -49,9 +49,10 @@ class Behind(NamedTuple):
 
 
 class OffsetsBehindLatest(StreamingQueryListener):  # type: ignore[misc]
-    """Keeps, and logs, how many offsets the sources of each running query are behind.
+    """A listener that keeps, and logs, how many offsets the sources of each running query are behind.
 
-    `last` has them by query id, in the order of the query's sources; None for a source that has no such offsets.
+    `last` has them by query id, in the order of the query's sources; The entry is None for a source that has no such
+    offsets.
     """
 
     def __init__(self) -> None:

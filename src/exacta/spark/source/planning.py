@@ -92,8 +92,8 @@ def replaced(before: TopicIds, now: TopicIds) -> list[str]:
 def limited(start: Positions, available: Positions, limit: int | None) -> Positions:
     """Return the end of a batch of at most about `limit` offsets, shared out by how much each partition has.
 
-    Every partition that has something advances, so none starves; the limit may be exceeded by that much. An end is
-    never before its start, also where a topic was made anew.
+    Every partition that has something advances, so none starves, and the limit may be exceeded by that much. An end is
+    never before its start, even if a topic was made anew.
     """
     sizes = {partition: max(0, end - start.get(partition, 0)) for partition, end in available.items()}
     total = sum(sizes.values())
@@ -125,8 +125,9 @@ def ranges(
 def sliced(parts: Sequence[Range], *, at_least: int | None, at_most_offsets: int | None) -> list[Range]:
     """Return `parts` cut so that none has more than `at_most_offsets`, and about `at_least` of them, in order.
 
-    The cuts are those of Spark's connector (`maxRecordsPerPartition` first, then `minPartitions`): each by its share of
-    the offsets, in equal pieces; what is too small for a second piece is left whole and does not count.
+    The cuts are those of Spark's connector (`maxRecordsPerPartition` first, then `minPartitions`): each range is cut by
+    its share of the offsets, in equal pieces. A range that is too small for a second piece is left whole and does not
+    count.
     """
     if at_most_offsets is not None:
         parts = [piece for part in parts for piece in _cut(part, -(-_size(part) // at_most_offsets))]

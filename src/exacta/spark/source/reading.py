@@ -53,7 +53,7 @@ def _decoded(fetched: Fetched, options: SourceOptions, name: str, wanted: Collec
 
 
 def _fetched(client: Client, options: SourceOptions, part: Range) -> Iterator[Fetched]:
-    """Yield what there is of a range; where a part of it is gone, raise `DataLost` or go on behind it, as asked."""
+    """Yield what there is of a range; if a part of it is gone, raise `DataLost` or go on behind it, as asked."""
     partition = TopicPartition(part.topic, part.partition)
     position, end = part.start, part.end
     patience_ms = _GONE_AFTER_MS

@@ -215,9 +215,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             return list_offsets(client, partitions, LATEST, isolation_level=level)
 
     def _ends_for(self, begin: Positions, available: Positions) -> Positions:
-        """Return `available`, with the true ends where a query has begun inside open transactions, as it was told to.
+        """Return `available`, with the true ends if a query has begun inside open transactions, as it was told to.
 
-        Their offsets are behind the last stable one, and not lost.
+        The offsets there are behind the last stable one, and not lost.
         """
         early = [at for at, position in begin.items() if at in available and available[at] < position]
         if not early:
@@ -227,8 +227,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _finished(self, position: Positions) -> None:
         """Note that all batches before `position` are finished.
 
-        Spark calls `commit` only when it plans another batch: never for the last one of Trigger.AvailableNow. But
-        it asks for the latest offset behind that one too, and where it asks from, it has committed the query's batch.
+        Spark calls `commit` only when it plans another batch, so never for the last one of Trigger.AvailableNow. But
+        Spark asks for the latest offset behind that batch too, and it has committed the batch up to the offset that it
+        asks from.
         """
         if self._group is not None:
             self._group.reached(self._client(), position)

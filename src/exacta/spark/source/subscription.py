@@ -35,7 +35,7 @@ class Subscription:
     def partitions(self, client: Client, known: Collection[TopicPartition] | None) -> list[TopicPartition]:
         """Return the partitions to read, without those of the `known` ones (None: all) that are gone.
 
-        Raises `UnknownTopic` and `OptionError` where others are not there.
+        Raises `UnknownTopic` and `OptionError` if others are not there.
         """
         if not self._met:
             client.nodes(client.deadline(min(client.call_timeout_ms, _FIRST_ANSWER_MS)))
