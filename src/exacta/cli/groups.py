@@ -63,8 +63,8 @@ def lag(
     """Show how far a group is behind, in records that its readers of committed records would get.
 
     Markers and aborted records do not count: 0 means that such a reader has everything. Records behind an open
-    transaction are shown apart, with the transaction that holds them back. On a cluster that is not an Exacta offsets
-    are counted, which is what the lag is at most.
+    transaction are shown apart, with the transaction that holds them back. On a cluster that is not an Exacta, offsets
+    are counted; the lag is at most so many.
 
     Exit code 0 if the group has a position in some partition, 1 if not or if the cluster cannot be reached, 2 if called
     wrongly.

@@ -39,10 +39,11 @@ def clean(
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
     ] = 5,
 ) -> None:
-    """Remove what a query has left on a cluster. For a query that will never run again.
+    """Remove what a query that will never run again has left on a cluster.
 
-    A batch that was decided is committed, one that was not is aborted; then the query's groups are deleted. If its
-    checkpoint is used again afterwards in the middle of a batch, the sink is refused: nobody knows what it committed.
+    A batch that was decided is committed, and one that was not decided is aborted. Then the query's groups are deleted.
+    If its checkpoint is used again afterwards in the middle of a batch, the sink is refused: nobody knows what it
+    committed.
 
     Exit code 0 if nothing is left, 1 if something is, 2 if the command was called wrongly.
     """

@@ -32,7 +32,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
     The oldest comes first. A transaction of a Spark query is shown with the query's name, application and checkpoint.
-    Exit code 0 also if none is open.
+    The exit code is 0 even if none is open.
     """
     from exacta.client.explanations import explain
     from exacta.spark.owners import owners_of_transactions

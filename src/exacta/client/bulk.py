@@ -18,9 +18,9 @@ LANES = 4
 
 
 def ask_all(client: Client, requests: Sequence[tuple[Route, Message]], deadline: Deadline) -> list[Any | None]:
-    """Send every request along its route; return the replies in order, None where one got lost.
+    """Send every request along its route; return the replies in order, None for one that got lost.
 
-    Replies are not looked into. Every request may have been executed, also where its reply is None.
+    Replies are not looked into. Every request may have been executed, even if its reply is None.
     """
     replies: list[Any | None] = [None] * len(requests)
     lanes: dict[tuple[int, int], list[int]] = {}

@@ -63,7 +63,7 @@ def _new_memory(size: int) -> memoryview:
 class Connection:
     """A connection that is secured and has negotiated its versions.
 
-    Raises `ConnectionLost` from every method once the stream is of no more use, `SecurityFailed` where the broker and
+    Every method raises `ConnectionLost` once the stream is of no more use, and `SecurityFailed` if the broker and
     `cluster.security` do not go together.
     """
 
@@ -88,7 +88,7 @@ class Connection:
     def version_of(self, request: Message) -> int:
         """Return the version to send `request` in: the newest that both sides speak.
 
-        Raises `UnsupportedByBroker` where there is none.
+        Raises `UnsupportedByBroker` if there is none.
         """
         version = self._usable_version(request)
         if version is None:

@@ -96,8 +96,8 @@ class Connections:
     def seed(self, deadline: Deadline) -> Connection:
         """Return the connection to a bootstrap server; raises the last `ConnectionLost` where none can be reached.
 
-        Raises `UnknownBootstrap` where no name of theirs resolves and this client has reached no broker yet, as the
-        Java client does: that is a wrong name. Later it is a name service that has a bad moment.
+        Raises `UnknownBootstrap` if no name of theirs resolves and this client has reached no broker yet, as the Java
+        client does: then a name is wrong. Later it is a name service that has a bad moment.
         """
         if self._seed is not None and not self._seed.closed:
             return self._seed

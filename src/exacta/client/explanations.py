@@ -43,10 +43,12 @@ class Incident(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A transactional id; `state` is empty where it is unknown. Times are ms since 1970; None: none, or unknown.
+    """A transactional id; `state` is empty if it is unknown.
 
-    `partitions` are what the open transaction holds, with its first offset in each: None where nothing is written yet,
-    or the cluster does not say.
+    Times are ms since 1970, or None if there is none or it is unknown.
+
+    `partitions` are those that the open transaction holds, with its first offset in each. The offset is None if nothing
+    is written yet, or the cluster does not say.
     """
 
     transactional_id: str

@@ -26,7 +26,7 @@ _OUTDATED_FOR_MS = 2_000.0
 class Fetched(NamedTuple):
     """One reply: whole record batches in offset order, and the aborted transactions that overlap them.
 
-    The records are overwritten by those of the next one.
+    The next reply overwrites the records.
     """
 
     records: memoryview
@@ -72,7 +72,7 @@ def fetch_request(
 ) -> FetchRequest:
     """Return the fetch of several partitions of one leader, without a session (KIP-227).
 
-    `topic_id` is for a fetch of one topic: a broker then refuses where another topic has that name by now.
+    `topic_id` is for a fetch of one topic: a broker then refuses if another topic has that name by now.
     """
     topics: dict[str, list[FetchPartition]] = {}
     for (topic, partition), offset in positions.items():
@@ -108,7 +108,7 @@ def fetch_range(
     """Yield what a partition holds from offset `start` up to, not including, `end`.
 
     The first batch may begin before `start` and the last one end behind `end`. Raises `OffsetOutOfRange`, `KafkaError`,
-    `TopicReplaced` where the topic's id is no longer `topic_id`, and `DeadlineExceeded` where no progress is made for
+    `TopicReplaced` if the topic's id is no longer `topic_id`, and `DeadlineExceeded` if no progress is made for
     `timeout_ms`.
     """
     reader = _Reader(client, partition, isolation_level, max_bytes, topic_id)

@@ -46,8 +46,8 @@ def fetch_offsets(
 ) -> dict[TopicPartition, CommittedOffset]:
     """Return everything that `group` has committed.
 
-    Offsets that an open transaction will change are as they were before. With `stable` its end is waited for or,
-    without `wait`, `KafkaError` UNSTABLE_OFFSET_COMMIT raised.
+    Offsets that an open transaction will change are as they were before. With `stable` the call waits for that
+    transaction's end or, without `wait`, raises `KafkaError` UNSTABLE_OFFSET_COMMIT.
     """
     response = client.call(
         Coordinator(GROUP, group),

@@ -87,7 +87,7 @@ def held_open(
     """Return the partitions on which producers have a transaction open, as the partitions' leaders see it (KIP-664).
 
     Partitions that this client may not read are left out, and so are those that nobody leads for a while. Nothing is
-    found where the brokers do not tell (Apache Kafka before 2.8).
+    found if the brokers do not tell (Apache Kafka before 2.8).
     """
     deadline = deadline or client.deadline()
     if not producer_ids:

@@ -121,7 +121,7 @@ class IdempotentProducer:
     def extend(self, partition: TopicPartition, timestamp_ms: int, records: Records) -> bool:
         """Add records until their batch is full, and then send it; return whether all were added.
 
-        Other batches are sent where the memory is used up, which may block.
+        If the memory is used up, other batches are sent, which may block.
         """
         if not records.left:
             return True
@@ -213,8 +213,8 @@ class IdempotentProducer:
     def _send_round(self) -> bool:
         """Send at most one request to each leader, of one batch from each partition that may send.
 
-        Returns whether another round may send more: not where a leader was lost, so that replies do not wait for it.
-        Raises the last `ConnectionLost` where nothing was sent and nothing is on its way.
+        Returns whether another round may send more. That is not so if a leader was lost, so that replies do not wait
+        for it. Raises the last `ConnectionLost` if nothing was sent and nothing is on its way.
         """
         sent = False
         lost: ConnectionLost | None = None

@@ -32,7 +32,7 @@ class Records(Protocol):
     def take(self, first: int, timestamp_delta_ms: int, most_bytes: int) -> tuple[Buffer, int]:
         """Take as many rows as come to `most_bytes`; return them as records, and how many they are.
 
-        Their offset deltas begin at `first`. Where that is 0, at least one row is taken, however large it is.
+        Their offset deltas begin at `first`. If that is 0, at least one row is taken, however large it is.
         """
 
 

@@ -124,7 +124,7 @@ class Client:
         """Send `request` along `route` until it is answered without a retriable code; return the reply.
 
         `codes` extracts the error codes of a reply, `what` names the call in errors. Raises `KafkaError` for the first
-        code that may not be retried, `BrokerGone` where `route` is a broker that has left, `DeadlineExceeded` when the
+        code that may not be retried, `BrokerGone` if `route` is a broker that has left, `DeadlineExceeded` when the
         time is up.
         """
         deadline = deadline or self.deadline()
@@ -150,7 +150,7 @@ class Client:
     def offers(self, route: Route, request: Message, deadline: Deadline | None = None) -> bool:
         """Return whether the broker that `route` leads to serves an API in a version that we speak.
 
-        Raises what `call` raises where no broker answers.
+        Raises what `call` raises if no broker answers.
         """
         deadline = deadline or self.deadline()
         backoff = Backoff()
@@ -166,8 +166,8 @@ class Client:
     def ask_every_broker(self, request: Message, *, what: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """Yield each broker's reply to `request`, which has one error code; raises what `call` raises.
 
-        Where a broker leaves meanwhile, all that are left are asked again: what it coordinated may be with one by now
-        that was asked before.
+        If a broker leaves meanwhile, all brokers that are left are asked again: one that was asked before may
+        coordinate by now what the lost one did.
         """
         deadline = deadline or self.deadline()
         unasked = self.nodes(deadline)
@@ -181,7 +181,7 @@ class Client:
     def connection(self, route: Route, deadline: Deadline) -> Connection:
         """Return an open connection to the broker that `route` leads to, looking it up where unknown.
 
-        Raises `ConnectionLost` where that broker cannot be reached now, `KafkaError` where the look-up is refused.
+        Raises `ConnectionLost` if that broker cannot be reached now, `KafkaError` if the look-up is refused.
         """
         node_id = self.resolve(route, deadline)
         if node_id is None:

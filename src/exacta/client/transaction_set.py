@@ -34,7 +34,7 @@ def end_transactions_at_once(
 
     `written` names with each transaction partitions that it must have written to. A repeat after a lost answer is
     answered as the first time, unless one of the set has gone on or was fenced since: then it stands in the way,
-    although all may have ended. Raises `KafkaError` POLICY_VIOLATION where they are too many for one step, and
+    although all may have ended. Raises `KafkaError` POLICY_VIOLATION if they are too many for one step, and
     `UnsupportedByBroker`.
     """
     by_id = {producer.transactional_id: producer for producer in written}

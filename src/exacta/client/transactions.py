@@ -64,7 +64,7 @@ class CommittedOffset(NamedTuple):
 class TransactionDescription(NamedTuple):
     """The coordinator's knowledge of a transactional id, and the partitions that its open transaction holds.
 
-    `start_ms` is when that began, in ms since 1970; -1: none is open.
+    `start_ms` is when that transaction began, in ms since 1970, or -1 if none is open.
     """
 
     state: str
@@ -186,7 +186,7 @@ def add_group(client: Client, producer: Producer, group: str, deadline: Deadline
 
 
 def end_transaction(client: Client, producer: Producer, *, commit: bool, deadline: Deadline | None = None) -> None:
-    """Commit or abort the transaction of `producer`, from whatever process (KIP-98 §EndTxnRequest).
+    """Commit or abort the transaction of `producer`, from any process (KIP-98 §EndTxnRequest).
 
     Raises `KafkaError`: fenced or INVALID_TXN_STATE both mean "not by this request", and never tell whether an earlier
     one did.
@@ -226,7 +226,8 @@ def list_transactions(
 ) -> list[str]:
     """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 
-    The pattern is for brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
+    The pattern is for brokers that know KIP-1152. It is not sent to other brokers, which list all ids, so the ids are
+    filtered here.
     """
     request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
     found = {
