@@ -45,7 +45,7 @@ test-spark-connector: .venv-spark-kafka/.installed  ## Spark's own Kafka connect
 # Both transaction protocols, each with all of the sink's kills, and Spark's own sink beside it.
 ON_KAFKA = EXACTA_TEST_BROKER=kafka EXACTA_TEST_KILLS=$(KILLS)
 SPARK_KAFKA_PYTEST = .venv-spark-kafka/bin/python -m pytest
-FAILURES = tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/test_lost_markers.py
+FAILURES = tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/sink/test_lost_markers.py
 
 test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache Kafka (needs Java and Maven; an hour)
 	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=2 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
