@@ -128,10 +128,11 @@ class WatchedEngine(Engine):
         commands: Sequence[Command],
         done: Callable[..., None],
         payloads: Sequence[Buffer | None] | None = None,
-    ) -> None:
+    ) -> int:
         """See `Engine.submit`."""
-        super().submit(commands, self.groups.listening(commands, done), payloads)
+        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
+        return rests_on
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         if isinstance(event, TopicDeleted):

@@ -140,14 +140,16 @@ class Engine:
 
     def submit(
         self, commands: Sequence[Command], done: OnAnswers, payloads: Sequence[Buffer | None] | None = None
-    ) -> None:
+    ) -> int:
         """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
+
+        Returns the number of the commit group that the answers rest on, for `when_shown` and `fetch`; 0: none.
 
         `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
         A Parked command comes alone, with a ticket from `new_ticket`. `done` may be called before this returns.
         """
         if self.failed is not None:
-            return
+            return 0
         now_ms, writer = self._clock(), self._writer
         answers: list[Answer] = []
         woken: list[tuple[OnAnswers, Answer]] = []
@@ -181,28 +183,33 @@ class Engine:
             raise
         for waiting, answer in woken:  # as late as the answer to the request that woke them
             writer.release(partial(waiting, [answer]), waits_for)
+        rests_on = 0
         if len(answers) == len(commands) and done is not _nobody:
-            writer.release(partial(done, answers), waits_for)
+            rests_on = writer.release(partial(done, answers), waits_for)
         for key, notice in notices:
             self._notify(key, notice)
+        return rests_on
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""
         self._last_ticket += 1
         return Ticket(self._last_ticket)
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and hand the view out once that state is durable.
 
-        The view must copy what it returns: the state goes on changing.
+        The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
         """
         if self.failed is not None:
-            return
+            return 0
         seen = view(self._state, self._clock())
-        self._writer.release(lambda: done(seen))
+        return self._writer.release(lambda: done(seen))
 
-    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record."""
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
+        """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record.
+
+        The fetch waits until the commit group of the number `after` can be seen.
+        """
 
         def answered(results: list[FetchResult]) -> None:
             if any(result.rejection is not None for result in results):
@@ -216,20 +223,22 @@ class Engine:
 
         if self.failed is not None:
             return
-        if request.read_committed:
-            start()
-        else:
-            self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
+        named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
+        self.when_shown(named, start, after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits."""
         self._fetcher.forget(request)
 
-    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
+    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None], after: int = 0) -> None:
         """Call back once readers may see every acknowledged record of these partitions: mostly at once.
 
-        A write into an open transaction is acknowledged before readers may see it.
+        A write into an open transaction is acknowledged before readers may see it. `after` is the number of a commit
+        group that readers must see as well, whatever it holds (decision 0028).
         """
+        if after > self._writer.durable_number:
+            self._writer.release(done)
+            return
         written = self._writer.touched_ahead()
         found = (self._state.partition(*each) for each in partitions) if written else ()
         if any(partition is not None and partition.partition_id in written for partition in found):

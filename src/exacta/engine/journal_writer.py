@@ -52,6 +52,8 @@ class JournalWriter:
         self._fail = fail
         self.gathering = CommitGroup(1, records, marker_clock)
         self.in_flight: CommitGroup | None = None
+        self.durable_number = 0
+        """The number of the last group that is durable; what was written before it is durable, too."""
         self.ahead = AnswersAhead(state, scheduler, clock, self.hurry)
         self._changes: Changes = []
         self._flush_scheduled = False
@@ -70,24 +72,31 @@ class JournalWriter:
         """Make durable what has gathered, and what is written, as soon as can be."""
         self.want(SYNC)
 
-    def release(self, release: Release, wait: Wait = SYNC) -> None:
+    def release(self, release: Release, wait: Wait = SYNC) -> int:
         """Call back once the present state is durable, ignoring events that no pending answer depends on.
 
-        For less to `wait` for: call back once the group that gathers is written (see `want`), or now.
+        For less to `wait` for: call back once the group that gathers is written (see `want`), or now. Returns the
+        number of the group that this waits for; 0 if it was called back at once.
         """
+        gathering = self.gathering
         if wait is WRITE:
-            self.gathering.written_releases.append(release)
-        elif wait is NOTHING:
+            gathering.written_releases.append(release)
+            return gathering.number
+        if wait is NOTHING:
             release()
-        elif self.gathering.waited_for is SYNC:
-            self.gathering.releases.append(release)
-        elif self.ahead.unsynced is not None or self.gathering.waited_for is WRITE:
-            self.gathering.releases.append(release)
+            return 0
+        if gathering.waited_for is SYNC:
+            group = gathering
+        elif self.ahead.unsynced is not None or gathering.waited_for is WRITE:
+            group = gathering
             self.hurry()
         elif self.in_flight is not None:
-            self.in_flight.releases.append(release)
+            group = self.in_flight
         else:
             release()
+            return 0
+        group.releases.append(release)
+        return group.number
 
     def touched_ahead(self) -> Set[PartitionId]:
         """Return the partitions whose acknowledged writes readers may not see yet, since they are only written."""
@@ -179,6 +188,7 @@ class JournalWriter:
         if not self._was_taken(result) or self._has_stopped:
             return
         self.in_flight = None
+        self.durable_number = group.number
         changes = self._changes
         self._show(changes)
         will_wait = self.gathering.has_one_waiter and self._journal.is_quick

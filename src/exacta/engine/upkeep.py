@@ -75,7 +75,7 @@ class Upkeep:
         deadlines: Deadlines,
         clock: Callable[[], int],
         record_clock: Callable[[], int],
-        submit: Callable[[list[Command], Callable[[], None] | None], None],
+        submit: Callable[[list[Command], Callable[[], None] | None], object],
         fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule

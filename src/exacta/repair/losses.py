@@ -1,4 +1,4 @@
-"""What a remedy gives up, in lines for people: offsets, transactions, topics, groups."""
+"""Say what a remedy gives up, in lines for people: offsets, transactions, topics, groups."""
 
 from collections import Counter
 

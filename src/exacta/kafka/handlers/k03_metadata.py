@@ -2,6 +2,7 @@
 
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.engine.engine import Answer
@@ -11,6 +12,7 @@ from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.internal_topics import BY_NAME
 from exacta.kafka.needs import Inside, or_on_cluster
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -126,7 +128,9 @@ def _to_create(
             if not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, name, anywhere):
                 refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return [
-        CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
+        BY_NAME[name].create(broker.new_uuid().bytes)
+        if name in BY_NAME
+        else CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
         for name in missing
         if name not in refused
     ]
@@ -155,7 +159,10 @@ def _topics(
         if topic is not None:
             answers.append(_describe(topic, node_id))
         else:
-            answers.append(MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id))
+            is_internal = name in INTERNAL_TOPICS
+            answers.append(
+                MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id, is_internal=is_internal)
+            )
     return answers
 
 
@@ -163,6 +170,7 @@ def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
+        is_internal=topic.topic in INTERNAL_TOPICS,
         partitions=[
             MetadataResponsePartition(
                 partition_index=index,

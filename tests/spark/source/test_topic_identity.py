@@ -53,7 +53,7 @@ def test_a_topic_made_anew_with_as_many_rows_is_read_too(bootstrap, prompt):
 
 
 def test_a_topic_that_was_moved_with_its_offsets_goes_on(bootstrap, prompt):
-    """As by a mirror that keeps offsets: another cluster, another id, the same records."""
+    """A mirror that keeps offsets moves a topic so: another cluster, another id, the same records."""
     topic = new_topic(bootstrap, 1)
     produced(bootstrap, topic, 2)
     strict = reader_of(bootstrap, subscribe=topic)
@@ -89,7 +89,7 @@ def test_a_topic_made_anew_between_planning_and_reading(bootstrap, prompt):
 
 
 def test_a_checkpoint_without_ids_goes_on(bootstrap, prompt):
-    """That of an older version, or of Spark's own connector."""
+    """Such a checkpoint is of an older version, or of Spark's own connector."""
     topic = new_topic(bootstrap, 1)
     produced(bootstrap, topic, 3)
     reader = reader_of(bootstrap, subscribe=topic)
@@ -104,7 +104,7 @@ def test_a_checkpoint_without_ids_goes_on(bootstrap, prompt):
     assert [row["offset"] for row in rows_between(reader, old, {topic: {"0": 2}})] == [1]
 
 
-# -- the group --------------------------------------------------------------------------------------------------------
+# --- the group --------------------------------------------------------------------------------------------------------
 
 
 def committed(bootstrap, group, topic):

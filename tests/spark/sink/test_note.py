@@ -39,7 +39,7 @@ def test_a_name_on_the_cluster():
 @pytest.mark.parametrize("now", IDENTITIES)
 @pytest.mark.parametrize("recorded", [True, False])
 def test_every_change_is_refused_and_names_the_option(before, now, recorded):
-    """Whatever the cluster knows under the new name."""
+    """The change is refused whatever the cluster knows under the new name."""
     if before.sink_name != now.sink_name:
         # Another sink has another note: of this one there is none, and the other names the batch at hand.
         found = refused(now, None, [before.note(5)], recorded=recorded, batch=5)
@@ -111,7 +111,7 @@ def test_a_note_of_another_query():
     assert "is of query R, and the sink's note in it is of query Q" in str(found)
 
 
-# -- on disk ----------------------------------------------------------------------------------------------------------
+# --- on disk ----------------------------------------------------------------------------------------------------------
 
 
 class Place:

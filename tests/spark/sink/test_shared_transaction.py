@@ -34,7 +34,7 @@ def test_a_batch_in_one_transaction(query):
 def test_one_transaction_before_its_decision_is_nothing(query):
     prepared, driver = query.driver().prepare(), query.driver()
     results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
-    driver.records.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
+    driver.cluster.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
     prepared = query.driver().prepare()
     assert prepared.decided_batch == -1
     with pytest.raises(NewerDriver):

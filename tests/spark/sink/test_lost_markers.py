@@ -51,7 +51,7 @@ def decided(query, driver, batch_id, **settings):
     own = [result for result in results if not result.shared]
     entries = tuple(DecisionEntry(result.task, 0, *result.producer[1:]) for result in own)
     shared = frozenset(at for result in results if result.shared for at in result.partitions)
-    driver.decide(prepared.driver, Decision(batch_id, TASKS, "Q", "file:/a", "these", entries), shared)
+    driver.cluster.decide(prepared.driver, Decision(batch_id, TASKS, "Q", "file:/a", "these", entries), shared)
     return prepared, results
 
 
@@ -118,7 +118,7 @@ def test_a_driver_that_died_in_its_decision(broker, query):
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [999])
     entries = (DecisionEntry(0, 0, *result.producer[1:]),)
-    driver.records.put_decision(prepared.driver, Decision(0, 1, "Q", "file:/a", "these", entries))
+    driver.cluster.put_decision(prepared.driver, Decision(0, 1, "Q", "file:/a", "these", entries))
     end_transactions(query.client, [prepared.driver], commit=False)
     broker.restart_killed()
     assert query.driver().prepare().decided_batch == -1

@@ -10,7 +10,7 @@ from exacta.spark.options.reference import reference
 from exacta.spark.options.sink import SINK
 from exacta.spark.options.source import SOURCE
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-options.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "spark-options.md"
 
 
 def test_the_page_is_not_stale() -> None:
@@ -21,6 +21,6 @@ def test_the_page_is_not_stale() -> None:
     "option", dict.fromkeys([*CONNECTION, *SOURCE, *SINK, *FOREACH_BATCH]), ids=lambda option: option.name
 )
 def test_an_option_says_what_it_is_about(option) -> None:
-    """In a table's cell, so in one line."""
+    """The text stands in a table's cell, so it is one line."""
     assert option.about
     assert "\n" not in option.about + option.default

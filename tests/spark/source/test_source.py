@@ -218,7 +218,7 @@ def test_an_unknown_topic_is_named(bootstrap):
 
 
 def test_what_was_never_there_is_named_under_available_now_too(bootstrap):
-    """For a query that goes on, which is not asked for its initial offset."""
+    """This is about a query that goes on, which is not asked for its initial offset."""
     topic = new_topic(bootstrap, 1)
     for options, error, sentence in (
         ({"subscribe": f"{topic},nowhere"}, ClusterError, "topic 'nowhere' does not exist on"),

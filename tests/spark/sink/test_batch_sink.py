@@ -14,6 +14,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark import cleaning
 from exacta.spark.options import SinkOptions
 from exacta.spark.sink.batch_sink import ExactaBatchWriter
+from exacta.spark.sink.cluster import QueryOnCluster
 from exacta.spark.sink.errors import NewerDriver, SinkError
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.protocol import SinkDriver
@@ -148,15 +149,15 @@ def test_a_commit_that_raises_before_the_decision_is_aborted(work, monkeypatch):
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("ended", [0, 1, 2])
 def test_a_driver_that_dies_between_the_decision_and_the_last_end(work, monkeypatch, ended):
-    """What was decided is told by the record; whoever takes the job over, commits the rest."""
+    """The record tells what was decided; the driver that takes the job over commits the rest."""
     messages = [work.task(task, [task]) for task in range(3)]
-    plain = SinkDriver.end_all
+    plain = QueryOnCluster.end_all
 
-    def some(driver, entries):
-        plain(driver, list(entries)[:ended])
+    def some(cluster, entries):
+        plain(cluster, list(entries)[:ended])
         pytest.fail("killed here")
 
-    monkeypatch.setattr(SinkDriver, "end_all", some)
+    monkeypatch.setattr(QueryOnCluster, "end_all", some)
     with pytest.raises(pytest.fail.Exception):
         work.copy().commit(messages)
     monkeypatch.undo()

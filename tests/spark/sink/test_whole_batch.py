@@ -85,7 +85,7 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
     assert [row for row, count in counts.items() if count > 1] != []
 
 
-# -- single steps -----------------------------------------------------------------------------------------------------
+# --- single steps -----------------------------------------------------------------------------------------------------
 
 
 class EitherWayQuery(Query):
@@ -110,7 +110,7 @@ def query(bootstrap):
 def test_alone_then_replayed_by_tasks(query):
     assert query.alone(query.driver().prepare(), 0, [0, 1, 2]) == 3
     assert held_back(query.client.bootstrap, query.topic) == {}
-    decision = query.driver().records.decision()
+    decision = query.driver().cluster.decision()
     assert (decision.batch_id, decision.rows, decision.entries) == (0, 3, ())
     prepared = query.driver().prepare()
     results = [query.task(prepared, 0, task, [task]) for task in range(3)]
@@ -123,9 +123,11 @@ def test_alone_then_replayed_by_tasks(query):
 def test_decided_by_tasks_and_half_ended_then_replayed_alone(query, monkeypatch):
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(3)]
-    monkeypatch.setattr(driver, "decide_and_end", lambda *_: False)  # as on Apache Kafka
-    plain = driver.end_all
-    monkeypatch.setattr(driver, "end_all", lambda entries: [plain(list(entries)[:1]), pytest.fail("killed here")])
+    monkeypatch.setattr(driver.cluster, "decide_and_end", lambda *_: False)  # as on Apache Kafka
+    plain = driver.cluster.end_all
+    monkeypatch.setattr(
+        driver.cluster, "end_all", lambda entries: [plain(list(entries)[:1]), pytest.fail("killed here")]
+    )
     with pytest.raises(pytest.fail.Exception):
         driver.commit(results, 0, tasks=3, reads="these")
     assert query.committed(query.driver().prepare(), 0)
@@ -137,8 +139,8 @@ def test_what_timed_out_in_part_is_not_for_the_driver_alone(bootstrap, monkeypat
     query = EitherWayQuery(bootstrap, replay_deterministic=True)
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
-    monkeypatch.setattr(driver, "decide_and_end", lambda *_: False)
-    monkeypatch.setattr(driver, "end_all", lambda entries: pytest.fail("killed here"))
+    monkeypatch.setattr(driver.cluster, "decide_and_end", lambda *_: False)
+    monkeypatch.setattr(driver.cluster, "end_all", lambda entries: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.commit(results, 0, tasks=2, reads="these")
     init_producer_id(query.client, query.names.attempt(1, 0), transaction_timeout_ms=60_000)  # as a time-out would
@@ -166,7 +168,7 @@ def test_a_checkpoint_that_went_back_in_time_is_refused(query):
 
 def test_an_empty_batch_decides_nothing(query):
     assert query.alone(query.driver().prepare(), 0, []) == 0
-    assert query.driver().records.decision() is None
+    assert query.driver().cluster.decision() is None
     assert query.alone(query.driver().prepare(), 1, [1]) == 1
     assert query.rows() == [1]
 
@@ -182,13 +184,13 @@ def test_an_older_driver_writes_nothing_alone(query):
 def test_rows_that_were_aborted_from_outside_are_not_decided_about(query, monkeypatch):
     """Their transaction is gone, and the decision record began another one with the same epoch."""
     prepared, driver = query.driver().prepare(), query.driver()
-    plain = driver.records.put_decision
+    plain = driver.cluster.records.put_decision
 
     def abort_first(producer, decision):
         end_transaction(query.client, producer, commit=False)
         plain(producer, decision)
 
-    monkeypatch.setattr(driver.records, "put_decision", abort_first)
+    monkeypatch.setattr(driver.cluster.records, "put_decision", abort_first)
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
         write_alone(query.client, query.options(), driver, prepared, [table([0])], batch_id=0, reads="these")
     assert held_back(query.client.bootstrap, query.topic) == {}

@@ -1,4 +1,4 @@
-"""What becomes of the options of Kafka's Java clients, and that all that is wrong with options is said at once."""
+"""Options of Kafka's Java clients have no effect or are refused, and one error says all that is wrong with options."""
 
 import logging
 import pickle
@@ -24,7 +24,6 @@ from exacta.spark.options.source import SOURCE
 READING = {"kafka.bootstrap.servers": "a:1", "subscribe": "x"}
 WRITING = {"kafka.bootstrap.servers": "a:1", "topic": "x"}
 
-#: What `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return.
 OF_BOTH = """
     bootstrap.resolve.timeout.ms bootstrap.servers client.dns.lookup client.id client.rack config.providers
     connections.max.idle.ms enable.metrics.push interceptor.classes metadata.cluster.check.enable
@@ -57,6 +56,7 @@ OF_BOTH = """
     ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
     ssl.truststore.type
 """
+"""The names that `ProducerConfig.configNames()` and `ConsumerConfig.configNames()` of Apache Kafka 4.4.0 return."""
 OF_PRODUCERS = """
     acks batch.size buffer.memory buffer.memory.allocation.strategy compression.gzip.level compression.lz4.level
     compression.type compression.zstd.level delivery.timeout.ms enable.idempotence key.serializer linger.ms

@@ -1,4 +1,4 @@
-"""What a Spark application remembers of the driver that it prepared a batch with, and an abort that hangs on it."""
+"""A Spark application remembers the driver that it prepared a batch with, and an abort hangs on that."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_what_cannot_be_read_is_nothing(application):
 
 
 def test_an_abort_that_no_task_has_told_anything_ends_its_own_batch_only(query):
-    """With the incarnation that the batch was prepared with, a zombie is told from the driver that has the query."""
+    """The incarnation that the batch was prepared with tells a zombie from the driver that has the query."""
     old = query.driver().prepare()
     query.task(old, 0, 0, [0])
     new = query.driver().prepare()

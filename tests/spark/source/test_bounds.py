@@ -1,4 +1,4 @@
-"""Where readers of streams and batches begin and end, which topics they read, and how they cut the work."""
+"""Readers of streams and batches find where they begin and end, which topics they read, and how to cut the work."""
 
 import json
 
@@ -261,7 +261,7 @@ def test_a_batch_of_no_partition_has_no_rows(bootstrap):
 
 
 def test_what_a_stream_refuses_is_said_when_spark_first_asks(bootstrap):
-    """What `streamReader` itself raises, Spark hides behind an error of its own."""
+    """Spark hides an error that `streamReader` itself raises behind an error of its own."""
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": "t", "endingOffsets": "latest"}
     reader = ExactaDataSource(options).streamReader(None)
     for asked in (reader.initialOffset, lambda: reader.latestOffset({}, ReadAllAvailable())):

@@ -1,4 +1,4 @@
-"""How far a query is behind, from what Spark reports of its progress."""
+"""The lag of a query is told from the progress that Spark reports."""
 
 import logging
 from types import SimpleNamespace

@@ -25,7 +25,7 @@ PARTITIONS = 12
 TASKS = 4
 
 
-# -- what readers see -------------------------------------------------------------------------------------------------
+# --- what readers see -------------------------------------------------------------------------------------------------
 
 
 def write_everywhere(query, prepared, batch_id, task):
@@ -152,7 +152,7 @@ def test_an_older_transaction_holds_back_its_partition_of_a_batch(everywhere, ou
     reader.close()
 
 
-# -- refusals and losses ----------------------------------------------------------------------------------------------
+# --- refusals and losses ----------------------------------------------------------------------------------------------
 
 
 def begun(query):
@@ -173,13 +173,13 @@ def run_again(query):
 def test_a_batch_takes_no_other_end(query, monkeypatch):
     """Neither a look at what is open, nor ends one by one."""
     for name in ("first_not_open", "end_transaction", "end_transactions"):
-        monkeypatch.setattr(f"exacta.spark.sink.protocol.{name}", lambda *_, **__: pytest.fail("not needed"))
+        monkeypatch.setattr(f"exacta.spark.sink.cluster.{name}", lambda *_, **__: pytest.fail("not needed"))
     run_again(query)
 
 
 @pytest.mark.parametrize("gone_on", [False, True])
 def test_a_batch_whose_answer_was_lost_is_committed(query, monkeypatch, gone_on):
-    """Also where the repeat is refused, since an operator's tool has taken an id over in between."""
+    """The same holds if the repeat is refused because an operator's tool has taken an id over in between."""
     end = end_together.end_transactions_at_once
 
     def twice(client, written, **named):
@@ -199,7 +199,7 @@ def test_of_a_batch_with_a_transaction_that_timed_out_nothing_is_visible(query):
     init_producer_id(query.client, query.names.attempt(1, 0), transaction_timeout_ms=60_000)
     with pytest.raises(EndedBeforeItsTime, match=r"-1-0' was ended before its batch was decided"):
         commit(query, results)
-    assert query.driver().records.heads().by_partition == {}
+    assert query.driver().cluster.heads().by_partition == {}
     query.driver().abort(results, 0)
     assert held_back(query.client.bootstrap, query.topic) == {}
     assert query.driver().prepare().decided_batch == -1

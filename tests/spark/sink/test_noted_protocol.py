@@ -93,9 +93,9 @@ def test_what_an_older_version_has_committed_is_gone_on_with(query, place):
 
 @pytest.mark.usefixtures("way")
 def test_killed_while_it_begins(query, place, monkeypatch):
-    """With the first record on its way, and with the record there and no note yet."""
+    """The sink is killed with the first record on its way, and with the record there and no note yet."""
     driver = query.noted(place, 0)
-    monkeypatch.setattr("exacta.spark.sink.protocol.end_transaction", lambda *_, **__: pytest.fail("killed here"))
+    monkeypatch.setattr("exacta.spark.sink.cluster.end_transaction", lambda *_, **__: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.prepare()
     monkeypatch.undo()

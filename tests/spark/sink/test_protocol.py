@@ -1,9 +1,5 @@
 """The sink's protocol against a real broker, with a stand-in for Spark."""
 
-import itertools
-import random
-import threading
-from collections import Counter
 from operator import attrgetter
 
 import pyarrow as pa
@@ -23,74 +19,9 @@ from exacta.spark.sink.errors import (
 from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.row_writer import RowWriter
 from exacta.spark.sink.task import write_task
-from tests.conformance.brokers import broker_process
-from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
-from tests.spark.standin import BETWEEN_THE_ENDS, CRASH_POINTS, Campaign
+from tests.spark.clusters import held_back, new_topic
 
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("scope", "shuffled"), [("task", False), ("task", True), ("batch", True)])
-def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
-    topic = new_topic(bootstrap)
-    campaign = Campaign(bootstrap, topic, seed=seed, scope=scope, shuffled=shuffled)
-    campaign.run()
-    assert sum(campaign.crashes.values()) > 0
-    check_exactly(bootstrap, topic, campaign.expected)
-
-
-@pytest.mark.parametrize("point", CRASH_POINTS)
-def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, way, point):
-    topic = new_topic(bootstrap)
-    campaign = Campaign(bootstrap, topic, seed=1, batches=6, points=(point,))
-    campaign.run()
-    # Where all end at once, there is something between only for an attempt that was repeated.
-    assert campaign.crashes.get(point, 0) > 0 or (way, point) == ("at once", BETWEEN_THE_ENDS)
-    check_exactly(bootstrap, topic, campaign.expected)
-
-
-def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
-    """Tasks that never ask whether their rows are committed already write some of them twice."""
-    monkeypatch.setattr("exacta.spark.sink.task._is_committed", lambda *_: False)
-    topic = new_topic(bootstrap)
-    Campaign(bootstrap, topic, seed=1, crash_chance=0.8).run()
-    counts = Counter(int(value) for _, _, value in read_committed(bootstrap, topic))
-    assert [row for row, count in counts.items() if count > 1] != []
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("seed", range(1))
-def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
-    with broker_process(tmp_path) as broker:
-        topic = new_topic(broker.bootstrap)
-        campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=20)
-        steps, ended, crashes = threading.Semaphore(0), threading.Event(), itertools.count()
-        campaign.at_each_point = steps.release
-
-        def crash():
-            # A step or two of the protocol between two deaths, each while the next step is under way.
-            dice = random.Random(seed)
-            for _ in range(8):
-                for _ in range(dice.randrange(2, 12)):
-                    steps.acquire()
-                if ended.is_set():
-                    return
-                broker.restart_killed()
-                next(crashes)
-
-        nemesis = threading.Thread(target=crash)
-        nemesis.start()
-        try:
-            campaign.run()
-        finally:
-            ended.set()
-            steps.release(1_000)
-            nemesis.join()
-        assert next(crashes) == 8
-        check_exactly(broker.bootstrap, topic, campaign.expected)
-
-
-# -- single steps -----------------------------------------------------------------------------------------------------
+# --- single steps -----------------------------------------------------------------------------------------------------
 
 
 def test_a_decided_batch_that_timed_out_whole_is_run_again(query):
@@ -144,7 +75,7 @@ def test_a_straggler_that_takes_a_decided_attempts_place_does_not_hold_the_commi
     query.client.call_timeout_ms = 5_000
     prepared, driver = query.driver().prepare(), query.driver()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
-    plain = driver.end_all
+    plain = driver.cluster.end_all
 
     def straggle_first(entries):
         names = query.names
@@ -152,7 +83,7 @@ def test_a_straggler_that_takes_a_decided_attempts_place_does_not_hold_the_commi
         query.task(prepared, 0, 0, [0])
         return plain(entries)
 
-    monkeypatch.setattr(driver, "end_all", straggle_first)
+    monkeypatch.setattr(driver.cluster, "end_all", straggle_first)
     with pytest.raises(SinkError, match=r"the transactions of tasks \[0\] of batch 0 were ended by someone else"):
         driver.commit(results, 0, tasks=2, reads="these")
 
@@ -192,7 +123,7 @@ def test_an_older_driver_decides_nothing(query, way):
     with pytest.raises(NewerDriver if way == "at once" else EndedBeforeItsTime):
         query.driver().commit([result], 0, tasks=1, reads="these")
     with pytest.raises(NewerDriver):
-        query.driver().decide(old.driver, Decision(0, 1, "Q", "file:/a", "these", ()))
+        query.driver().cluster.decide(old.driver, Decision(0, 1, "Q", "file:/a", "these", ()))
     with pytest.raises(NewerDriver):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
@@ -234,11 +165,11 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
         query.driver().abort(outdated, 0)
     if moment in ("decided", "half ended"):
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
+        driver.cluster.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
         if moment == "half ended":
-            driver.end_all(entries[:1])
+            driver.cluster.end_all(entries[:1])
         query.driver().abort(outdated, 0)
-        assert driver.end_all(entries) == []
+        assert driver.cluster.end_all(entries) == []
     else:
         driver.commit(results, batch_id, tasks=2, reads="these")
     assert query.rows() == [0, 1]
@@ -246,12 +177,12 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("ending", ["abort", "commit"])
-@pytest.mark.parametrize("step", ["records.decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
+@pytest.mark.parametrize("step", ["decision", "sweep", "sweeper.silent_attempts", "sweeper.fence"])
 def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(query, monkeypatch, ending, step):
     old, older = query.driver().prepare(), query.driver()
     results = [query.task(old, 0, task, [task]) for task in range(2)]
     query.task(old, 0, 0, [0], attempt=1)  # a loser for the sweep
-    plain, newer = attrgetter(step)(older), []
+    plain, newer = attrgetter(f"cluster.{step}")(older), []
 
     def take_over_first(*arguments, **named):
         if not newer:
@@ -261,15 +192,15 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
             newer.append((batch_id, [query.task(prepared, batch_id, task, [10 + task]) for task in range(2)]))
         return plain(*arguments, **named)
 
-    owner, _, method = step.rpartition(".")
-    monkeypatch.setattr(attrgetter(owner)(older) if owner else older, method, take_over_first)
+    owner, _, method = f"cluster.{step}".rpartition(".")
+    monkeypatch.setattr(attrgetter(owner)(older), method, take_over_first)
     older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
     if newer:
         batch_id, results = newer[0]
         query.driver().commit(results, batch_id, tasks=2, reads="these")
         assert query.rows() == ([10, 11] if ending == "abort" else [0, 1, 10, 11])
     else:
-        assert (ending, step) in (("commit", "records.decision"), ("commit", "sweeper.silent_attempts"))
+        assert (ending, step) in (("commit", "decision"), ("commit", "sweeper.silent_attempts"))
 
 
 @pytest.mark.usefixtures("way")
@@ -311,7 +242,7 @@ def test_abort_leaves_a_decided_batch_alone(query):
     prepared = driver.prepare()
     result = query.task(prepared, 0, 0, [1])
     loser = query.task(prepared, 0, 1, [2])
-    driver.decide(
+    driver.cluster.decide(
         prepared.driver, Decision(0, 2, "Q", "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),))
     )
     query.driver().abort([result, loser], 0)
@@ -324,7 +255,7 @@ def test_a_decision_about_hundreds_of_tasks(query, way):
     results = [query.task(prepared, 0, task, [task]) for task in range(250)]
     driver = query.driver()
     after_the_decision = "sweep" if way == "at once" else "end_all"
-    setattr(driver, after_the_decision, lambda *_: pytest.fail("killed here"))
+    setattr(driver.cluster, after_the_decision, lambda *_: pytest.fail("killed here"))
     with pytest.raises(pytest.fail.Exception):
         driver.commit(results, 0, tasks=250, reads="these")
     assert query.driver().prepare().decided_batch == 0
