@@ -8,11 +8,15 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
+from exacta.front.broker import Identity
+from exacta.front.memory import Memory
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
+from exacta.ports.authorizer import AllowAll
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
@@ -175,7 +179,12 @@ class Broker:
             on_failure=lambda failure: None,
         )
         self.context = BrokerContext(
-            self.engine, configuration, cluster_id="c", advertised_host="h", advertised_port=9092
+            self.engine,
+            configuration,
+            Identity(cluster_id="c", advertised_host="h", advertised_port=9092),
+            SystemEntropy(),
+            Memory(configuration, self.loop),
+            AllowAll(),
         )
         self.connections: list[Connection] = []
         self.clients: list[Client] = []

@@ -11,11 +11,15 @@ from typing import Any, TypeVar
 
 import crc32c
 
+from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
+from exacta.front.broker import Identity
+from exacta.front.memory import Memory
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
+from exacta.ports.authorizer import AllowAll
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -151,9 +155,10 @@ class Front:
         self.context = BrokerContext(
             self.engine,
             self._configuration,
-            cluster_id="a-cluster",
-            advertised_host=broker_host,
-            advertised_port=broker_port,
+            Identity(cluster_id="a-cluster", advertised_host=broker_host, advertised_port=broker_port),
+            SystemEntropy(),
+            Memory(self._configuration, self._loop),
+            AllowAll(),
         )
         return listener
 

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-logger = logging.getLogger("exacta.kafka")
+logger = logging.getLogger("exacta.front")
 
 QUIET_SECONDS = 10.0
 """Between two lines of the log about connections that were not let in."""

@@ -30,15 +30,20 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.local import LocalJournal, is_journal
 from exacta.config.options import Configuration
 from exacta.config.retention import retention_rules
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.upkeep import Schedule
+from exacta.front.broker import WILDCARDS, Identity
+from exacta.front.connection import FramedConnection
 from exacta.front.connection_limits import Admission
-from exacta.kafka.broker import WILDCARDS, BrokerContext
+from exacta.front.memory import Memory
+from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
+from exacta.ports.authorizer import AllowAll
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.posix import resource
 from exacta.records.compaction import compaction
@@ -124,7 +129,7 @@ class Server:
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[FramedConnection] = set()
         self._admission = Admission(
             min(configuration.max_connections, _files_allowed() // 2), configuration.max_connections_per_ip, loop.time
         )
@@ -187,10 +192,15 @@ class Server:
         self._broker = BrokerContext(
             self._engine,
             self._configuration,
-            cluster_id=cluster_id,
-            advertised_host=advertised.host,
-            advertised_port=advertised.port or self.listening.port,
-            log_dir=self._data.absolute(),
+            Identity(
+                cluster_id=cluster_id,
+                advertised_host=advertised.host,
+                advertised_port=advertised.port or self.listening.port,
+                log_dir=self._data.absolute(),
+            ),
+            SystemEntropy(),
+            Memory(self._configuration, self._loop),
+            AllowAll(),
             wall_clock=clock.wall_ms,
         )
 
@@ -267,14 +277,14 @@ class Server:
         if not self.failure.done():
             self.failure.set_result(failure)
 
-    def _register(self, connection: Connection) -> bool:
+    def _register(self, connection: FramedConnection) -> bool:
         if not self._admission.admit(connection.peer_host):
             return False
         self._connections.add(connection)
         self._deserted.clear()
         return True
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: FramedConnection) -> None:
         self._connections.discard(connection)
         self._admission.leave(connection.peer_host)
         if not self._connections:
