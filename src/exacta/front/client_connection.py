@@ -89,16 +89,12 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
 
     # --- what leaves --------------------------------------------------------------------------------------------------
 
-    def reserve(self, size: int) -> None:
-        """Take room for an answer before it is made."""
-        self._answers.used_bytes += size
-        self._answer_bytes += size
-
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame, at the end of this turn of the loop."""
         if not self._closing:
             size = sum(map(len, buffers))
-            self.reserve(size)
+            self._answers.used_bytes += size
+            self._answer_bytes += size
             self._outgoing_bytes += size
             self._outgoing += buffers
             self._flush_soon()

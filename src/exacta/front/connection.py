@@ -18,7 +18,7 @@ Theory of operation. The hooks are what a front overrides; the services are what
 |---|---|
 | `answer_made` | the answer to one frame is there: the bytes of the frame are free, those of the answer are held |
 | `send_answer` | that answer leaves at the end of this turn; the front alone decides in which order |
-| `reserve` | room is taken for an answer before it is made |
+| `take_room` | an answer that may be long needs room before it is made |
 | `push` | bytes leave that answer no frame |
 | `refuse` | the client sent what cannot be understood: the connection ends, with one line in the log |
 
@@ -41,7 +41,14 @@ from typing import Any, ClassVar
 
 from exacta.config.options import Configuration
 from exacta.front.client_connection import ClientConnection
-from exacta.front.memory import ALLOWANCE_BYTES, LONG_READ_BYTES, READ_BYTES, Memory, MemoryBudget
+from exacta.front.memory import (
+    ALLOWANCE_BYTES,
+    LONG_READ_BYTES,
+    READ_BYTES,
+    WRITE_HIGH_WATER_BYTES,
+    Memory,
+    MemoryBudget,
+)
 from exacta.ports.record_format import Buffer
 
 MAX_FRAMES_PER_TURN = 32
@@ -298,10 +305,27 @@ class FramedConnection(ClientConnection):
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
+    def take_room(self, size: int) -> int | None:
+        """Take room for an answer of `size` bytes, or for as much of it as there is; return how long it may be.
+
+        None: there is no room, and `has_room` will be called. Of the returned length at most `size` bytes are taken.
+        """
+        if self._write_paused or self._closing:
+            return None
+        answers = self._answers
+        if size > WRITE_HIGH_WATER_BYTES and answers.is_full():
+            answers.wait(self)
+            return None
+        most_bytes = answers.share()
+        taken = min(size, most_bytes)
+        answers.used_bytes += taken
+        self._answer_bytes += taken
+        return most_bytes
+
     def answer_made(self, frame_bytes: int, answer_bytes: int, reserved_bytes: int = 0) -> bool:
         """Count the answer to one frame in its place; return False where nobody hears it any more.
 
-        `frame_bytes` count the size field. `reserved_bytes` is the part of the answer that `reserve` counted before.
+        `frame_bytes` count the size field. `reserved_bytes` are counted already, by `take_room`.
         """
         if self._closing:
             self._held_bytes -= frame_bytes

@@ -25,7 +25,6 @@ from functools import cache
 from exacta.config.options import Configuration
 from exacta.engine.fetch import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
-from exacta.front.memory import WRITE_HIGH_WATER_BYTES
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext
 from exacta.kafka.handler import Handler
@@ -188,19 +187,17 @@ class Connection(FramedConnection):
 
     def has_room(self) -> None:
         """Let the first request in the queue read its records, if it waits for that."""
-        if not self._unanswered or self._write_paused or self._closing:
+        if not self._unanswered:
             return
-        context, answers = self._unanswered[0], self._answers
+        context = self._unanswered[0]
         fetch = context.fetch
         if fetch is None or fetch.admitted is None:
             return
-        if fetch.found_bytes > WRITE_HIGH_WATER_BYTES and answers.is_full():
-            answers.wait(self)
+        most_bytes = self.take_room(fetch.found_bytes)
+        if most_bytes is None:
             return
         admitted, fetch.admitted = fetch.admitted, None
-        most_bytes = answers.share()
         fetch.reserved_bytes = min(fetch.found_bytes, most_bytes)
-        self.reserve(fetch.reserved_bytes)
         try:
             admitted(most_bytes)
         except Exception:  # noqa: BLE001  # as in `receive`
