@@ -141,7 +141,7 @@ class TestBackPressure:
             client.send(WORK, bytes(6_000))
         front.settle()
         assert client.connection.begun == [1, 2]
-        client.connection.answer(2, b"")
+        client.connection.answer(2, bytes(20_000))
         front.settle()
         assert client.connection.begun == [1, 2, 3]
 
