@@ -198,6 +198,8 @@ class PlainFront:
             assert (budget.used_bytes, len(budget.line), budget.let_on) == (0, 0, None), budget.option
             assert not budget._watched
         assert not self.connections
+        assert all(handle.cancelled for _, handle, _ in self.loop.later), "a timer is left"
+        assert not any(client.connection._begun for client in self.clients), "half a frame is kept"
 
 
 Start = Callable[..., PlainFront]
