@@ -1,20 +1,20 @@
 """Metadata describes brokers and topics, and creates topics because a client asks for them."""
 
-from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.engine.engine import Answer
+from exacta.front.topics import create_missing
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.internal_topics import BY_NAME
+from exacta.kafka.internal_topics import MADE
 from exacta.kafka.needs import Inside, or_on_cluster
 from exacta.kafka.request_size import first_time
+from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -53,7 +53,7 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     unseen: list[MetadataResponseTopic] = []
     if wanted is not None and not broker.authorizer.allows_all:
         wanted, unseen = _take_out_unseen(broker, context, wanted, nobody)
-    missing = _to_create(broker, context, request, wanted, refused)
+    to_create = _to_create(broker, request, wanted)
 
     def answer() -> None:
         host, port = broker.endpoint(context)
@@ -80,17 +80,17 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
 
         broker.read(context, view, reply)
 
-    def created(answers: list[Answer]) -> None:
-        for command, outcome in zip(missing, answers, strict=True):
-            if isinstance(outcome, Rejection) and outcome is not Rejection.TOPIC_ALREADY_EXISTS:
-                assert isinstance(command, CreateTopic)
-                refused[command.topic] = error_code(outcome, KEY, context.version)
+    def created(rejections: dict[str, Rejection]) -> None:
+        for topic, rejection in rejections.items():
+            refused[topic] = error_code(rejection, KEY, context.version)
         answer()
 
-    if missing:
-        broker.submit(context, missing, created)
-    else:
-        answer()
+    for topic in to_create:
+        if not is_legal_name(topic):
+            refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
+        elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
+            refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
 
 
 def _take_out_unseen(
@@ -109,31 +109,11 @@ def _take_out_unseen(
     return seen, unseen
 
 
-def _to_create(
-    broker: BrokerContext,
-    context: RequestContext,
-    request: MetadataRequest,
-    wanted: list[MetadataRequestTopic] | None,
-    refused: dict[str, ErrorCode],
-) -> list[Command]:
-    """Return the commands that create what is missing; a topic that the client may not create goes to `refused`."""
-    configuration = broker.configuration
-    if not (wanted and request.allow_auto_topic_creation and configuration.auto_create_topics_enable):
+def _to_create(broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None) -> list[str]:
+    """Return the names that are created where there is no topic."""
+    if not (wanted and request.allow_auto_topic_creation and broker.configuration.auto_create_topics_enable):
         return []
-    names = {topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID}
-    missing = [name for name in sorted(names) if broker.engine.visible(name, 0) is None]
-    if not broker.authorizer.allows_all:
-        anywhere = or_on_cluster(Operation.CREATE)
-        for name in missing:
-            if not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, name, anywhere):
-                refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return [
-        BY_NAME[name].create(broker.new_uuid().bytes)
-        if name in BY_NAME
-        else CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
-        for name in missing
-        if name not in refused
-    ]
+    return sorted({topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID})
 
 
 def _topics(

@@ -15,6 +15,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
+from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -104,6 +105,8 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
         require_consistent(configs)
     except UnfitValue as unfit:
         raise _Refused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
+    if not is_legal_name(topic.name):
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "invalid topic")
     return CreateTopic(
         topic=topic.name,
         topic_id=broker.new_uuid().bytes,
