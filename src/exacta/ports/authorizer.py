@@ -50,7 +50,7 @@ class ResourceKind(Enum):
 
 
 class Pattern(Enum):
-    """How a resource's name is meant (KIP-290)."""
+    """The ways to mean a name of resources (KIP-290)."""
 
     LITERAL = "Literal"
     """The one resource of this name."""
@@ -77,7 +77,7 @@ class Authorizer(Protocol):
 
     @property
     def allows_all(self) -> bool:
-        """Whether every question is answered with yes. Fronts then ask none, which costs one look at this."""
+        """True where every question is answered with yes. Fronts then ask none, which costs one look at this."""
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """Return whether the principal may do this, from this host (an address, without a port).
