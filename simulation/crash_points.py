@@ -28,6 +28,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import Appended, ProducerBound, TransactionEnded
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.writers import IdempotentWriter
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
@@ -147,17 +148,20 @@ class _Play:
     def append(self, name: str | None, pair: tuple[int, int], partition: int, size: int, second: bool = False) -> Any:
         """Append a batch."""
         sequence = self._sequences.get((pair, partition), 0)
+        writer = IdempotentWriter(
+            producer_id=ProducerId(pair[0]),
+            producer_epoch=ProducerEpoch(pair[1]),
+            base_sequence=sequence,
+            transactional_id=name,
+            version=TransactionVersion.V2 if second else TransactionVersion.V1,
+        )
         command = AppendBatch(
             topic="t",
             partition=partition,
             record_count=1,
             size=size,
             max_timestamp_ms=0,
-            producer_id=ProducerId(pair[0]),
-            producer_epoch=ProducerEpoch(pair[1]),
-            base_sequence=sequence if pair[0] >= 0 else -1,
-            transactional_id=name,
-            version=TransactionVersion.V2 if second else TransactionVersion.V1,
+            writer=None if pair[0] < 0 else writer,
         )
         answer = self.scene.ask(command, bytes([partition + 1]) * size)
         if isinstance(answer, Appended):

@@ -14,11 +14,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.batches import NO_SEQUENCE, batch
+from benchmarks.batches import batch
 from exacta.adapters.local import LocalJournal
 from exacta.config.options import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Answer, Engine, EngineFailed
 from exacta.records.record_format import KafkaRecordFormat
@@ -81,9 +80,6 @@ class Filler:
                 record_count=1,
                 size=len(self._batch),
                 max_timestamp_ms=self.now_ms(),
-                producer_id=NO_PRODUCER_ID,
-                producer_epoch=NO_PRODUCER_EPOCH,
-                base_sequence=NO_SEQUENCE,
             )
             for topic, index in places
         ]

@@ -16,8 +16,8 @@ from exacta.engine.compaction_schedule import Compactions
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Buffer
+from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
-from exacta.records import compaction
 from exacta.records.compaction import RecordCompaction
 from simulation.canaries import canary
 from simulation.canaries.storage import Unsynced
@@ -65,7 +65,7 @@ def aborted_record_is_the_last() -> Replacements:
     note = RecordCompaction.note
 
     def notes_all(self: RecordCompaction, batch: Buffer) -> None:
-        aborted, self._aborted = self._aborted, compaction._Aborted(())
+        aborted, self._aborted = self._aborted, AbortedTransactions(())
         note(self, batch)
         self._aborted = aborted
 
@@ -78,7 +78,7 @@ def aborted_record_is_the_last() -> Replacements:
 )
 def abort_marker_before_its_entry() -> Replacements:
     return [
-        (compaction._Aborted, "ends", lambda self, header: False),
+        (AbortedTransactions, "ends", lambda self, header: False),
         (Compactions, "to_forget", lambda self: []),
     ]
 

@@ -23,11 +23,20 @@ from exacta.config.topic import (
     TOPIC_CONFIGS,
     is_compacted,
 )
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.writers import IdempotentWriter
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.record_keys import record_keys
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, opened, recompressed, with_max_timestamp
+from exacta.protocol.kafka.records import (
+    BatchHeader,
+    CorruptBatch,
+    opened,
+    recompressed,
+    validate_batch,
+    with_max_timestamp,
+)
 
 _NO_TIMESTAMP = -1
 
@@ -40,11 +49,28 @@ MAX_RECORDS_READ = 500_000
 """How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
 
 
-class Budget(Struct):
-    """How much of one request may still be decompressed, and looked at."""
+class Allowance(Struct):
+    """The work that the batches of one request may still cost: bytes to decompress, and records to look at."""
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
     left_records: int = MAX_RECORDS_READ
+
+
+class Admitted(Struct, frozen=True, kw_only=True):
+    """A batch that may be appended; `records` are its bytes as they are to be kept, of Kafka's body."""
+
+    records: Buffer
+    record_count: int
+    max_timestamp_ms: int
+    writer: IdempotentWriter | None
+
+
+class Refused(Struct, frozen=True):
+    """The reason why a batch is not appended; `keyless` are the indexes of the records to blame, if any."""
+
+    error_code: ErrorCode
+    reason: str
+    keyless: Sequence[int] = ()
 
 
 class KeylessRecords(CorruptBatch):
@@ -78,16 +104,16 @@ class BatchRules(Struct, frozen=True, kw_only=True):
                 return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
         return None
 
-    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, budget: Budget) -> tuple[Buffer, int]:
+    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, allowance: Allowance) -> tuple[Buffer, int]:
         """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch, KeylessRecords."""
-        records_left = budget.left_records - header.record_count
+        records_left = allowance.left_records - header.record_count
         if self.needs_keys and records_left < 0:
             reason = f"more than {MAX_RECORDS_READ} records for compacted topics in one request"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         codec = header.codec if self.codec is None else self.codec
-        plain = _opened(records, header, budget) if self.needs_keys or codec != header.codec else b""
+        plain = _opened(records, header, allowance) if self.needs_keys or codec != header.codec else b""
         if self.needs_keys:
-            budget.left_records = records_left
+            allowance.left_records = records_left
             keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
@@ -105,13 +131,63 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         return records, header.max_timestamp
 
 
-def _opened(records: Buffer, header: BatchHeader, budget: Budget) -> bytes:
+def admit(
+    records: Buffer,
+    rules: BatchRules | None,
+    now_ms: int,
+    allowance: Allowance,
+    *,
+    transactional_id: str | None,
+    version: TransactionVersion,
+) -> Admitted | Refused:
+    """Check what a Kafka producer sent for one partition, and make of it what is to be kept.
+
+    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks.
+    """
+    if rules is not None and len(records) > rules.max_bytes:
+        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        return Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    try:
+        header = validate_batch(records)
+        if header.transactional and not transactional_id:
+            return _without_transactional_id(transactional_id)
+        if header.size < len(records):  # what has begun behind it is nothing
+            records = records[: header.size]
+        max_timestamp_ms = header.max_timestamp
+        if rules is not None:
+            fault = rules.timestamp_fault(header, now_ms)
+            if fault is not None:
+                return Refused(ErrorCode.INVALID_TIMESTAMP, fault)
+            records, max_timestamp_ms = rules.stamped(records, header, now_ms, allowance)
+    except KeylessRecords as keyless:
+        return Refused(keyless.error_code, str(keyless), keyless.indexes)
+    except CorruptBatch as corrupt:
+        return Refused(corrupt.error_code, str(corrupt))
+    writer = None
+    if header.producer_id >= 0:
+        writer = IdempotentWriter(
+            producer_id=ProducerId(header.producer_id),
+            producer_epoch=ProducerEpoch(header.producer_epoch),
+            base_sequence=header.base_sequence,
+            version=version,
+            transactional_id=transactional_id if header.transactional else None,
+        )
+    return Admitted(records=records, record_count=header.record_count, max_timestamp_ms=max_timestamp_ms, writer=writer)
+
+
+def _without_transactional_id(transactional_id: str | None) -> Refused:
+    absent = transactional_id is None
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if absent else ErrorCode.INVALID_REQUEST
+    return Refused(code, "a transactional batch needs a transactional id")
+
+
+def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes:
     if header.codec == NONE:  # as large as it was sent
         return opened(records, header, len(records))
     # One that cannot be decompressed may have cost all of it.
-    allowed, budget.left_bytes = budget.left_bytes, 0
+    allowed, allowance.left_bytes = allowance.left_bytes, 0
     plain = opened(records, header, allowed)
-    budget.left_bytes = allowed - len(plain)
+    allowance.left_bytes = allowed - len(plain)
     return plain
 
 

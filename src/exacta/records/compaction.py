@@ -31,16 +31,17 @@ Keys of less than 16 bytes stand for themselves, longer ones by a digest of 16 b
 digest, and two digests that are equal by chance are not to be expected: never by Python's `hash()`, where they are.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
 from exacta.ports.compaction import Buffer, Rewritten, Rules
+from exacta.protocol.kafka.batch_building import emptied
+from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, emptied, opened, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, opened, parse_batch_header, sound_batches
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -64,7 +65,7 @@ class RecordCompaction:
         self._slices = slice_count
         self._is_last_pass = slice_number == slice_count - 1
         self._new_horizon_ms = min(rules.now_ms + rules.delete_retention_ms, _LATEST_HORIZON_MS)
-        self._aborted = _Aborted(rules.aborted)
+        self._aborted = AbortedTransactions(rules.aborted)
         self._last_offsets: dict[bytes, int] = {}
         self._producers_left: set[int] = set()
         """Those with a batch that is kept of the transaction that they are in."""
@@ -172,27 +173,3 @@ class RecordCompaction:
             key if key is None or len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
             for key in keys
         ]
-
-
-class _Aborted:
-    """Which batches are of aborted transactions, and which markers end those."""
-
-    def __init__(self, aborted: Sequence[tuple[int, int, int]]) -> None:
-        self._marker_offsets = {last for _, _, last in aborted}
-        self._of_producer: dict[int, tuple[list[int], list[int]]] = {}
-        for producer_id, first, last in aborted:  # a producer's own follow one another
-            firsts, lasts = self._of_producer.setdefault(producer_id, ([], []))
-            firsts.append(first)
-            lasts.append(last)
-
-    def has(self, header: BatchHeader) -> bool:
-        """Say whether the batch's records were aborted."""
-        if not header.transactional or header.producer_id not in self._of_producer:
-            return False
-        firsts, lasts = self._of_producer[header.producer_id]
-        place = bisect_right(firsts, header.base_offset) - 1
-        return place >= 0 and header.base_offset < lasts[place]
-
-    def ends(self, header: BatchHeader) -> bool:
-        """Say whether the batch is the marker of one of them."""
-        return header.base_offset in self._marker_offsets

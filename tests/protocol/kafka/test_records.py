@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.codec import DecodeError
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import (
@@ -15,7 +16,6 @@ from exacta.protocol.kafka.records import (
     HEADER_SIZE,
     CorruptBatch,
     assign_offset,
-    control_batch,
     iter_batches,
     parse_batch_header,
     sound_batches,
