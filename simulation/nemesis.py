@@ -1,4 +1,4 @@
-"""What goes wrong in a world, and when.
+"""The faults of a world, and their times.
 
 Each seed plays with some kinds of faults and leaves others out (swarm testing): what is frequent in one world never
 happens in the next, so that rare combinations come up in some.

@@ -90,18 +90,18 @@ class WatchedJournal(LocalJournal):
 
 
 class Watch(NamedTuple):
-    """What is known of all lives, and where complaints go."""
+    """The knowledge of all lives, and the place where complaints go."""
 
     ledger: Ledger
     steps: Steps
     complain: Complain
     shown: dict[PartitionId, tuple[int, int, int]]
-    """What readers have been shown, in all lives: none of it may move back."""
+    """The offsets that readers have been shown, in all lives: none of them may move back."""
     groups: GroupsTold
     machine_stopped: bool
-    """Whether it had, before this life."""
+    """True if the machine had stopped before this life."""
     now_ms: Callable[[], int] = lambda: 0
-    """By which records are old."""
+    """The clock by which records are old."""
     on_aged: Callable[[], None] = lambda: None
     """Told whenever retention deletes."""
     on_partly: Callable[[int], None] = lambda count: None

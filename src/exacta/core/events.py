@@ -114,7 +114,7 @@ class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like
 
 
 class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8):
-    """The transaction ended in all partitions and groups at once (DESIGN D2).
+    """The transaction ended in all partitions and groups at once (decision D2).
 
     `markers` are the control batches' offsets, one for each partition written to; their bytes are the event's payload.
     The next pair is what its holder has from now on (version 2, KIP-890); -1: still the one that ended.

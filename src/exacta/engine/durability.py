@@ -1,4 +1,4 @@
-"""Which answers wait until the state they were taken from is durable: DESIGN D4's table, with decision 0016.
+"""Which answers wait until the state they were taken from is durable: the table of decision D4, with decision 0016.
 
 Events of commands that do not wait are written all the same, with the next group that somebody waits for.
 

@@ -1,4 +1,4 @@
-"""The single writer (DESIGN D4).
+"""The single writer (decision D4).
 
 Owns the one state, the order of commands, group commit, the release of answers, deadlines, and recovery. Knows no rule
 of the semantics (`core/`), no wire format, no file.
@@ -116,7 +116,7 @@ class Engine:
         self._timers: dict[Command, int] = {}
         self._closing: Callable[[], None] | None = None
 
-        journal.watch(lambda damage: self._fail(damage.reason))
+        journal.on_failure(lambda failed: self._fail(failed.reason))
         blob, events = journal.replay()
         self._state = replayed(blob, events, limits)
         after_recovery(self._state, may_have_forgotten=journal.may_have_lost)

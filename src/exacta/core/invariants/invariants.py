@@ -1,8 +1,8 @@
-"""What must always hold (DESIGN section 6), as functions over the state and the journal's events that led to it.
+"""The invariants of docs/explanation/architecture.md, as functions over the state and the events that led to it.
 
 Each yields one sentence per violation, and derives its expectation from the events alone, the long way round, so that
-it does not repeat what `decide` and `apply` believe. `violations` is all of them, those of groups (`group_invariants`)
-among them. For tests and simulation, not for the hot path: each call reads the whole log.
+it does not repeat what `decide` and `apply` believe. `violations` is all of them, those of groups (`groups.py`) among
+them. For tests and simulation, not for the hot path: each call reads the whole log.
 """
 
 from collections.abc import Iterator, Sequence, Set

@@ -8,7 +8,7 @@ from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMEOUT_MS, Pa
 
 
 class Phase(Enum):
-    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (DESIGN D2)."""
+    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (decision D2)."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
