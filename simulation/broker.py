@@ -17,6 +17,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
+from exacta.engine.schema import SCHEMA
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
@@ -132,6 +133,7 @@ class Broker:
             journal = WatchedJournal.open(
                 cast("Any", files),
                 process.call_soon,
+                schema=SCHEMA,
                 new_worker=process.worker(self._job_seconds),
                 elapsed_seconds=self._elapsed_seconds,
                 **self._sizes,

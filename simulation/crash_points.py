@@ -30,6 +30,7 @@ from exacta.core.replies import Appended, ProducerBound, TransactionEnded
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
+from exacta.engine.schema import SCHEMA
 from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
@@ -77,6 +78,7 @@ class Scene:
         journal = WatchedJournal.open(
             cast("Any", self.disk),
             self.process.call_soon,
+            schema=SCHEMA,
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
             new_worker=self.process.worker(lambda: JOB_SECONDS),

@@ -20,6 +20,7 @@ from exacta.config.configuration import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Answer, Engine, EngineFailed
+from exacta.engine.schema import SCHEMA
 from exacta.server.assembly import assemble_engine
 from exacta.server.identity import JOURNAL_DIRECTORY
 
@@ -37,7 +38,7 @@ class Filler:
         """Open the journal; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
         configuration, self._clock = Configuration(), Clock()
-        self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe)
+        self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe, schema=SCHEMA)
         self._engine: Engine = assemble_engine(
             self.journal,
             self._loop,

@@ -16,6 +16,7 @@ from exacta.engine.compaction_schedule import Compactions
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Buffer
+from exacta.ports.journal import Schema
 from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
 from exacta.records.compaction import RecordCompaction
@@ -130,8 +131,8 @@ def old_segments_after_a_restart() -> Replacements:
             if self.is_recovering:
                 self._streams.update(old)
 
-    def recovers(files: Files) -> recovery.Recovered:
-        found = recover(files)
+    def recovers(files: Files, schema: Schema | None = None) -> recovery.Recovered:
+        found = recover(files, schema)
         cast("PrefersTheOld", found.index).is_recovering = False
         return found
 

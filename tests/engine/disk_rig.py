@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from exacta.adapters.local import LocalJournal
+from exacta.engine.schema import SCHEMA
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
 
@@ -46,6 +47,7 @@ class DiskRig(Rig):
         return LocalJournal.open(
             self.disk,
             self.loop.call_soon,
+            schema=SCHEMA,
             segment_bytes=self.segment_bytes,
             unsynced_writes=self.unsynced_writes,
             elapsed_seconds=count().__next__,  # no sync is quick

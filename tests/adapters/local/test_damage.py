@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local import DirectoryInUse, LocalJournal, UnsupportedFormat
+from exacta.adapters.local import DirectoryInUse, LocalJournal
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.ports.journal import Entry, JournalDamaged, JournalError
 from simulation.disk.simulated import SimulatedDisk
@@ -264,14 +264,6 @@ def test_segment_of_another_journal_is_refused(disk: SimulatedDisk):
     name = segments_of(disk)[1]
     disk.put(name, other.content(name))
     refuses(disk, name)
-
-
-def test_directory_of_another_version_is_refused(disk: SimulatedDisk):
-    disk.put("format", b"exacta journal 99\n")
-    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 5'"):
-        replayed(disk)
-    disk.remove("format")
-    refuses(disk, "format")
 
 
 def test_leftovers_of_interrupted_writes_are_removed(disk: SimulatedDisk):

@@ -55,6 +55,7 @@ from exacta.ports.journal import (
     IndexEntry,
     JournalDamaged,
     JournalError,
+    Schema,
     TimeEntry,
 )
 
@@ -172,6 +173,7 @@ class LocalJournal:
         directory: Path | Files,
         call_soon: Callable[..., object],
         *,
+        schema: Schema | None = None,
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
@@ -181,7 +183,8 @@ class LocalJournal:
     ) -> "LocalJournal":
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
-        `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
+        `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. `schema` is
+        what the caller's events and snapshots have; without one a directory of any schema is opened. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
         `new_worker` makes what runs the journal's jobs: threads, but in simulations. `elapsed_seconds` measures how
         long a sync takes, `busy_seconds` the processor time of the thread that writes: how long it waits for the
@@ -192,7 +195,7 @@ class LocalJournal:
         try:
             files.lock()
             try:
-                recovered = recovery.recover(files)
+                recovered = recovery.recover(files, schema)
                 return cls(
                     files,
                     recovered,
