@@ -35,7 +35,7 @@ from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
-from simulation.ledger import Ledger
+from simulation.ledger import MAGIC_AT, Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
 from simulation.second_opinion import Steps
@@ -166,7 +166,9 @@ class _Play:
             max_timestamp_ms=0,
             writer=None if pair[0] < 0 else writer,
         )
-        answer = self.scene.ask(command, bytes([partition + 1]) * size)
+        data = bytearray([partition + 1]) * size
+        data[MAGIC_AT] = command.body
+        answer = self.scene.ask(command, bytes(data))
         if isinstance(answer, Appended):
             self._sequences[pair, partition] = sequence + 1
         return answer

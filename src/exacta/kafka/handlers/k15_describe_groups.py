@@ -4,6 +4,7 @@ from exacta.core.state.classic_membership import NOBODY, Member, Membership, Pha
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import CLASSIC_STATES
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
@@ -45,7 +46,7 @@ def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
         return unknown
     return DescribedGroup(
         group_id=group_id,
-        group_state=membership.phase.value,
+        group_state=CLASSIC_STATES[membership.phase],
         protocol_type=membership.protocol_type,
         protocol_data=membership.protocol if membership.phase is Phase.STABLE else "",
         members=[_describe_member(membership, member) for member in membership.members.values()],

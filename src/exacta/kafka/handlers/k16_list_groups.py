@@ -4,6 +4,7 @@ from exacta.core.state.classic_membership import CONSUMERS, NOBODY
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import CLASSIC_STATES, CONSUMER_STATES
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.protocol.kafka.messages.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -38,12 +39,12 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
 def _listed(state: State, group_id: str) -> ListedGroup:
     consumers = state.volatile.consumer_groups.get(group_id)
     if consumers is not None:
-        phase = consumers.phase.value
+        phase = CONSUMER_STATES[consumers.phase]
         return ListedGroup(group_id=group_id, protocol_type=CONSUMERS, group_state=phase, group_type=CONSUMER)
     membership = state.volatile.memberships.get(group_id, NOBODY)
     return ListedGroup(
         group_id=group_id,
         protocol_type=membership.protocol_type,
-        group_state=membership.phase.value,
+        group_state=CLASSIC_STATES[membership.phase],
         group_type=CLASSIC,
     )

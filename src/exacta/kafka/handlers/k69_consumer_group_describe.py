@@ -7,6 +7,7 @@ from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember,
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import CONSUMER_STATES
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
@@ -47,7 +48,7 @@ def _describe(state: State, group_id: str) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=message)
     return DescribedGroup(
         group_id=group_id,
-        group_state=group.phase.value,
+        group_state=CONSUMER_STATES[group.phase],
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=preferred_assignor(group, state.limits.group_consumer_assignors),
