@@ -112,7 +112,7 @@ class Nemesis:
         life = self._broker.life
         if self._stopped or not looks:
             return
-        if life is not None and life.engine._unsynced is not None:
+        if life is not None and life.engine._writer.ahead.unsynced is not None:
             asyncio.get_running_loop().call_later(self._chance.uniform(0.002, 0.008), self._power)
         else:
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._power_when_written, looks - 1)

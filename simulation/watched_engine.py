@@ -14,6 +14,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.expiry import latest_noted_ms
+from exacta.engine.commit_group import Wait
 from exacta.engine.engine import Engine
 from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
@@ -133,7 +134,7 @@ class WatchedEngine(Engine):
         super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
 
-    def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
+    def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         if isinstance(event, TopicDeleted):
             for partition_id in self._state.topics[event.topic].partition_ids:
                 self.shown.pop(partition_id, None)
@@ -141,7 +142,7 @@ class WatchedEngine(Engine):
             self._look_at_deleted(event)
         self._look_at_time(event)
         self.groups.decided(self._state, event, self.complain)
-        super()._take(event, payload, urgent=urgent)
+        super()._take(event, payload, wait)
         if event.durable:
             self.ledger.decided(event)
 

@@ -73,7 +73,12 @@ def _append_idempotent(
         body=command.body,
     )
     events = (*before.events, *forgotten, appended)
-    return Outcome(events=events, reply=Appended(base_offset=base_offset), timers=before.timers, within=before.within)
+    return Outcome(
+        events=events,
+        reply=Appended(base_offset=base_offset),
+        timers=before.timers,
+        inside_transaction=before.inside_transaction,
+    )
 
 
 def _append_named(

@@ -183,8 +183,8 @@ class Extension(Struct, frozen=True):
 
     events: tuple[Event, ...] = ()
     timers: tuple[Timer, ...] = ()
-    within: str | None = None
-    """See `Outcome.within`; None also where the transaction takes part in two-phase commits."""
+    inside_transaction: str | None = None
+    """See `Outcome.inside_transaction`; it is None also where the transaction takes part in a two-phase commit."""
 
 
 def joined(
@@ -207,9 +207,9 @@ def joined(
         return Rejection.INVALID_TRANSACTION_STATE  # its client must not be told to abort what another has prepared
     known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
     # What takes part in a two-phase commit may be prepared with the last write that is acknowledged (KIP-939).
-    within = None if held.deadline_ms is None else held.transactional_id
+    inside = None if held.deadline_ms is None else held.transactional_id
     if held.phase is Phase.ONGOING and known:
-        return Extension(within=within)
+        return Extension(inside_transaction=inside)
     if version is TransactionVersion.V2 or not may_extend(held):
         allowed = held.phase is Phase.ONGOING or held.has_unused_pair
     else:
@@ -222,7 +222,7 @@ def joined(
         (group_id,) if group_id is not None else (),
         now_ms,
     )
-    return Extension(outcome.events, outcome.timers, within)
+    return Extension(outcome.events, outcome.timers, inside)
 
 
 def time_out(held: Transactional, deadline_ms: int) -> Timer:
