@@ -1,10 +1,10 @@
-"""What a topic's configurations say about a batch that is to be appended: its size, its timestamps, its keys.
+"""The admission of a producer's batch: it is checked, judged by its topic's configurations, and made fit to be kept.
 
-Records are not looked into (decision D5), but for two topics: one whose compression.type is another than their
-producer's, where they are compressed anew, as a whole, and one that is compacted, where each must have a key, since it
-would be the next compaction's to remove. A batch's timestamps are those of its header, that of its first record and the
-highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
-for the time of all of the batch's records.
+Records are not looked into (decision D5), with two exceptions. If the topic's compression.type is another than the
+producer's, the records are compressed anew as a whole. If the topic is compacted, each record must have a key, since
+the next compaction would remove a record without one. A batch's timestamps are the two in its header: that of its first
+record and the highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it. Readers
+then take that for the time of all of the batch's records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,12 +41,12 @@ from exacta.protocol.kafka.records import (
 _NO_TIMESTAMP = -1
 
 MAX_DECOMPRESSED_BYTES = 64 << 20
-"""What the records of one request may come to when they are decompressed: a few bytes can be made to expand without
-end, and all of it happens on the event loop."""
+"""The most bytes that the records of one request may have when they are decompressed. A few bytes can be made to expand
+without end, and all of it happens on the event loop."""
 
 
 MAX_RECORDS_READ = 500_000
-"""How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
+"""The most records of one request whose keys are looked at: that takes most of a second, on the event loop."""
 
 
 class Allowance(Struct):
@@ -74,7 +74,7 @@ class Refused(Struct, frozen=True):
 
 
 class KeylessRecords(CorruptBatch):
-    """Records of a compacted topic have no keys; `indexes` are theirs within the batch."""
+    """Records of a compacted topic have no keys; `indexes` are their places in the batch."""
 
     def __init__(self, indexes: Sequence[int]) -> None:
         super().__init__(f"{len(indexes)} records have no key, in a compacted topic", ErrorCode.INVALID_RECORD)
@@ -86,7 +86,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     max_bytes: int
     codec: int | None = None
-    """What records are compressed by, whatever their producer did; None: as the producer did it."""
+    """The codec by which records are compressed, whatever their producer did; None keeps the producer's."""
     level: int = 0
     log_append_time: bool = False
     needs_keys: bool = False
@@ -94,7 +94,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
 
     def timestamp_fault(self, header: BatchHeader, now_ms: int) -> str | None:
-        """Return what is wrong with the batch's timestamps, or None."""
+        """Return the fault in the batch's timestamps, or None."""
         if self.log_append_time:
             says_so = "timestamps are the broker's, not the producer's, and the batch says so"
             return says_so if header.log_append_time else None
@@ -126,7 +126,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
                 raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         if self.log_append_time:
             return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
-        if header.log_append_time:  # it says so of a producer's time
+        if header.log_append_time:  # the batch says so of a producer's time
             return with_max_timestamp(records, header.max_timestamp, log_append_time=False), header.max_timestamp
         return records, header.max_timestamp
 
@@ -151,7 +151,7 @@ def admit(
         header = validate_batch(records)
         if header.transactional and not transactional_id:
             return _without_transactional_id(transactional_id)
-        if header.size < len(records):  # what has begun behind it is nothing
+        if header.size < len(records):  # the beginning of another batch behind it is nothing
             records = records[: header.size]
         max_timestamp_ms = header.max_timestamp
         if rules is not None:
@@ -184,7 +184,7 @@ def _without_transactional_id(transactional_id: str | None) -> Refused:
 def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes:
     if header.codec == NONE:  # as large as it was sent
         return opened(records, header, len(records))
-    # One that cannot be decompressed may have cost all of it.
+    # A batch that cannot be decompressed may have cost all of the allowance.
     allowed, allowance.left_bytes = allowance.left_bytes, 0
     plain = opened(records, header, allowed)
     allowance.left_bytes = allowed - len(plain)
@@ -192,7 +192,7 @@ def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes
 
 
 def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration) -> BatchRules | None:
-    """Return the rules for a topic with these configurations of its own; None where there is no such topic."""
+    """Return the rules for a topic with these configurations of its own, or None if there is no such topic."""
     if configs is None:
         return None
     if not configs:

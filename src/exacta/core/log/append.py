@@ -1,7 +1,7 @@
 """Appending a record batch to a partition: fencing, idempotence, transaction membership, in this order.
 
-The order matters. A repeat gets its original offset even if its transaction has ended since; a write that belongs to no
-open transaction is told so before its sequence is looked at, because its client must abort, not resend.
+The order matters. A repeat gets its original offset even if its transaction has ended since. A write that belongs to no
+open transaction is refused for that before its sequence is looked at, because its client must abort and not resend.
 """
 
 from exacta.core.commands import AppendBatch
@@ -103,14 +103,14 @@ def _append_named(
 
 
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
-    """Let a further producer be known; where there are too many, forget who has been silent for the longest time."""
+    """Make room for one more producer: if there are too many, forget the one that has been silent for longest."""
     if len(partition.producers) < state.limits.max_producers_per_partition:
         return ()
     for silent, known in partition.producers.items():
         if silent in partition.open_transactions:
             continue
         if known.last_append_ms > now_ms - state.limits.producer_protected_ms:
-            break  # it may still repeat a batch, and so may all that follow
+            break  # this producer may still repeat a batch, and so may all that follow
         return (ProducersExpired(producers=((partition.partition_id, silent),)),)
     return Rejection.LIMIT_REACHED
 
@@ -118,12 +118,12 @@ def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[Produce
 def _check_producer(
     state: State, partition: Partition, command: AppendBatch, writer: IdempotentWriter, now_ms: int
 ) -> Extension | Appended | Rejection:
-    """Return what must go before the batch; or the answer, where the batch is not to be appended."""
+    """Return the events that must precede the batch, or the answer if the batch is not to be appended."""
     producer_id, epoch = writer.producer_id, writer.producer_epoch
     transactional = writer.transactional_id is not None
     held = state.volatile.transactional_by_producer.get(producer_id)
     if transactional and (held is None or held.transactional_id != writer.transactional_id):
-        # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
+        # The id is somebody else's, or it has rotated. Then even a repeat is a zombie's: its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
     if producer_id >= state.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.

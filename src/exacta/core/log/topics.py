@@ -43,13 +43,13 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
 
 
 def _room(state: State, partition_count: int) -> int:
-    """Return how many partitions may be added to a topic that has so many."""
+    """Return how many partitions may be added to a topic that has `present` ones."""
     limits = state.limits
     return min(limits.max_partitions_per_topic - partition_count, limits.max_partitions - len(state.partitions))
 
 
 def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> Outcome:
-    """Add partitions to a topic; that it has more of them is looked at before where they are to lie, as Kafka does."""
+    """Add partitions to a topic. The count is checked before the assignment of replicas, as Kafka does it."""
     topic = state.topics.get(command.topic)
     if topic is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
@@ -79,7 +79,7 @@ def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
 
 
 def set_configs(state: State, command: SetTopicConfigs, now_ms: int) -> Outcome:
-    """Configure a topic anew; where nothing changes, nothing has happened."""
+    """Replace the configurations of a topic; do nothing if they are the same."""
     topic = state.topics.get(command.topic)
     if topic is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)

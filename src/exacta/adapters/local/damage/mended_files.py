@@ -105,7 +105,7 @@ def _mend_format(found: Survey) -> None:
             _make_format_again(found)
             return
         patch, says = mended
-        view.patch(FORMAT_NAME, [patch])
+        view.put(FORMAT_NAME, format_file.pack(says))
         found.mended.append(Mended(FORMAT_NAME, patch.offset, "one flipped bit"))
     if not format_file.is_read(says, found.schema):
         raise UnsupportedFormat(format_file.refusal(found.files, says, found.schema))
