@@ -11,8 +11,8 @@ from exacta.core.state.classic_membership import Member, Phase
 from exacta.core.state.state import State
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""The time that a new member's first JoinGroup may wait, whatever its session. The member cannot send heartbeats until it
-is answered, and its client may be gone. It is a constant in Apache Kafka too."""
+"""The time that a new member's first JoinGroup may wait, whatever its session. The member cannot send heartbeats until
+it is answered, and its client may be gone. It is a constant in Apache Kafka too."""
 
 
 def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
