@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from exacta.core.commands import (
     AddGroup,
@@ -33,6 +33,7 @@ from exacta.core.writers import IdempotentWriter
 from exacta.engine.schema import SCHEMA
 from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
+from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import MAGIC_AT, Ledger
@@ -76,14 +77,14 @@ class Scene:
 
     def _recover(self, ledger: Ledger, complain: Callable[[str], None], stopped: bool) -> None:
         journal = WatchedJournal.open(
-            cast("Any", self.disk),
+            self.disk,
             self.process.call_soon,
             schema=SCHEMA,
+            job_runner=InPlace(self.disk),
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
             new_worker=self.process.worker(lambda: JOB_SECONDS),
         )
-        assert isinstance(journal, WatchedJournal)
         self.journal = journal
         journal.ledger = ledger
         watch = Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped)

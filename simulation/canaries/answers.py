@@ -5,13 +5,12 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import FenceAfterLoss
-from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import answers_ahead, recovery
 from exacta.engine.answers_ahead import AnswersAhead, Foundation
-from exacta.engine.commit_group import CommitGroup
+from exacta.engine.commit_group import Wait
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
@@ -24,7 +23,7 @@ Replacements = list[tuple[object, Any, object]]
     shows=r"lost write: .* which is committed|refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER",
 )
 def answer_before_durable() -> Replacements:
-    def release(self: JournalWriter, release: Callable[[], None]) -> None:
+    def release(self: JournalWriter, release: Callable[[], None], wait: Wait = Wait.SYNC) -> None:
         release()
 
     return [(JournalWriter, "release", release)]
@@ -35,16 +34,9 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    foundation = AnswersAhead._foundation
-
-    def ignores_the_sync(self: AnswersAhead, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Foundation:
-        if outcome.inside_transaction in self._begin_groups:
-            return Foundation.DURABLE
-        return foundation(self, outcome, now_ms, gathering)
-
     # What is synced as soon as it is written is hardly ever missed.
     return [
-        (AnswersAhead, "_foundation", ignores_the_sync),
+        (AnswersAhead, "foundation", lambda self, transactional_id: Foundation.DURABLE),
         (AnswersAhead, "sync_begins", lambda self, written: None),
     ]
 

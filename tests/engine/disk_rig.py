@@ -7,6 +7,7 @@ from typing import Any
 
 from exacta.adapters.local import LocalJournal
 from exacta.engine.schema import SCHEMA
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
 
@@ -44,7 +45,7 @@ class DiskRig(Rig):
         self.start()
 
     def open_journal(self) -> LocalJournal:
-        return LocalJournal.open(
+        return open_journal(
             self.disk,
             self.loop.call_soon,
             schema=SCHEMA,

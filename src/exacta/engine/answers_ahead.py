@@ -17,16 +17,17 @@ one that recovery can stand by although its events are missing. Two kinds of ans
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
 before the answer comes early:
 
-    foundation   the answer rests on                                             the rows of `WAITS_FOR`
+    foundation   the answer rests on
     NONE         no earlier event: a write outside of any transaction, or in
                  one that takes part in a two-phase commit (KIP-939)
     DURABLE      an event that is durable before what gathers now is written
     UNSYNCED     an event that a stop of the machine may lose
-    NOT_NEEDED   a begin that recovery needs not find, since it fences the
+    NOT_NEEDED   a begin that recovery need not find, since it fences the
                  producer anyway (decision 0022)
 
-A further kind of early answer needs a value of `Promise` with a column here, and its foundation in `_foundation`: the
-begin of a transaction that names itself by a new id rests on the reservation of that id, for example.
+A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
+group that holds the earlier event, and `foundation` finds it. For example, the answer to the begin of a transaction
+under a new id would rest on the reservation of that id, whether that was made earlier or by the same command.
 
 What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
 sync of a begin that must be durable starts at once, while its client makes the first write.
@@ -47,8 +48,13 @@ from exacta.engine.commit_group import CommitGroup, Wait
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 SYNC_WITHIN_MS = 20
-"""For so long readers of uncommitted records may not see what is written into an open transaction."""
+"""The longest time for which a write into an open transaction stays unsynced.
 
+Readers of uncommitted records may not see it for so long.
+"""
+
+_REGISTRATION = Promise.REGISTRATION
+_NOTED = frozenset({TransactionExtended, TransactionEnded})
 _RECOVERED = 0
 """The number of a group that was durable before this engine began."""
 _NO_GROUP = -1
@@ -56,7 +62,7 @@ _NO_GROUP = -1
 
 
 class Foundation(IntEnum):
-    """What is known of the earlier event that an answer rests on (see the table above)."""
+    """The knowledge of the earlier event that an answer rests on (see the table above)."""
 
     NONE = 0
     DURABLE = 1
@@ -79,13 +85,19 @@ WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
 }
 
 
+_NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED = Foundation
+
+
 class AnswersAhead:
-    """Says for what an answer waits, and keeps what is written and not synced. The engine's."""
+    """Says for what an answer waits, and remembers what is written and not synced."""
 
     def __init__(
         self, state: State, scheduler: Scheduler, clock: Callable[[], int], make_durable: Callable[[], None]
     ) -> None:
-        """`make_durable` makes durable, as soon as can be, all that has gathered or is written."""
+        """Begin with a state that is durable.
+
+        `make_durable` makes durable, as soon as can be, all that has gathered or is written.
+        """
         self._state = state
         self._scheduler = scheduler
         self._clock = clock
@@ -93,7 +105,7 @@ class AnswersAhead:
         self._begin_groups: dict[str, int] = {
             held.transactional_id: _RECOVERED for held in state.transactionals.values() if held.phase is Phase.ONGOING
         }
-        """Of each open transaction, the number of the group that holds its begin, or `_NO_GROUP`."""
+        """The number of the group that holds the begin of each open transaction, or `_NO_GROUP`."""
         self._last_synced = _RECOVERED
         """The last group that is durable before what gathers now is written: it is durable, or in flight."""
         self.unsynced: set[PartitionId] | None = None
@@ -103,35 +115,32 @@ class AnswersAhead:
 
     # --- what an answer waits for -------------------------------------------------------------------------------------
 
-    def wait_for(self, command: Command, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Wait:
-        """Return for what the answer to this command waits; its events are not applied yet."""
+    def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
+        """Return for what the answer to this command waits. To be called once, before its events are applied."""
+        for event in outcome.events:
+            if type(event) in _NOTED:
+                self._note(event, gathering)
         promise = command.promises
-        if promise is Promise.REGISTRATION and not outcome.events:
+        if promise is _REGISTRATION and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        return WAITS_FOR[self._foundation(outcome, now_ms, gathering)][promise]
+        foundation = _NONE if outcome.inside_transaction is None else self.foundation(outcome.inside_transaction)
+        return WAITS_FOR[foundation][promise]
 
-    def _foundation(self, outcome: Outcome, now_ms: int, gathering: CommitGroup) -> Foundation:
-        if outcome.inside_transaction is None:
-            return Foundation.NONE
-        number = self._begin_groups.get(outcome.inside_transaction)
-        if number is None:  # it begins with this write
-            number = self._next_begin_group(outcome.inside_transaction, now_ms, gathering)
+    def foundation(self, transactional_id: str) -> Foundation:
+        """Return what is known of the begin of this open transaction, whose writes rest on it."""
+        number = self._begin_groups[transactional_id]
         if number == _NO_GROUP:
-            return Foundation.NOT_NEEDED
-        return Foundation.DURABLE if number <= self._last_synced else Foundation.UNSYNCED
+            return _NOT_NEEDED
+        return _DURABLE if number <= self._last_synced else _UNSYNCED
 
-    def _next_begin_group(self, transactional_id: str, now_ms: int, gathering: CommitGroup) -> int:
-        """Return which group holds a begin that is made now, if that must be durable before a write is answered."""
-        is_unneeded = may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
-        return _NO_GROUP if is_unneeded else gathering.number
-
-    def note(self, event: Event, gathering: CommitGroup) -> None:
-        """Note where a transaction begins, and that it has ended; to be called before the event is applied."""
+    def _note(self, event: Event, gathering: CommitGroup) -> None:
+        """Note in which group a transaction begins, and that it has ended."""
         if isinstance(event, TransactionExtended):
             if event.transactional_id not in self._begin_groups:
-                number = self._next_begin_group(event.transactional_id, event.at_ms, gathering)
-                self._begin_groups[event.transactional_id] = number
-                gathering.holds_begin |= number != _NO_GROUP
+                held = self._state.transactionals[event.transactional_id]
+                is_needed = not may_begin_unseen(held, event.at_ms)
+                self._begin_groups[event.transactional_id] = gathering.number if is_needed else _NO_GROUP
+                gathering.holds_begin |= is_needed
         elif isinstance(event, TransactionEnded):
             self._begin_groups.pop(event.transactional_id, None)
 
@@ -147,7 +156,7 @@ class AnswersAhead:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync_in_time)
 
     def sync_begins(self, written: CommitGroup) -> None:
-        """Make a begin durable while its client makes its first write, which waits for that."""
+        """Make a begin in this group durable while its client makes its first write, which waits for that."""
         if written.holds_begin:
             self._make_durable()
 
@@ -165,7 +174,7 @@ class AnswersAhead:
             self._sync_timer.cancel()
 
     def _sync_in_time(self) -> None:
-        """Make durable what has waited for that long enough; one timer serves what has been written since, too."""
+        """Make durable what has waited for long enough; one timer also serves what has been written since."""
         self._sync_timer = None
         if self.unsynced is None:
             return

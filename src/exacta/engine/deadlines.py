@@ -1,4 +1,4 @@
-"""All deadlines in one heap, with one timer of the event loop for the earliest."""
+"""Deadlines: all of them in one heap, with one timer of the event loop for the earliest."""
 
 import heapq
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 LONGEST_SLEEP_MS = 60_000
-"""The clock goes on while the machine sleeps, and the loop's timers may not: look at it at least this often."""
+"""The clock is looked at least this often: it goes on while the machine sleeps, and the loop's timers may not."""
 
 
 class Deadlines:
-    """Calls back when times have come. Nothing is cancelled: callbacks look for themselves whether they still apply."""
+    """Calls back when times have come. No deadline is cancelled: a callback checks whether it still applies."""
 
     def __init__(self, scheduler: Scheduler, clock: Callable[[], int]) -> None:
         self._scheduler = scheduler
@@ -22,7 +22,10 @@ class Deadlines:
         self._closed = False
 
     def add(self, at_ms: int, callback: Callable[[], None]) -> None:
-        """Call back once, at `at_ms` (milliseconds since 1970) or soon after; in order of time, then of addition."""
+        """Call back once, at `at_ms` (milliseconds since 1970) or soon after.
+
+        Callbacks are called in order of time, then of addition.
+        """
         if self._closed:
             return
         self._count += 1
@@ -31,7 +34,7 @@ class Deadlines:
             self._arm()
 
     def close(self) -> None:
-        """Forget everything, and whatever is added later."""
+        """Forget all deadlines, also those that are added later."""
         self._closed = True
         self._heap.clear()
         if self._timer is not None:

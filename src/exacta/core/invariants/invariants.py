@@ -33,6 +33,7 @@ from exacta.core.invariants.writers import (
 )
 from exacta.core.log.aborted import aborted_between
 from exacta.core.snapshot import is_same
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
@@ -68,6 +69,7 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
         *epochs_only_grow(state, log),
         *open_transactions_can_end(state, log),
         *partitions_have_one_topic(state, log),
+        *internal_topics_are_empty(log),
         *groups_are_durable(state, log),
         *state_is_the_fold(state, log),
     ]
@@ -411,6 +413,18 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             None,
         ]:
             yield f"partitions: {topic.topic} does not find its partitions"
+
+
+def internal_topics_are_empty(log: Log) -> Iterator[str]:
+    """Nobody has written into a topic that is the cluster's own."""
+    internal: set[PartitionId] = set()
+    named: set[str] = set()
+    for event in log:
+        if isinstance(event, TopicCreated | PartitionsAdded) and event.topic in INTERNAL_TOPICS:
+            named.add(event.topic)
+            internal |= {PartitionId(event.first_partition_id + index) for index in range(event.partition_count)}
+        elif isinstance(event, BatchAppended) and event.partition_id in internal:
+            yield f"internal topics: {event} is written into one of {sorted(named)}"
 
 
 def state_is_the_fold(state: State, log: Log) -> Iterator[str]:
