@@ -2,13 +2,14 @@
 
 import pytest
 
-from exacta.adapters.local import LocalJournal, UnsupportedFormat
+from exacta.adapters.local import UnsupportedFormat
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
 from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import VERSION
 from exacta.adapters.local.format_file import Format, pack, unpack
 from exacta.ports.journal import JournalDamaged, Schema
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import Turns
 
@@ -17,7 +18,7 @@ SAYS = b"exacta journal 6, events 7, snapshot 3, checksum 6c4a8b27\n"
 
 
 def opened(disk: SimulatedDisk, schema: Schema | None = OURS) -> SimulatedDisk:
-    LocalJournal.open(disk, Turns().call_soon, schema=schema).close()
+    open_journal(disk, Turns().call_soon, schema=schema).close()
     return disk
 
 

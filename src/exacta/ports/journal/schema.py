@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Schema(NamedTuple):
-    """What the engine calls its events and snapshots, and which names of older ones it reads as well.
+    """The name of the schema that the engine writes, and the names of older ones that it reads as well.
 
     A name is printable ASCII. A journal keeps `writes` beside what it stores. It is opened only if the name that it has
     is `writes` or one of `reads`, and has the name `writes` from then on.
