@@ -5,4 +5,4 @@ from exacta.core.snapshot import SNAPSHOT_SCHEMA
 from exacta.ports.journal import Schema
 
 SCHEMA = Schema(writes=f"events {EVENTS_SCHEMA}, snapshot {SNAPSHOT_SCHEMA}")
-"""The schema that the adapter is given when it opens a journal; `reads` is empty until there is an older one to read."""
+"""The schema that the adapter is given when it opens a journal. There is no older one to be read yet."""
