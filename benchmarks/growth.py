@@ -24,6 +24,7 @@ from benchmarks.storage.filling import PARTITIONS_PER_TOPIC, Filler, new_topic
 from exacta.core.commands import AppendBatch, Command, InitProducerId
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import ProducerBound
+from exacta.core.writers import IdempotentWriter
 
 TIMEOUT_MS = 900_000
 AT_ONCE = 1_000
@@ -64,11 +65,13 @@ async def open_transactions(filler: Filler) -> None:
                     record_count=1,
                     size=len(data),
                     max_timestamp_ms=filler.now_ms(),
-                    producer_id=producer_id,
-                    producer_epoch=epoch,
-                    base_sequence=0,
-                    transactional_id=transactional_id,
-                    version=TransactionVersion.V2,
+                    writer=IdempotentWriter(
+                        producer_id=producer_id,
+                        producer_epoch=epoch,
+                        base_sequence=0,
+                        transactional_id=transactional_id,
+                        version=TransactionVersion.V2,
+                    ),
                 )
             )
         await filler.submit(commands, payloads)

@@ -27,9 +27,10 @@ from exacta.core.replies import ProducerBound, Reply
 from exacta.core.snapshot import fold, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.upkeep import Retention, Schedule
-from exacta.protocol.kafka.records import control_batch
+from exacta.protocol.kafka.batch_building import control_batch
 from exacta.records.compaction import compaction
 from exacta.server.assembly import assemble_engine
 
@@ -100,10 +101,12 @@ async def append(world: World, pair: tuple[ProducerId, ProducerEpoch], transacti
             record_count=1,
             size=len(BATCH),
             max_timestamp_ms=0,
-            producer_id=pair[0],
-            producer_epoch=pair[1],
-            base_sequence=0,
-            transactional_id=transactional_id,
+            writer=IdempotentWriter(
+                producer_id=pair[0],
+                producer_epoch=pair[1],
+                base_sequence=0,
+                transactional_id=transactional_id,
+            ),
         ),
         BATCH,
     )

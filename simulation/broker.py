@@ -17,6 +17,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
+from exacta.engine.schema import SCHEMA
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
@@ -132,6 +133,7 @@ class Broker:
             journal = WatchedJournal.open(
                 files,
                 process.call_soon,
+                schema=SCHEMA,
                 job_runner=InPlace(files, self._key_bytes),
                 new_worker=process.worker(self._job_seconds),
                 elapsed_seconds=self._elapsed_seconds,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from simulation.chance import dice
 from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
+from simulation.clients.forging import forge
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.reading import watch
 from simulation.clients.surroundings import Surroundings
@@ -85,6 +86,8 @@ class Troupe:
         clients["committed"] = _Client(watch, [*INPUTS, *OUTPUTS, *PLAIN, *KEYED, *AGING], 2)
         if chance.random() < 0.5:
             clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN, *KEYED, *AGING], 1)
+        if dice(self._seed, "forger").random() < 1 / 8:
+            clients["forger"] = _Client(forge, [*INPUTS, *PLAIN, *KEYED], 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:

@@ -29,12 +29,14 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import Appended, ProducerBound, TransactionEnded
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.writers import IdempotentWriter
+from exacta.engine.schema import SCHEMA
 from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
 from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
-from simulation.ledger import Ledger
+from simulation.ledger import MAGIC_AT, Ledger
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
 from simulation.second_opinion import Steps
@@ -77,6 +79,7 @@ class Scene:
         journal = WatchedJournal.open(
             self.disk,
             self.process.call_soon,
+            schema=SCHEMA,
             job_runner=InPlace(self.disk),
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
@@ -149,19 +152,24 @@ class _Play:
     def append(self, name: str | None, pair: tuple[int, int], partition: int, size: int, second: bool = False) -> Any:
         """Append a batch."""
         sequence = self._sequences.get((pair, partition), 0)
+        writer = IdempotentWriter(
+            producer_id=ProducerId(pair[0]),
+            producer_epoch=ProducerEpoch(pair[1]),
+            base_sequence=sequence,
+            transactional_id=name,
+            version=TransactionVersion.V2 if second else TransactionVersion.V1,
+        )
         command = AppendBatch(
             topic="t",
             partition=partition,
             record_count=1,
             size=size,
             max_timestamp_ms=0,
-            producer_id=ProducerId(pair[0]),
-            producer_epoch=ProducerEpoch(pair[1]),
-            base_sequence=sequence if pair[0] >= 0 else -1,
-            transactional_id=name,
-            version=TransactionVersion.V2 if second else TransactionVersion.V1,
+            writer=None if pair[0] < 0 else writer,
         )
-        answer = self.scene.ask(command, bytes([partition + 1]) * size)
+        data = bytearray([partition + 1]) * size
+        data[MAGIC_AT] = command.body
+        answer = self.scene.ask(command, bytes(data))
         if isinstance(answer, Appended):
             self._sequences[pair, partition] = sequence + 1
         return answer

@@ -7,11 +7,16 @@ durable; where only the process died, everything written. Knows positions of the
 from collections.abc import Callable
 
 from exacta.core.apply import apply
-from exacta.core.events import Event
+from exacta.core.events import BatchAppended, Event
+from exacta.core.ids import Body
 from exacta.core.snapshot import is_same
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.ports.journal import IndexEntry
 from simulation.written_batches import Written
+
+MAGIC_AT = 16
+"""The place of the magic byte in a batch's header."""
 
 Complain = Callable[[str], None]
 
@@ -42,6 +47,14 @@ class Ledger:
     def framed(self, position: int, entry_count: int, end: int) -> None:
         """Note a group that is about to be written from one position to another."""
         self._marks[end] = self._marks[position] + entry_count
+
+    def framed_batch(self, event: Event, row: IndexEntry, payload: bytes) -> None:
+        """Note a batch, or a marker, that is about to be written with its event; it must have the event's body."""
+        body = event.body if isinstance(event, BatchAppended) else Body.KAFKA
+        magic = payload[row.start + MAGIC_AT]
+        if magic != body:
+            self._complain(f"bodies: {event} has a batch of magic {magic}, its body is {body}")
+        self.batches.note(row, payload)
 
     def written(self, position: int) -> None:
         """Note what outlives the process."""

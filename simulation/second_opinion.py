@@ -19,8 +19,9 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionalIdsExpired,
     TransactionEnded,
+    WritersExpired,
 )
-from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.ids import PartitionId, ProducerId, WriterId
 from exacta.core.state.limits import Limits
 from exacta.engine.visible import Visible
 
@@ -48,6 +49,8 @@ class _Log:
         """The runs of the open transaction's records, first and last offset, by producer id."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
         """Epoch and next sequence, by producer id."""
+        self.named: dict[WriterId, int] = {}
+        """The highest sequence, by named writer."""
         self.unread: list[tuple[int, int, int]] = []
         """Records of transactions that have ended, which no reader was shown yet: first, last, and by which end."""
 
@@ -87,6 +90,10 @@ class Steps:
             case ProducersExpired():
                 for partition_id, producer_id in event.producers:
                     self._log(partition_id).sequences.pop(producer_id, None)
+            case WritersExpired():
+                for log in self._logs.values():
+                    for writer_id in event.writer_ids:
+                        log.named.pop(writer_id, None)
             case TransactionalIdsExpired():
                 for transactional_id in event.transactional_ids:
                     self._bound.pop(transactional_id, None)
@@ -107,8 +114,23 @@ class Steps:
         if event.base_offset != log.end:
             self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
         log.end = event.base_offset + event.record_count
-        if event.producer_id < 0:
-            return
+        if event.writer_id >= 0:
+            self._named(log, event)
+        elif event.producer_id >= 0:
+            self._idempotent(log, event)
+        if event.transactional:
+            _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
+            if open_epoch != event.producer_epoch:
+                self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
+            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
+
+    def _named(self, log: _Log, event: BatchAppended) -> None:
+        highest = log.named.get(event.writer_id, -1)
+        if event.base_sequence <= highest:
+            self._complain(f"1: {event} where a sequence above {highest} was next")
+        log.named[event.writer_id] = event.base_sequence
+
+    def _idempotent(self, log: _Log, event: BatchAppended) -> None:
         epoch, wanted = log.sequences.get(event.producer_id, (event.producer_epoch, event.base_sequence))
         if event.producer_epoch > epoch:
             wanted = 0
@@ -116,11 +138,6 @@ class Steps:
             self._complain(f"1: {event} where epoch {epoch}, sequence {wanted} was next")
         following = (event.base_sequence + event.record_count) % self._limits.sequence_modulus
         log.sequences[event.producer_id] = event.producer_epoch, following
-        if event.transactional:
-            _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
-            if open_epoch != event.producer_epoch:
-                self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
-            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
 
     def _end(self, event: TransactionEnded) -> None:
         markers = dict(event.markers)

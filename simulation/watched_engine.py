@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
 from exacta.core.commands import Command, ExpireTransaction
-from exacta.core.events import Event, LogStartMoved, TopicDeleted
+from exacta.core.events import Event, LogStartMoved, TopicDeleted, decode_event
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.state.transaction import Phase
@@ -85,8 +85,9 @@ class WatchedJournal(LocalJournal):
         for entry in entries:
             if entry.index:
                 payload = b"".join(entry.payload)
+                event = decode_event(entry.event)
                 for row in entry.index:
-                    self.ledger.batches.note(row, payload)
+                    self.ledger.framed_batch(event, row, payload)
         return group
 
 

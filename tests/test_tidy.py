@@ -22,6 +22,7 @@ CAMPAIGNS = {
     "conformance": "other people's clients, on Exacta and on Apache Kafka",
     "conformance/clients": "the clients of the conformance scenarios",
     "differential": "random frames on Exacta and on Apache Kafka",
+    "engine/corpus": "data directories that earlier versions have written",
     "examples": "the examples that users copy",
     "franz_go": "a client in Go",
     "packed": "executors that get a packed environment",

@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.batches import NO_SEQUENCE, batch
+from benchmarks.batches import batch
 from exacta.adapters.local import LocalJournal
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Answer, Engine, EngineFailed
+from exacta.engine.schema import SCHEMA
 from exacta.server.assembly import assemble_engine
 from exacta.server.identity import JOURNAL_DIRECTORY
 
@@ -38,7 +38,7 @@ class Filler:
         """Open the journal; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
         configuration, self._clock = Configuration(), Clock()
-        self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe)
+        self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe, schema=SCHEMA)
         self._engine: Engine = assemble_engine(
             self.journal,
             self._loop,
@@ -80,9 +80,6 @@ class Filler:
                 record_count=1,
                 size=len(self._batch),
                 max_timestamp_ms=self.now_ms(),
-                producer_id=NO_PRODUCER_ID,
-                producer_epoch=NO_PRODUCER_EPOCH,
-                base_sequence=NO_SEQUENCE,
             )
             for topic, index in places
         ]

@@ -13,6 +13,7 @@ from exacta.core.log import append, sequence
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.transactions import binding, transaction
+from exacta.core.writers import IdempotentWriter
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -89,9 +90,11 @@ def late_produce_begins() -> Replacements:
     original = decide._DECIDE[AppendBatch]
 
     def produce(state: State, command: AppendBatch, now_ms: int) -> Outcome:
-        held = state.volatile.transactional_by_producer.get(command.producer_id)
+        writer = command.writer
+        assert isinstance(writer, IdempotentWriter)
+        held = state.volatile.transactional_by_producer.get(writer.producer_id)
         if held is not None:
-            command = replace(command, producer_epoch=held.producer_epoch)
+            command = replace(command, writer=replace(writer, producer_epoch=held.producer_epoch))
         outcome: Outcome = original(state, command, now_ms)
         return outcome
 

@@ -16,8 +16,9 @@ from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Buffer
+from exacta.ports.journal import Schema
+from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
-from exacta.records import compaction
 from exacta.records.compaction import RecordCompaction
 from simulation.canaries import canary
 from simulation.canaries.storage import Unsynced
@@ -65,7 +66,7 @@ def aborted_record_is_the_last() -> Replacements:
     note = RecordCompaction.note
 
     def notes_all(self: RecordCompaction, batch: Buffer) -> None:
-        aborted, self._aborted = self._aborted, compaction._Aborted(())
+        aborted, self._aborted = self._aborted, AbortedTransactions(())
         note(self, batch)
         self._aborted = aborted
 
@@ -78,7 +79,7 @@ def aborted_record_is_the_last() -> Replacements:
 )
 def abort_marker_before_its_entry() -> Replacements:
     return [
-        (compaction._Aborted, "ends", lambda self, header: False),
+        (AbortedTransactions, "ends", lambda self, header: False),
         (CompactionSchedule, "to_forget", lambda self: []),
     ]
 
@@ -130,8 +131,8 @@ def old_segments_after_a_restart() -> Replacements:
             if self.is_recovering:
                 self._streams.update(old)
 
-    def recovers(files: Files) -> recovery.Recovered:
-        found = recover(files)
+    def recovers(files: Files, schema: Schema | None = None) -> recovery.Recovered:
+        found = recover(files, schema)
         cast("PrefersTheOld", found.index).is_recovering = False
         return found
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from crc32c import crc32c
 
-from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch, data_batch, iter_batches
+from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch, iter_batches
 from simulation.history import key_of, keyed
 
 CHECKED_FROM = 21

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k01_fetch, k02_list_offsets
 from simulation.clients.batches import Batch, read_batches
@@ -73,16 +74,13 @@ def _all(raw: list[Batch]) -> list[tuple[int, bytes]]:
 
 
 def _committed(raw: list[Batch], aborted: list[Any]) -> list[tuple[int, bytes]]:
-    to_come = sorted(aborted, key=lambda entry: entry.first_offset)
-    aborting: set[int] = set()
+    transactions = AbortedTransactions.of_fetch((entry.producer_id, entry.first_offset) for entry in aborted)
     found: list[tuple[int, bytes]] = []
     for header, records, commits in raw:
-        while to_come and to_come[0].first_offset <= header.last_offset:
-            aborting.add(to_come.pop(0).producer_id)
         if header.control:
             if not commits:
-                aborting.discard(header.producer_id)
-        elif not (header.transactional and header.producer_id in aborting):
+                transactions.end(header)
+        elif not transactions.has(header):
             found += records
     return found
 

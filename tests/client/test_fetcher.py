@@ -5,13 +5,13 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from confluent_kafka import Producer
 
 from exacta.client import fetcher
-from exacta.client.committed import visible_batches
 from exacta.client.connection import Connection
 from exacta.client.deadline import Deadline
 from exacta.client.fetcher import TopicReplaced, fetch_range, fetch_request, send_fetch
 from exacta.client.routing import Client
 from exacta.client.topics import READ_COMMITTED
 from exacta.client.transactions import TopicPartition
+from exacta.protocol.kafka.committed import visible_batches
 from exacta.protocol.kafka.messages.k01_fetch import FetchRequest
 from tests.spark.clusters import make_anew, new_topic
 

@@ -5,7 +5,6 @@ import pytest
 from exacta.core.apply import apply
 from exacta.core.commands import AddPartitions, AppendBatch, CreatePartitions, CreateTopic, DeleteRecords
 from exacta.core.decide import decide
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.core.log import append
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, RecordsDeleted, TopicCreated
@@ -32,9 +31,6 @@ def write(topic: str) -> AppendBatch:
         record_count=1,
         size=10,
         max_timestamp_ms=1,
-        producer_id=NO_PRODUCER_ID,
-        producer_epoch=NO_PRODUCER_EPOCH,
-        base_sequence=-1,
     )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.commands import ForgetAborted
-from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded
-from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+from exacta.core.commands import AppendBatch, ForgetAborted
+from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded, WriterNamed
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.invariants.invariants import violations
+from exacta.core.state.partition import ProducerState
+from exacta.core.writers import NamedWriter
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import World
@@ -29,6 +31,9 @@ def history() -> World:
     producer = world.producer("y")
     producer.add()
     producer.append()
+    for name in ("m", "n", "m"):
+        writer = NamedWriter(name=name, sequence=len(world.log))
+        world.send(AppendBatch(topic="t", partition=0, record_count=1, size=62, max_timestamp_ms=0, writer=writer))
     world.check()
     return world
 
@@ -74,7 +79,23 @@ def let_an_offset_not_take_effect(world: World) -> None:
 
 
 def accept_an_old_epoch(world: World) -> None:
-    _change_log(world, BatchAppended, -1, producer_epoch=ProducerEpoch(-1))
+    _change_log(world, BatchAppended, -4, producer_epoch=ProducerEpoch(-1))
+
+
+def store_a_named_repeat(world: World) -> None:
+    _change_log(world, BatchAppended, -1, base_sequence=0)
+
+
+def give_a_name_two_numbers(world: World) -> None:
+    _change_log(world, WriterNamed, -1, name="m")
+
+
+def let_a_named_writer_be_a_producer(world: World) -> None:
+    world.state.partitions[PartitionId(0)].producers[ProducerId(77)] = ProducerState(ProducerEpoch(0), [])
+
+
+def forget_a_body(world: World) -> None:
+    world.state.partitions[PartitionId(0)].bodies.clear()
 
 
 def skip_a_marker(world: World) -> None:
@@ -94,6 +115,10 @@ def forget_an_offset(world: World) -> None:
     [
         (lose_a_batch, "2"),
         (append_twice, "1"),
+        (store_a_named_repeat, "1"),
+        (give_a_name_two_numbers, "writers"),
+        (let_a_named_writer_be_a_producer, "writers"),
+        (forget_a_body, "bodies"),
         (forget_the_aborted, "5"),
         (miscount_the_aborted, "5"),
         (let_the_lso_run_ahead, "4"),

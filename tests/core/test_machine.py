@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from exacta.core.commands import (
     AbortByMarker,
+    AppendBatch,
     CommitOffsets,
     CreatePartitions,
     DeleteGroup,
@@ -15,10 +16,12 @@ from exacta.core.commands import (
     OffsetToCommit,
     SetTopicConfigs,
 )
+from exacta.core.events import BatchAppended
 from exacta.core.ids import PartitionId, TransactionVersion
-from exacta.core.replies import DONE
+from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
+from exacta.core.writers import NamedWriter
 from tests.core.world import SMALL, Producer, World
 
 partitions = st.integers(0, 2)  # the last one is there only once partitions were added
@@ -31,6 +34,7 @@ FORGETFUL = replace(
     producer_id_expiration_ms=2000,
     producer_id_expiry_interval_ms=500,
     max_expired_at_once=1,
+    max_named_writers=2,
     max_incidents_per_id=2,
     max_ids_with_incidents=1,
 )
@@ -93,6 +97,17 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(producer=producers, partition=partitions, count=st.integers(1, 3), sequence=st.integers(0, 7))
     def append_anything(self, producer: Producer, partition: int, count: int, sequence: int) -> None:
         producer.append(partition, count, sequence=sequence)
+
+    @rule(name=st.sampled_from("mno"), partition=partitions, sequence=st.integers(0, 9))
+    def append_named(self, name: str, partition: int, sequence: int) -> None:
+        writer = NamedWriter(name=name, sequence=sequence)
+        command = AppendBatch(
+            topic="t", partition=partition, record_count=1, size=62, max_timestamp_ms=0, writer=writer
+        )
+        length = len(self.world.log)
+        answer = self.world.send(command)
+        is_stored = any(isinstance(event, BatchAppended) for event in self.world.log[length:])
+        assert is_stored == (isinstance(answer, Appended) and not answer.repeated)
 
     @rule(producer=producers, written=st.lists(partitions, min_size=1, max_size=3), commit=st.none() | st.booleans())
     def transact(self, producer: Producer, written: list[int], commit: bool | None) -> None:

@@ -1,16 +1,12 @@
-"""Snapshots hold the members of groups, and those of before (decision 0025) can be read."""
+"""Snapshots hold the members of groups, and say which schema they have."""
 
 import msgspec
 import pytest
 
-from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
-from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
+from exacta.core.snapshot import SNAPSHOT_SCHEMA, OtherSchema, after_recovery, is_same, restore, snapshot
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import SMALL, World
-
-FIELDS_BEFORE = 9
 
 
 @pytest.fixture
@@ -36,14 +32,24 @@ def test_members_come_back_from_a_snapshot(world: World) -> None:
     world.check()
 
 
-def test_a_snapshot_of_before_knows_no_members(world: World) -> None:
+@pytest.mark.parametrize("rest", [[], ["of", "another", "shape"]])
+def test_a_snapshot_of_another_schema_is_refused_by_its_number(rest: list[str]) -> None:
+    newer = msgspec.msgpack.encode([SNAPSHOT_SCHEMA + 1, *rest])
+    with pytest.raises(OtherSchema, match=rf"has schema {SNAPSHOT_SCHEMA + 1}; this version reads schema"):
+        restore(newer, SMALL)
+
+
+def test_a_newer_snapshot_is_refused_though_its_fields_would_be_understood(world: World) -> None:
     fields = msgspec.msgpack.decode(snapshot(world.state))
-    assert len(fields) == FIELDS_BEFORE + 2
-    generation = world.state.volatile.memberships["g"].generation
-    world.state = restore(msgspec.msgpack.encode(fields[:FIELDS_BEFORE]), SMALL)
-    after_recovery(world.state)
-    group = Group(world)
-    assert group.heartbeat("a", generation) is Rejection.UNKNOWN_MEMBER_ID
-    again = group.stable("a")
-    assert again > generation
-    assert group.heartbeat("a", again) is DONE
+    fields[0] += 1
+    with pytest.raises(OtherSchema):
+        restore(msgspec.msgpack.encode(fields), SMALL)
+
+
+@pytest.mark.parametrize(
+    "blob", [b"", b"\xc0", msgspec.msgpack.encode([[]]), msgspec.msgpack.encode([SNAPSHOT_SCHEMA])]
+)
+def test_bytes_that_are_no_snapshot_are_refused(blob: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError) as refused:
+        restore(blob, SMALL)
+    assert not isinstance(refused.value, OtherSchema)

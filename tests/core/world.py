@@ -17,7 +17,14 @@ from exacta.core.commands import (
 from exacta.core.decide import decide
 from exacta.core.events import BatchAppended, Event, decode_event, encode_event
 from exacta.core.events import TransactionEnded as TransactionEndedEvent
-from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    PartitionId,
+    ProducerEpoch,
+    ProducerId,
+    TransactionVersion,
+)
 from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.promises import Promise
@@ -27,10 +34,12 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
+from exacta.core.writers import IdempotentWriter, NamedWriter
 
 _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING}
 """What promises only this may be lost with the machine, if nothing follows it."""
 
+NOBODY = IdempotentWriter(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=-1)
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
 
 
@@ -63,16 +72,18 @@ class World:
         if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
             partition = self.state.partition(command.topic, command.partition)
             assert partition is not None
-            self.acknowledged.append(
-                Acknowledged(
-                    partition.partition_id,
-                    outcome.reply.base_offset,
-                    command.record_count,
-                    command.producer_id,
-                    command.producer_epoch,
-                    command.base_sequence,
+            if not isinstance(command.writer, NamedWriter):  # a repeat of a named writer's batch is told no offset
+                writer = command.writer or NOBODY
+                self.acknowledged.append(
+                    Acknowledged(
+                        partition.partition_id,
+                        outcome.reply.base_offset,
+                        command.record_count,
+                        writer.producer_id,
+                        writer.producer_epoch,
+                        writer.base_sequence,
+                    )
                 )
-            )
         return outcome.reply
 
     def pass_time(self, ms: int) -> None:
@@ -185,11 +196,13 @@ class Producer:
                 record_count=count,
                 size=61 + count,
                 max_timestamp_ms=self.world.now_ms,
-                transactional_id=self.transactional_id,
-                producer_id=self.producer_id,
-                producer_epoch=self.epoch,
-                base_sequence=base,
-                version=self.version,
+                writer=IdempotentWriter(
+                    transactional_id=self.transactional_id,
+                    producer_id=self.producer_id,
+                    producer_epoch=self.epoch,
+                    base_sequence=base,
+                    version=self.version,
+                ),
             )
         )
         if isinstance(reply, Appended) and sequence is None:

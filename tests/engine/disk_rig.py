@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from exacta.adapters.local import LocalJournal
+from exacta.engine.schema import SCHEMA
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
@@ -47,6 +48,7 @@ class DiskRig(Rig):
         return open_journal(
             self.disk,
             self.loop.call_soon,
+            schema=SCHEMA,
             segment_bytes=self.segment_bytes,
             unsynced_writes=self.unsynced_writes,
             elapsed_seconds=count().__next__,  # no sync is quick

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from msgspec import structs
-
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
@@ -55,8 +53,9 @@ class Producer:
         if sequence is None:
             sequence = self.sequences.get(partition, 0)
             self.sequences[partition] = sequence + 1
-        command = batch(payload, partition, self.pair, sequence, transactional_id=self.transactional_id)
-        command = structs.replace(command, version=version)
+        command = batch(
+            payload, partition, self.pair, sequence, transactional_id=self.transactional_id, version=version
+        )
         answers: list[object] = []
 
         def done(found: list[Answer]) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.state.limits import Limits
+from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
@@ -194,18 +195,23 @@ def batch(
     sequence: int = -1,
     *,
     transactional_id: str | None = None,
+    version: TransactionVersion = TransactionVersion.V1,
     count: int = 1,
     topic: str = "t",
     timestamp_ms: int = 0,
 ) -> AppendBatch:
+    writer = IdempotentWriter(
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
+        base_sequence=sequence,
+        transactional_id=transactional_id,
+        version=version,
+    )
     return AppendBatch(
         topic=topic,
         partition=partition,
         record_count=count,
         size=len(payload),
         max_timestamp_ms=timestamp_ms,
-        producer_id=ProducerId(producer[0]),
-        producer_epoch=ProducerEpoch(producer[1]),
-        base_sequence=sequence,
-        transactional_id=transactional_id,
+        writer=None if producer[0] < 0 else writer,
     )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exacta.client.committed import visible_batches
 from exacta.core.groups.lag import visible_end
+from exacta.protocol.kafka.committed import visible_batches
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k08_offset_commit as commit
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -13,7 +13,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopicConfig
 from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, validate_batch
-from exacta.records.admission import Budget, KeylessRecords, batch_rules
+from exacta.records.admission import Allowance, KeylessRecords, batch_rules
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, produce
@@ -95,26 +95,26 @@ def test_what_is_opened_for_its_keys_counts() -> None:
     assert rules is not None
     large = build(0, [(b"k", b"x" * 10_000, NOW_MS)], codec=ZSTD)
     plain = build(0, [(b"k", b"x" * 10_000, NOW_MS)])
-    budget = Budget(15_000)
+    allowance = Allowance(15_000)
     for records in (plain, plain, large):
-        assert rules.stamped(records, validate_batch(records), NOW_MS, budget)[0] is records
+        assert rules.stamped(records, validate_batch(records), NOW_MS, allowance)[0] is records
     with pytest.raises(CorruptBatch):
-        rules.stamped(large, validate_batch(large), NOW_MS, budget)
+        rules.stamped(large, validate_batch(large), NOW_MS, allowance)
     with pytest.raises(KeylessRecords):
-        rules.stamped(batch(None), validate_batch(batch(None)), NOW_MS, budget)
+        rules.stamped(batch(None), validate_batch(batch(None)), NOW_MS, allowance)
 
 
 def test_how_many_records_are_read_is_bounded() -> None:
     rules = batch_rules({"cleanup.policy": "compact"}, Configuration())
     assert rules is not None
-    budget = Budget(left_records=5)
+    allowance = Allowance(left_records=5)
     three = batch(b"a", b"b", b"c")
-    rules.stamped(three, validate_batch(three), NOW_MS, budget)
+    rules.stamped(three, validate_batch(three), NOW_MS, allowance)
     with pytest.raises(CorruptBatch, match="in one request") as refused:
-        rules.stamped(three, validate_batch(three), NOW_MS, budget)
+        rules.stamped(three, validate_batch(three), NOW_MS, allowance)
     assert refused.value.error_code == ErrorCode.MESSAGE_TOO_LARGE
     two = batch(b"a", b"b")
-    rules.stamped(two, validate_batch(two), NOW_MS, budget)
+    rules.stamped(two, validate_batch(two), NOW_MS, allowance)
 
 
 @pytest.mark.parametrize("idempotent", [False, True])

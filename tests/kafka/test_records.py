@@ -218,3 +218,14 @@ def test_bytes_are_stored_as_they_came_but_for_offset_and_leader_epoch(wire: Wir
     got = bytes(fetch(wire, offset=1).records)
     assert got[16:] == sent[16:]
     assert struct.unpack(">q", got[:8]) == (1,)
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_a_client_cannot_forge_another_body(wire: Wire, version: int) -> None:
+    """Batches of other bodies will lie in the log beside Kafka's; whoever sent one would speak for another front."""
+    forged = bytearray(batch(b"forged"))
+    forged[16] = 0x50  # not covered by the checksum
+    answer = produce(wire, bytes(forged), version)
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
+    assert produce(wire, batch(b"own"), version).base_offset == 0
+    assert values_in(fetch(wire).records) == [b"own"]

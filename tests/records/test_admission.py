@@ -22,7 +22,7 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
 )
 from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, opened, recompressed, validate_batch
 from exacta.records import admission
-from exacta.records.admission import Budget, KnownRules, batch_rules
+from exacta.records.admission import Allowance, KnownRules, batch_rules
 from tests.kafka.by_hand import Broker
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
@@ -246,13 +246,13 @@ def test_what_one_request_decompresses_is_bounded() -> None:
     assert rules is not None
     plain = batch(b"x" * 10_000)
     small = zstd(plain)
-    budget = Budget(25_000)
+    allowance = Allowance(25_000)
     for _ in range(2):
-        rules.stamped(small, validate_batch(small), NOW_MS, budget)
+        rules.stamped(small, validate_batch(small), NOW_MS, allowance)
     for _ in range(2):
         with pytest.raises(CorruptBatch):
-            rules.stamped(small, validate_batch(small), NOW_MS, budget)
-    assert budget.left_bytes == 0, "one that cannot be decompressed may have cost all of it"
+            rules.stamped(small, validate_batch(small), NOW_MS, allowance)
+    assert allowance.left_bytes == 0, "one that cannot be decompressed may have cost all of it"
 
 
 def test_the_level_is_that_of_the_topic() -> None:
@@ -261,5 +261,5 @@ def test_the_level_is_that_of_the_topic() -> None:
     for level in ("1", "19"):
         rules = batch_rules({"compression.type": "zstd", "compression.zstd.level": level}, Configuration())
         assert rules is not None
-        kept.append(len(rules.stamped(plain, validate_batch(plain), NOW_MS, Budget())[0]))
+        kept.append(len(rules.stamped(plain, validate_batch(plain), NOW_MS, Allowance())[0]))
     assert kept[0] > kept[1]

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exacta.ports.compaction import Rewritten, Rules
+from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from exacta.protocol.kafka.record_keys import UnreadableRecords, record_keys
 from exacta.protocol.kafka.records import (
     HEADER_SIZE,
     BatchHeader,
     assign_offset,
-    control_batch,
     parse_batch_header,
     recompressed,
     with_max_timestamp,

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from exacta.adapters.local import format_file
+from exacta.adapters.local.format import VERSION
+from exacta.engine.schema import SCHEMA
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -237,6 +240,20 @@ class TestRefusals:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir() if name.endswith("/") else path.touch()
         produce(start().connect(), b"v")
+
+    def test_a_directory_of_a_newer_schema(self, start: Start, tmp_path: Path) -> None:
+        """An older version would drop what it does not know, and a later start would miss it."""
+        start().end(signal.SIGTERM)
+        file = tmp_path / "data" / "journal" / "format"
+        assert format_file.unpack(file.read_bytes()) == format_file.Format(VERSION, SCHEMA.writes)
+        file.write_bytes(format_file.pack(format_file.Format(VERSION, "events 999, snapshot 1")))
+        code, errors = start().end()
+        assert (code, errors) == (
+            1,
+            f"exacta: {file} says 'exacta journal {VERSION}, events 999, snapshot 1', and this version of Exacta reads "
+            f"'exacta journal {VERSION}, {SCHEMA.writes}'. Use the version that wrote the directory, or a later one "
+            "that reads it, or begin with a new directory; nothing was changed\n",
+        )
 
     @pytest.mark.parametrize("content", [b"version=99\ncluster.id=x\n", b"\xff\xfe", b""])
     def test_meta_data_of_another_version(self, start: Start, tmp_path: Path, content: bytes) -> None:

@@ -25,6 +25,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state import partition as partition_state
 from exacta.core.state import state
 from exacta.core.transactions import transaction
+from exacta.core.writers import IdempotentWriter
 from exacta.engine import fetch
 from exacta.kafka.handlers import k09_offset_fetch
 from exacta.protocol.kafka.errors import ErrorCode
@@ -163,8 +164,10 @@ def aborts_that_keep_offsets(patch: pytest.MonkeyPatch) -> None:
 def writes_that_nobody_fences(patch: pytest.MonkeyPatch) -> None:
     check = append._check_producer
 
-    def lenient(given: state.State, partition: state.Partition, command: AppendBatch, now_ms: int) -> object:
-        refused = check(given, partition, command, now_ms)
+    def lenient(
+        given: state.State, partition: state.Partition, command: AppendBatch, writer: IdempotentWriter, now_ms: int
+    ) -> object:
+        refused = check(given, partition, command, writer, now_ms)
         return transaction.Extension() if refused is Rejection.INVALID_PRODUCER_EPOCH else refused
 
     patch.setattr(append, "_check_producer", lenient)

@@ -179,9 +179,10 @@ def _keeping(directory: Path) -> "Iterator[Files]":
 @contextmanager
 def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
     from exacta.adapters.local.damage.inspection import inspect
+    from exacta.engine.schema import SCHEMA
 
     with _locked(data) as files:
-        yield inspect(files)
+        yield inspect(files, SCHEMA)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ it is visible.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from exacta.client.committed import next_offset
 from exacta.client.connection import Connection
 from exacta.client.deadline import Backoff, Deadline, for_one_request
 from exacta.client.errors import ClientError, ConnectionLost, ErrorClass, KafkaError
@@ -15,6 +14,7 @@ from exacta.client.routing import Client, Leader
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.records import next_offset
 from exacta.protocol.kafka.schema import NO_UUID
 
 _LAST_BY_NAME = 12

@@ -11,7 +11,8 @@ from aiokafka import codec
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.client.transactions import Producer
-from exacta.protocol.kafka.records import HEADER_SIZE, data_batch
+from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.records import HEADER_SIZE
 from exacta.protocol.kafka.schema import Buffer
 
 _COMPRESS: Final[dict[str, Callable[[Any], bytes]]] = {

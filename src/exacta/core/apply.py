@@ -32,9 +32,11 @@ from exacta.core.events import (
     TransactionalOffsetsCommitted,
     TransactionEnded,
     TransactionExtended,
+    WriterNamed,
+    WritersExpired,
 )
 from exacta.core.groups.consumer_updates import updated
-from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
 from exacta.core.log.sequence import last_sequence
 from exacta.core.state.classic_membership import NOBODY
 from exacta.core.state.group import CommittedOffset, Group, OffsetMap
@@ -43,6 +45,7 @@ from exacta.core.state.partition import AbortedTransaction, Partition, ProducerS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import KeptTransaction, Phase, Transactional
+from exacta.core.state.writer import KnownWriter
 
 
 def apply(state: State, event: Event) -> None:
@@ -77,6 +80,8 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
     gone = set(topic.partition_ids)
     state.volatile.topic_names.pop(topic.topic_id, None)
     for partition_id in gone:
+        for writer_id in state.partitions[partition_id].named_sequences:
+            state.writers[writer_id].partitions.discard(partition_id)
         del state.partitions[partition_id]
     for held in state.transactionals.values():
         if held.partitions:
@@ -201,8 +206,22 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
 def _batch_appended(state: State, event: BatchAppended) -> None:
     partition = state.partitions[event.partition_id]
     partition.next_offset = Offset(event.base_offset + event.record_count)
-    if event.producer_id < 0:
-        return
+    partition.bodies.add(event.body)
+    if event.writer_id >= 0:
+        _named_writer_appended(state, partition, event)
+    elif event.producer_id >= 0:
+        _producer_appended(state, partition, event)
+    if event.transactional:
+        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
+        runs = partition.open_runs.setdefault(event.producer_id, [])
+        last_offset = Offset(partition.next_offset - 1)
+        if runs and runs[-1] == event.base_offset - 1:
+            runs[-1] = last_offset
+        else:
+            runs += (event.base_offset, last_offset)
+
+
+def _producer_appended(state: State, partition: Partition, event: BatchAppended) -> None:
     producer = partition.producers.pop(event.producer_id, None)
     if producer is None or producer.producer_epoch != event.producer_epoch:
         producer = ProducerState(event.producer_epoch, [])
@@ -215,14 +234,28 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     )
     if len(producer.batches) > state.limits.retained_batches:
         del producer.batches[0]
-    if event.transactional:
-        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
-        runs = partition.open_runs.setdefault(event.producer_id, [])
-        last_offset = Offset(partition.next_offset - 1)
-        if runs and runs[-1] == event.base_offset - 1:
-            runs[-1] = last_offset
-        else:
-            runs += (event.base_offset, last_offset)
+
+
+def _named_writer_appended(state: State, partition: Partition, event: BatchAppended) -> None:
+    writer = state.writers.pop(event.writer_id)
+    state.writers[event.writer_id] = writer  # in the order of the last appends
+    writer.last_append_ms = event.at_ms
+    writer.partitions.add(event.partition_id)
+    partition.named_sequences[event.writer_id] = event.base_sequence
+
+
+def _writer_named(state: State, event: WriterNamed) -> None:
+    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms)
+    state.volatile.writer_ids[event.name] = event.writer_id
+    state.next_writer_id = WriterId(event.writer_id + 1)
+
+
+def _writers_expired(state: State, event: WritersExpired) -> None:
+    for writer_id in event.writer_ids:
+        writer = state.writers.pop(writer_id)
+        del state.volatile.writer_ids[writer.name]
+        for partition_id in writer.partitions:
+            del state.partitions[partition_id].named_sequences[writer_id]
 
 
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
@@ -394,6 +427,8 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     OffsetsDeleted: _offsets_deleted,
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
+    WriterNamed: _writer_named,
+    WritersExpired: _writers_expired,
     MembershipChanged: _membership_changed,
     GroupSettled: _group_settled,
     GroupEpochsReserved: _group_epochs_reserved,

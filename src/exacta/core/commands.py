@@ -12,12 +12,14 @@ from exacta.core.ids import (
     NO_GENERATION,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    Body,
     ProducerEpoch,
     ProducerId,
     Ticket,
     TransactionVersion,
 )
 from exacta.core.promises import Promise
+from exacta.core.writers import Writer
 
 HIGH_WATERMARK = -1
 """Instead of an offset, in DeleteRecords."""
@@ -118,7 +120,7 @@ class InitProducerId(Command, frozen=True, kw_only=True):
 class AppendBatch(Command, frozen=True, kw_only=True):
     """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
 
-    `transactional_id` is None where the batch is of no transaction, whoever sends it.
+    `writer` is None where nobody can tell a repeat of the batch.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE
@@ -128,11 +130,8 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     record_count: int
     size: int
     max_timestamp_ms: int
-    transactional_id: str | None = None
-    producer_id: ProducerId = NO_PRODUCER_ID
-    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    base_sequence: int = -1
-    version: TransactionVersion = TransactionVersion.V1
+    body: Body = Body.KAFKA
+    writer: Writer | None = None
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):

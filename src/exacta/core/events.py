@@ -11,7 +11,18 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_WRITER_ID,
+    Body,
+    Cause,
+    Offset,
+    PartitionId,
+    ProducerEpoch,
+    ProducerId,
+    WriterId,
+)
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 
@@ -87,7 +98,10 @@ class BatchAppended(Event, frozen=True, kw_only=True, array_like=True, tag=6):
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     base_sequence: int = -1
     at_ms: int = -1
-    """Noted where there is a producer id, whose last sign of life it is."""
+    """The time of the append, where there is a writer; the writer's idleness counts from there."""
+    body: Body = Body.KAFKA
+    writer_id: WriterId = NO_WRITER_ID
+    """The named writer; `base_sequence` is then the highest sequence of the batch."""
 
 
 class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=7):
@@ -181,6 +195,20 @@ class ProducersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=16
     producers: tuple[tuple[PartitionId, ProducerId], ...]
 
 
+class WriterNamed(Event, frozen=True, kw_only=True, array_like=True, tag=28):
+    """A writer's name has this number from now on."""
+
+    writer_id: WriterId
+    name: str
+    at_ms: int
+
+
+class WritersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=29):
+    """The names and the sequences of these writers are forgotten; their numbers are never used again."""
+
+    writer_ids: tuple[WriterId, ...]
+
+
 class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True, tag=20):
     """The topic's own configurations are these from now on."""
 
@@ -253,6 +281,13 @@ class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, ta
     matched: dict[str, tuple[str, ...]] | None = None
 
 
+EVENTS_SCHEMA = 1
+"""The number that a data directory's `format` file has for these structs.
+
+It grows with a change that an older version would misread: a new event, or a new field. `engine.schema` says which
+schemas this version reads. Until the first release a change may replace the present schema instead.
+"""
+
 DurableEvent = (
     TopicCreated
     | TopicDeleted
@@ -267,6 +302,8 @@ DurableEvent = (
     | OffsetsDeleted
     | TransactionalIdsExpired
     | ProducersExpired
+    | WriterNamed
+    | WritersExpired
     | TopicConfigsSet
     | PartitionsAdded
     | LogStartMoved

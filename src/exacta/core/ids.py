@@ -15,8 +15,18 @@ PartitionId = NewType("PartitionId", int)
 Offset = NewType("Offset", int)
 """Place of a record in its partition, from 0."""
 
+WriterId = NewType("WriterId", int)
+"""Dense number that stands for a writer's name in events; -1 means that the writer has no name."""
+
 Ticket = NewType("Ticket", int)
 """Names a request whose answer waits for others (JoinGroup, SyncGroup); given by the engine, opaque to the core."""
+
+
+class Body(IntEnum):
+    """The encoding of a batch's records. Its value is the magic byte in the header that every batch has."""
+
+    KAFKA = 2
+    """Kafka's record format version 2."""
 
 
 class TransactionVersion(IntEnum):
@@ -52,4 +62,5 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
+NO_WRITER_ID = WriterId(-1)
 NO_GENERATION = -1

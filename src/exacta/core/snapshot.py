@@ -9,7 +9,7 @@ from msgspec import Struct
 from exacta.core.apply import apply
 from exacta.core.events import ConsumerGroupUpdated, decode_event
 from exacta.core.groups.consumer_updates import made_of_nothing, updated
-from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.ids import PartitionId, ProducerId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
@@ -18,10 +18,24 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import Transactional
+from exacta.core.state.writer import KnownWriter
+
+SNAPSHOT_SCHEMA = 1
+"""The first field of a snapshot. It grows with a change that an older version would misread."""
 
 
-class _Snapshot(Struct, frozen=True, array_like=True):
-    """Fields may be added only at the end and with a default."""
+class OtherSchema(msgspec.DecodeError):
+    """The snapshot has a schema that this version does not read."""
+
+
+class _Head(Struct, frozen=True, array_like=True):
+    """The beginning of a snapshot of any schema; the rest is ignored."""
+
+    schema: int
+
+
+class _Snapshot(_Head, frozen=True, array_like=True):
+    """A snapshot of the present schema."""
 
     topics: list[Topic]
     partitions: list[Partition]
@@ -35,16 +49,20 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     settled: dict[str, Membership] = {}
     settled_consumers: list[ConsumerGroupUpdated] = []
     """What makes each group from nothing."""
+    writers: list[KnownWriter] = []
+    next_writer_id: WriterId = WriterId(0)
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
+_head_decoder = msgspec.msgpack.Decoder(_Head)
 
 
 def snapshot(state: State) -> bytes:
     """Encode what is durable of the state."""
     return _encoder.encode(
         _Snapshot(
+            schema=SNAPSHOT_SCHEMA,
             topics=list(state.topics.values()),
             partitions=list(state.partitions.values()),
             transactionals=list(state.transactionals.values()),
@@ -56,15 +74,20 @@ def snapshot(state: State) -> bytes:
             reserved_group_epoch=state.reserved_group_epoch,
             settled=state.settled,
             settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
+            writers=list(state.writers.values()),
+            next_writer_id=state.next_writer_id,
         )
     )
 
 
 def restore(blob: bytes | None, limits: Limits) -> State:
-    """Decode a snapshot, or begin with nothing. Raises `msgspec.DecodeError` if the bytes are no snapshot."""
+    """Decode a snapshot, or begin with nothing.
+
+    Raises `msgspec.DecodeError` if the bytes are no snapshot, `OtherSchema` if this version does not read its schema.
+    """
     if blob is None:
         return State(limits=limits)
-    held = _decoder.decode(blob)
+    held = _decoded(blob)
     state = State(
         limits=limits,
         topics={topic.topic: topic for topic in held.topics},
@@ -78,12 +101,31 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         reserved_group_epoch=held.reserved_group_epoch,
         settled=held.settled,
         settled_consumers={event.group_id: updated(None, event) for event in held.settled_consumers},
+        writers={writer.writer_id: writer for writer in held.writers},
+        next_writer_id=held.next_writer_id,
     )
     for topic in held.topics:
         state.volatile.topic_names[topic.topic_id] = topic.topic
     for entry in held.transactionals:
         state.volatile.transactional_by_producer[entry.producer_id] = entry
+    for writer in held.writers:
+        state.volatile.writer_ids[writer.name] = writer.writer_id
     return state
+
+
+def _decoded(blob: bytes) -> _Snapshot:
+    try:
+        held = _decoder.decode(blob)
+    except msgspec.DecodeError:
+        _check_schema(_head_decoder.decode(blob).schema)
+        raise
+    _check_schema(held.schema)
+    return held
+
+
+def _check_schema(schema: int) -> None:
+    if schema != SNAPSHOT_SCHEMA:
+        raise OtherSchema(f"the snapshot has schema {schema}; this version reads schema {SNAPSHOT_SCHEMA}")
 
 
 def is_same(one: State, other: State) -> bool:
@@ -100,6 +142,8 @@ def is_same(one: State, other: State) -> bool:
         and one.reserved_group_epoch == other.reserved_group_epoch
         and one.settled == other.settled
         and one.settled_consumers == other.settled_consumers
+        and list(one.writers.items()) == list(other.writers.items())
+        and one.next_writer_id == other.next_writer_id
     )
 
 

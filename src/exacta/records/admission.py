@@ -1,10 +1,10 @@
-"""What a topic's configurations say about a batch that is to be appended: its size, its timestamps, its keys.
+"""The admission of a producer's batch: it is checked, judged by its topic's configurations, and made fit to be kept.
 
-Records are not looked into (decision D5), but for two topics: one whose compression.type is another than their
-producer's, where they are compressed anew, as a whole, and one that is compacted, where each must have a key, since it
-would be the next compaction's to remove. A batch's timestamps are those of its header, that of its first record and the
-highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
-for the time of all of the batch's records.
+Records are not looked into (decision D5), with two exceptions. If the topic's compression.type is another than the
+producer's, the records are compressed anew as a whole. If the topic is compacted, each record must have a key, since
+the next compaction would remove a record without one. A batch's timestamps are the two in its header: that of its first
+record and the highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it. Readers
+then take that for the time of all of the batch's records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,36 +23,62 @@ from exacta.config.topic import (
     TOPIC_CONFIGS,
     is_compacted,
 )
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.writers import IdempotentWriter
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.record_keys import record_keys
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, opened, recompressed, with_max_timestamp
+from exacta.protocol.kafka.records import (
+    BatchHeader,
+    CorruptBatch,
+    opened,
+    recompressed,
+    validate_batch,
+    with_max_timestamp,
+)
 
 _NO_TIMESTAMP = -1
 
 MAX_DECOMPRESSED_BYTES = 64 << 20
-"""What the records of one request may come to when they are decompressed: a few bytes can be made to expand without
-end, and all of it happens on the event loop."""
+"""The most bytes that the records of one request may have when they are decompressed. A few bytes can be made to expand
+without end, and all of it happens on the event loop."""
 
 
 MAX_KNOWN_RULES = 10_000
 """The rules of so many topics are kept; beyond that all are read again."""
 
 MAX_RECORDS_READ = 500_000
-"""How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
+"""The most records of one request whose keys are looked at: that takes most of a second, on the event loop."""
 
 
-class Budget(Struct):
-    """How much of one request may still be decompressed, and looked at."""
+class Allowance(Struct):
+    """The work that the batches of one request may still cost: bytes to decompress, and records to look at."""
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
     left_records: int = MAX_RECORDS_READ
 
 
+class Admitted(Struct, frozen=True, kw_only=True):
+    """A batch that may be appended; `records` are its bytes as they are to be kept, of Kafka's body."""
+
+    records: Buffer
+    record_count: int
+    max_timestamp_ms: int
+    writer: IdempotentWriter | None
+
+
+class Refused(Struct, frozen=True):
+    """The reason why a batch is not appended; `keyless` are the indexes of the records to blame, if any."""
+
+    error_code: ErrorCode
+    reason: str
+    keyless: Sequence[int] = ()
+
+
 class KeylessRecords(CorruptBatch):
-    """Records of a compacted topic have no keys; `indexes` are theirs within the batch."""
+    """Records of a compacted topic have no keys; `indexes` are their places in the batch."""
 
     def __init__(self, indexes: Sequence[int]) -> None:
         super().__init__(f"{len(indexes)} records have no key, in a compacted topic", ErrorCode.INVALID_RECORD)
@@ -64,7 +90,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     max_bytes: int
     codec: int | None = None
-    """What records are compressed by, whatever their producer did; None: as the producer did it."""
+    """The codec by which records are compressed, whatever their producer did; None keeps the producer's."""
     level: int = 0
     log_append_time: bool = False
     needs_keys: bool = False
@@ -72,7 +98,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
 
     def timestamp_fault(self, header: BatchHeader, now_ms: int) -> str | None:
-        """Return what is wrong with the batch's timestamps, or None."""
+        """Return the fault in the batch's timestamps, or None."""
         if self.log_append_time:
             says_so = "timestamps are the broker's, not the producer's, and the batch says so"
             return says_so if header.log_append_time else None
@@ -82,16 +108,16 @@ class BatchRules(Struct, frozen=True, kw_only=True):
                 return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
         return None
 
-    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, budget: Budget) -> tuple[Buffer, int]:
+    def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, allowance: Allowance) -> tuple[Buffer, int]:
         """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch, KeylessRecords."""
-        records_left = budget.left_records - header.record_count
+        records_left = allowance.left_records - header.record_count
         if self.needs_keys and records_left < 0:
             reason = f"more than {MAX_RECORDS_READ} records for compacted topics in one request"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         codec = header.codec if self.codec is None else self.codec
-        plain = _opened(records, header, budget) if self.needs_keys or codec != header.codec else b""
+        plain = _opened(records, header, allowance) if self.needs_keys or codec != header.codec else b""
         if self.needs_keys:
-            budget.left_records = records_left
+            allowance.left_records = records_left
             keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
@@ -104,23 +130,73 @@ class BatchRules(Struct, frozen=True, kw_only=True):
                 raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         if self.log_append_time:
             return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
-        if header.log_append_time:  # it says so of a producer's time
+        if header.log_append_time:  # the batch says so of a producer's time
             return with_max_timestamp(records, header.max_timestamp, log_append_time=False), header.max_timestamp
         return records, header.max_timestamp
 
 
-def _opened(records: Buffer, header: BatchHeader, budget: Budget) -> bytes:
+def admit(
+    records: Buffer,
+    rules: BatchRules | None,
+    now_ms: int,
+    allowance: Allowance,
+    *,
+    transactional_id: str | None,
+    version: TransactionVersion,
+) -> Admitted | Refused:
+    """Check what a Kafka producer sent for one partition, and make of it what is to be kept.
+
+    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks.
+    """
+    if rules is not None and len(records) > rules.max_bytes:
+        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        return Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    try:
+        header = validate_batch(records)
+        if header.transactional and not transactional_id:
+            return _without_transactional_id(transactional_id)
+        if header.size < len(records):  # the beginning of another batch behind it is nothing
+            records = records[: header.size]
+        max_timestamp_ms = header.max_timestamp
+        if rules is not None:
+            fault = rules.timestamp_fault(header, now_ms)
+            if fault is not None:
+                return Refused(ErrorCode.INVALID_TIMESTAMP, fault)
+            records, max_timestamp_ms = rules.stamped(records, header, now_ms, allowance)
+    except KeylessRecords as keyless:
+        return Refused(keyless.error_code, str(keyless), keyless.indexes)
+    except CorruptBatch as corrupt:
+        return Refused(corrupt.error_code, str(corrupt))
+    writer = None
+    if header.producer_id >= 0:
+        writer = IdempotentWriter(
+            producer_id=ProducerId(header.producer_id),
+            producer_epoch=ProducerEpoch(header.producer_epoch),
+            base_sequence=header.base_sequence,
+            version=version,
+            transactional_id=transactional_id if header.transactional else None,
+        )
+    return Admitted(records=records, record_count=header.record_count, max_timestamp_ms=max_timestamp_ms, writer=writer)
+
+
+def _without_transactional_id(transactional_id: str | None) -> Refused:
+    absent = transactional_id is None
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if absent else ErrorCode.INVALID_REQUEST
+    return Refused(code, "a transactional batch needs a transactional id")
+
+
+def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes:
     if header.codec == NONE:  # as large as it was sent
         return opened(records, header, len(records))
-    # One that cannot be decompressed may have cost all of it.
-    allowed, budget.left_bytes = budget.left_bytes, 0
+    # A batch that cannot be decompressed may have cost all of the allowance.
+    allowed, allowance.left_bytes = allowance.left_bytes, 0
     plain = opened(records, header, allowed)
-    budget.left_bytes = allowed - len(plain)
+    allowance.left_bytes = allowed - len(plain)
     return plain
 
 
 def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration) -> BatchRules | None:
-    """Return the rules for a topic with these configurations of its own; None where there is no such topic."""
+    """Return the rules for a topic with these configurations of its own, or None if there is no such topic."""
     if configs is None:
         return None
     if not configs:

@@ -1,46 +1,47 @@
-"""Log compaction of Kafka's record batches: of each key the last record stays, and what readers need to understand it.
+"""Log compaction of Kafka's record batches: the last record of each key stays, with the markers that readers need.
 
-Implements `exacta.ports.compaction`; the order of calls, slices and crashes are told there. Owns which records and
-markers go. How records are found and batches are written anew is `exacta.protocol.kafka`'s.
+Implements `exacta.ports.compaction`, which tells the order of calls, slices and crashes. Decides which records and
+markers are removed. `exacta.protocol.kafka` finds records and writes batches anew.
 
 The rules, as Apache Kafka's (`Cleaner.java`, `MemoryRecords.filterTo`, KIP-58, KIP-534):
 
-- A record goes where a later one of its key was noted, and where it has no key.
-- The records of aborted transactions go at once, and are never noted: they would hide what is still valid.
+- A record is removed if a later one of its key was noted, or if it has no key.
+- The records of aborted transactions are removed at once, and are never noted: they would hide valid records.
 - A tombstone, a record without a value, is kept until its batch's *delete horizon*, so that a reader who has seen the
   record before it learns that the key is gone. The horizon is set by the first compaction that leaves the tombstone, at
   `now + delete.retention.ms`, and stands where the batch's base timestamp was.
-- A marker is kept as long as a batch of its transaction is, then gets a horizon, and goes when that has passed. One
-  that aborts stays beyond that while readers are told of its transaction: until they see it, they drop what the
-  producer has written.
+- A marker is kept as long as a batch of its transaction is. Then it gets a horizon, and goes when that has passed.
+  A marker that aborts stays beyond that while readers are told of its transaction: until they see the marker, they drop
+  what the producer has written.
 - The last batch stays, though maybe without records.
 
-Where it differs from Apache Kafka:
+Differences from Apache Kafka:
 
 - A marker gets its horizon by the compaction that removes the last of its transaction, not by the next one.
 - No batch is kept for the sake of its producer's sequence numbers: they are in the state, which is no fold of the log.
 - A batch that cannot be read is kept as it is, instead of ending all compaction of its partition.
-- A batch that is emptied has no timestamp any more, so that nobody who asks for the latest is led to it.
+- A batch that is emptied has no timestamp any more, so that a look-up of the latest timestamp does not find it.
 
-Slices. A record is judged in the pass of its key's slice only, by its tombstone's horizon too: any other pass has not
-noted what lies behind. Horizons are set in the last pass only, when nothing older is left of any key; thus one that is
-met in an earlier pass is of a compaction that was finished, and whatever was to go before it is gone. What comes out
-does not depend on the number of slices.
+Slices. A record is judged only in the pass of its key's slice, also by its tombstone's horizon, because no other pass
+has noted the later records of the key. Horizons are set only in the last pass, when nothing older is left of any key.
+So a horizon that is met in an earlier pass was set by a compaction that was finished, and everything that was to go
+before it is gone. The result does not depend on the number of slices.
 
 Keys of less than 16 bytes stand for themselves, longer ones by a digest of 16 bytes. So no short key can be taken for a
-digest, and two digests that are equal by chance are not to be expected: never by Python's `hash()`, where they are.
+digest, and no two digests are expected to be equal by chance. Python's `hash()` is not used, where they would be.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
 from exacta.ports.compaction import Buffer, Rewritten, Rules
+from exacta.protocol.kafka.batch_building import emptied
+from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, emptied, opened, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, opened, parse_batch_header, sound_batches
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -64,10 +65,10 @@ class RecordCompaction:
         self._slices = slice_count
         self._is_last_pass = slice_number == slice_count - 1
         self._new_horizon_ms = min(rules.now_ms + rules.delete_retention_ms, _LATEST_HORIZON_MS)
-        self._aborted = _Aborted(rules.aborted)
+        self._aborted = AbortedTransactions(rules.aborted)
         self._last_offsets: dict[bytes, int] = {}
         self._producers_left: set[int] = set()
-        """Those with a batch that is kept of the transaction that they are in."""
+        """Producers that have a batch left of the transaction that they are in."""
 
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         """See `Compaction.check`."""
@@ -124,14 +125,14 @@ class RecordCompaction:
         return Rewritten(rewritten, len(kept), max_timestamp_ms)
 
     def _kept(self, header: BatchHeader, found: RecordKeys) -> list[int]:
-        """Return which of the records stay, by their place in the batch."""
+        """Return the places in the batch of the records that stay."""
         keys, tombstones, offset_deltas = found.keys, found.tombstones, found.offset_deltas
         # Behind a batch that could not be read, an older record of the key may be left (see `Compaction.unreadable`).
         tombstones_go = self._has_passed(header) and not self.unreadable
         last_offset_of, base_offset = self._last_offsets.get, header.base_offset
         kept: list[int] = []
         for index, digest in enumerate(self._digests(keys)):
-            if digest is None:  # it has no key, or that is another pass's
+            if digest is None:  # the record has no key, or another pass judges it
                 if keys[index] is not None:
                     kept.append(index)
             elif last_offset_of(digest, -1) <= base_offset + offset_deltas[index] and not (
@@ -156,7 +157,7 @@ class RecordCompaction:
         return header.delete_horizon_ms is not None and header.delete_horizon_ms <= self._now_ms
 
     def _read(self, batch: Buffer, header: BatchHeader) -> tuple[bytes, RecordKeys] | None:
-        """Return the batch's records, decompressed, and what is to be known of them; None if they cannot be read."""
+        """Return the batch's records, decompressed, and their keys; None if they cannot be read."""
         try:
             plain = opened(batch, header, self._most_batch_bytes)
             return plain, record_keys(plain, header.record_count, header.last_offset_delta)
@@ -164,7 +165,7 @@ class RecordCompaction:
             return None
 
     def _digests(self, keys: Sequence[bytes | None]) -> list[bytes | None]:
-        """Return what stands for each key; None for what is not of this slice, or no key."""
+        """Return the bytes that stand for each key; None for a key of another slice, or for no key."""
         if self._slices > 1:
             number, count = self._slice, self._slices
             keys = [key if key is not None and crc32(key) % count == number else None for key in keys]
@@ -172,27 +173,3 @@ class RecordCompaction:
             key if key is None or len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
             for key in keys
         ]
-
-
-class _Aborted:
-    """Which batches are of aborted transactions, and which markers end those."""
-
-    def __init__(self, aborted: Sequence[tuple[int, int, int]]) -> None:
-        self._marker_offsets = {last for _, _, last in aborted}
-        self._of_producer: dict[int, tuple[list[int], list[int]]] = {}
-        for producer_id, first, last in aborted:  # a producer's own follow one another
-            firsts, lasts = self._of_producer.setdefault(producer_id, ([], []))
-            firsts.append(first)
-            lasts.append(last)
-
-    def has(self, header: BatchHeader) -> bool:
-        """Say whether the batch's records were aborted."""
-        if not header.transactional or header.producer_id not in self._of_producer:
-            return False
-        firsts, lasts = self._of_producer[header.producer_id]
-        place = bisect_right(firsts, header.base_offset) - 1
-        return place >= 0 and header.base_offset < lasts[place]
-
-    def ends(self, header: BatchHeader) -> bool:
-        """Say whether the batch is the marker of one of them."""
-        return header.base_offset in self._marker_offsets

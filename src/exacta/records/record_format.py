@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from exacta.ports.record_format import Buffer
-from exacta.protocol.kafka.records import assign_offset, control_batch, sound_batches
+from exacta.protocol.kafka.batch_building import control_batch
+from exacta.protocol.kafka.records import assign_offset, sound_batches
 
 
 class KafkaRecordFormat:

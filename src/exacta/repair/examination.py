@@ -17,6 +17,7 @@ from exacta.core.apply import apply
 from exacta.core.events import decode_event
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
+from exacta.engine.schema import SCHEMA
 from exacta.ports.journal import JournalError
 from exacta.repair.known_state import is_batch
 from exacta.repair.remedies import Remedy, remedies_of
@@ -42,8 +43,8 @@ class Examination(Struct):
 
 def examine(files: Files) -> Examination:
     """Look at a locked directory, and change nothing. Raises OSError and UnsupportedFormat."""
-    findings = [each for each in inspect(files) if isinstance(each, Finding)]
-    found = survey(files, is_batch)
+    findings = [each for each in inspect(files, SCHEMA) if isinstance(each, Finding)]
+    found = survey(files, is_batch, SCHEMA)
     damage = [_told(each) for each in found.lost if each.begin < each.end]
     damage += [f"{each.name}, byte {each.offset}: {each.reason}" for each in found.lost_compacted]
     return Examination(found, findings, damage, remedies_of(found))
@@ -75,7 +76,7 @@ def _told(lost: Lost) -> str:
 def _check(staged: Staged) -> None:
     """Raise NotRepaired unless a server would start on what is staged, and find nothing wrong with it."""
     view = cast("Files", staged.view)
-    findings = [each for each in inspect(view) if not isinstance(each, Place)]
+    findings = [each for each in inspect(view, SCHEMA) if not isinstance(each, Place)]
     if findings:
         raise NotRepaired(f"what was made is not sound: {findings[0].name}: {findings[0].reason}; nothing was changed")
     segments = lay_out(view, view.names()).segments
@@ -84,7 +85,7 @@ def _check(staged: Staged) -> None:
     assert first is not None
     replayed = {segment.name for segment in segments[first:]}
     state = restore(blob, Limits())
-    for place in inspect(view):
+    for place in inspect(view, SCHEMA):
         if isinstance(place, Place) and place.name in replayed and place.group.position >= position:
             for entry in place.group.entries:
                 try:

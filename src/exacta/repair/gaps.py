@@ -9,7 +9,7 @@ from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.ports.journal import IndexEntry
-from exacta.protocol.kafka.records import empty_batch
+from exacta.protocol.kafka.batch_building import empty_batch
 from exacta.records.record_format import KafkaRecordFormat
 from exacta.repair.known_state import is_batch_sound
 

@@ -24,6 +24,7 @@ from exacta.adapters.local import LocalJournal
 from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.schema import SCHEMA
 from exacta.front.connection import FramedConnection
 from exacta.front.connection_limits import Admission
 from exacta.kafka.broker import BrokerContext
@@ -97,6 +98,7 @@ class Server:
             self._journal = LocalJournal.open(
                 self._data / JOURNAL_DIRECTORY,
                 self._call_soon_threadsafe,
+                schema=SCHEMA,
                 segment_bytes=self._configuration.log_segment_bytes,
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
                 trims_page_cache=self._configuration.log_page_cache_trim_enable,

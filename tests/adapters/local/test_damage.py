@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from exacta.adapters.local import UnsupportedFormat
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
 from exacta.ports.journal import Entry, JournalDamaged
 from simulation.disk.in_place import open_journal
@@ -263,14 +262,6 @@ def test_segment_of_another_journal_is_refused(disk: SimulatedDisk):
     name = segments_of(disk)[1]
     disk.put(name, other.content(name))
     refuses(disk, name)
-
-
-def test_directory_of_another_version_is_refused(disk: SimulatedDisk):
-    disk.put("format", b"exacta journal 99\n")
-    with pytest.raises(UnsupportedFormat, match="says 'exacta journal 99'; this version reads 'exacta journal 5'"):
-        replayed(disk)
-    disk.remove("format")
-    refuses(disk, "format")
 
 
 def test_leftovers_of_interrupted_writes_are_removed(disk: SimulatedDisk):

@@ -13,6 +13,8 @@ from exacta.core.groups.description import (
     list_groups,
 )
 from exacta.core.groups.reading import GroupOffset, fetch_offsets
+from exacta.core.state.classic_membership import Phase
+from exacta.core.state.consumer_membership import GroupPhase
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer
 from tests.core.world import World
@@ -29,9 +31,11 @@ def test_every_kind_of_group_is_listed(group: Group) -> None:
     group.join("m")
     Consumer(world, "c", "t", group_id="k").join()
     assert list_groups(world.state) == [
-        ListedGroup(group_id="a", group_type=GroupType.CLASSIC, protocol_type="", phase="Empty"),
-        ListedGroup(group_id="g", group_type=GroupType.CLASSIC, protocol_type="consumer", phase="CompletingRebalance"),
-        ListedGroup(group_id="k", group_type=GroupType.CONSUMER, protocol_type="consumer", phase="Stable"),
+        ListedGroup(group_id="a", group_type=GroupType.CLASSIC, protocol_type="", phase=Phase.EMPTY),
+        ListedGroup(
+            group_id="g", group_type=GroupType.CLASSIC, protocol_type="consumer", phase=Phase.COMPLETING_REBALANCE
+        ),
+        ListedGroup(group_id="k", group_type=GroupType.CONSUMER, protocol_type="consumer", phase=GroupPhase.STABLE),
     ]
 
 
@@ -39,7 +43,7 @@ def test_a_group_with_nothing_but_offsets(world: World) -> None:
     assert describe_group(world.state, "g") is None
     commit(world, "g")
     assert describe_group(world.state, "g") == DescribedGroup(
-        group_id="g", phase="Empty", protocol_type="", protocol="", members=()
+        group_id="g", phase=Phase.EMPTY, protocol_type="", protocol="", members=()
     )
     assert fetch_offsets(world.state, "g", None, require_stable=True) == [
         GroupOffset(topic="t", partition=0, offset=3, leader_epoch=0, metadata="m")
@@ -57,7 +61,7 @@ def test_a_classic_group_tells_protocol_and_metadata_once_it_is_stable(group: Gr
     described = describe_group(group.world.state, "g")
     assert isinstance(described, DescribedGroup)
     [member] = described.members
-    assert (described.phase, described.protocol) == ("Stable", "range")
+    assert (described.phase, described.protocol) == (Phase.STABLE, "range")
     assert (member.metadata, member.assignment) == (b"m/range", b"m")
 
 

@@ -4,6 +4,7 @@ from exacta.core.commands import AppendBatch
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
+from exacta.core.writers import IdempotentWriter
 from tests.core.world import Producer, World
 
 
@@ -99,9 +100,11 @@ def test_a_plain_batch_into_the_own_open_transaction_is_refused(world: World) ->
         record_count=1,
         size=62,
         max_timestamp_ms=0,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        base_sequence=1,
+        writer=IdempotentWriter(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=1,
+        ),
     )
     assert world.send(plain) is Rejection.INVALID_TRANSACTION_STATE
 

@@ -10,6 +10,7 @@ from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
 from exacta.core.snapshot import restore, snapshot
 from exacta.core.state.incidents import What
 from exacta.core.state.transaction import Phase
+from exacta.core.writers import IdempotentWriter
 from tests.core.world import SMALL, Producer, World
 
 FORGETFUL = replace(
@@ -103,9 +104,11 @@ def test_a_producer_is_idle_by_our_clock_not_by_its_records(world: World) -> Non
         record_count=1,
         size=62,
         max_timestamp_ms=0,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        base_sequence=0,
+        writer=IdempotentWriter(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=0,
+        ),
     )
     assert world.send(last_year) == Appended(base_offset=0)
     world.pass_time(4_000)

@@ -8,14 +8,17 @@ import msgspec
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from exacta.core.ids import Body
+from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.codec import DecodeError
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import (
     COMPRESSIONS,
     HEADER_SIZE,
+    LOG_MAGICS,
+    MAGIC,
     CorruptBatch,
     assign_offset,
-    control_batch,
     iter_batches,
     parse_batch_header,
     sound_batches,
@@ -91,6 +94,9 @@ def test_sequences_wrap_to_zero() -> None:
 
 GOOD = build()
 
+FOREIGN = 0x50
+"""The magic of a body that is not Kafka's."""
+
 REFUSED = {
     "empty": (b"", ErrorCode.INVALID_RECORD),
     "two batches": (GOOD + GOOD, ErrorCode.INVALID_RECORD),
@@ -101,6 +107,7 @@ REFUSED = {
     "negative length": (patched(GOOD, batch_length=-1), ErrorCode.CORRUPT_MESSAGE),
     "message set of Kafka 0.10": (patched(GOOD, magic=1), ErrorCode.INVALID_RECORD),
     "magic of the future": (patched(GOOD, magic=3), ErrorCode.CORRUPT_MESSAGE),
+    "another body": (patched(GOOD, magic=FOREIGN), ErrorCode.CORRUPT_MESSAGE),
     "checksum": (GOOD[:-1] + bytes([GOOD[-1] ^ 1]), ErrorCode.CORRUPT_MESSAGE),
     "no records": (patched(GOOD, record_count=0, last_offset_delta=-1), ErrorCode.INVALID_RECORD),
     "count and delta disagree": (patched(GOOD, record_count=4), ErrorCode.INVALID_RECORD),
@@ -119,6 +126,18 @@ def test_what_a_producer_may_not_send(case: str) -> None:
         validate_batch(memoryview(records))
     assert refusal.value.error_code is code
     assert isinstance(refusal.value, DecodeError)
+
+
+def test_a_log_may_hold_what_no_producer_may_send() -> None:
+    """Whoever reads a log says which bodies it understands; a producer's batch is always Kafka's."""
+    foreign = patched(GOOD, magic=FOREIGN, base_offset=0, partition_leader_epoch=0)
+    assert parse_batch_header(foreign, magics={MAGIC, FOREIGN}).magic == FOREIGN
+    assert sound_batches(foreign, (0,), magics={MAGIC, FOREIGN}) == (len(foreign), "")
+    size, fault = sound_batches(foreign, (0,))
+    assert (size, "magic 80" in fault) == (0, True)
+    with pytest.raises(CorruptBatch, match="magic 80; only 2 is served"):
+        parse_batch_header(foreign)
+    assert {body.value for body in Body} == LOG_MAGICS
 
 
 @pytest.mark.parametrize("length", [1, 11, 12, 20, len(GOOD) - 1])

@@ -6,11 +6,11 @@ import confluent_kafka
 import pyarrow as pa
 import pytest
 
-from exacta.client.committed import visible_batches
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client, Leader
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition, init_producer_id
+from exacta.protocol.kafka.committed import visible_batches
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.spark.options import SinkOptions

@@ -16,9 +16,8 @@ from crc32c import crc32c
 
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
-VERSION = 5
+VERSION = 6
 FORMAT_NAME = "format"
-FORMAT_CONTENT = f"exacta journal {VERSION}\n".encode()
 START_NAME = "start"
 COMPACTED_NAME = "compacted"
 REPAIR_NAME = "repair"

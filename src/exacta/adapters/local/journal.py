@@ -46,6 +46,7 @@ from exacta.ports.journal import (
     Failed,
     Fold,
     JournalError,
+    Schema,
 )
 
 SEGMENT_BYTES = 128 << 20
@@ -117,6 +118,7 @@ class LocalJournal(LocalJournalSpace):
         directory: Path | Files,
         call_soon: Callable[..., object],
         *,
+        schema: Schema | None = None,
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
@@ -128,7 +130,8 @@ class LocalJournal(LocalJournalSpace):
     ) -> Self:
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
-        `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. A segment is
+        `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. `schema` is
+        what the caller's events and snapshots have; without one a directory of any schema is opened. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
         `trims_page_cache` gives cached segments back where writing is slow (`page_cache`). `job_runner` runs long jobs
         over the files: a child process unless given. `new_worker` makes what runs the journal's other jobs: threads,
@@ -152,7 +155,7 @@ class LocalJournal(LocalJournalSpace):
         try:
             files.lock()
             try:
-                return cls(files, recovery.recover(files), call_soon, job_runner, options)
+                return cls(files, recovery.recover(files, schema), call_soon, job_runner, options)
             except BaseException:
                 files.unlock()
                 raise

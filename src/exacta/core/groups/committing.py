@@ -1,4 +1,4 @@
-"""What offsets need to know of members: who may commit and who may read (KIP-447, invariant 6)."""
+"""The check of members that commit or read offsets (KIP-447, invariant 6)."""
 
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets
 from exacta.core.groups.classic.step import check_generation
@@ -11,10 +11,10 @@ Commit = CommitOffsets | CommitTransactionalOffsets
 
 
 def check_committer(state: State, commit: Commit) -> Rejection | None:
-    """Return why this caller may not commit offsets to the group, or None.
+    """Return the reason why this caller may not commit offsets to the group, or None.
 
-    Who names a member, a generation or an epoch must be current. Who names none is no member: such a commit is taken
-    while the group has no members, or where it is transactional (old request versions can name none).
+    A caller that names a member, a generation or an epoch must be current. A caller that names none is no member. Its
+    commit is taken while the group has no members, or if it is transactional, since old request versions can name none.
     """
     if not state.has_group(commit.group_id):
         # A group that never had members is made by its first commit; nobody can have been given a generation of it.
@@ -62,9 +62,10 @@ def _check_consumer(state: State, group: ConsumerGroup, commit: Commit) -> Rejec
 
 
 def _has_held_all_since(state: State, member: ConsumerMember, commit: Commit) -> bool:
-    """Whether the member has held every partition since before the epoch that it names (KIP-1251).
+    """Return whether the member has held every partition since before the epoch that it names (KIP-1251).
 
-    A member may learn of its new epoch while a commit is on its way; what it has held all the time is nobody else's.
+    A member may learn of its new epoch while a commit is on its way. The partitions that it has held all the time
+    belong to nobody else.
     """
     held = member.assigned | member.revoking
     for offset in commit.offsets:
@@ -76,9 +77,10 @@ def _has_held_all_since(state: State, member: ConsumerMember, commit: Commit) ->
 
 
 def check_reader(state: State, group_id: str, member_id: str | None, member_epoch: int) -> Rejection | None:
-    """Return why this caller may not be told the group's offsets, or None: a stale member would begin elsewhere.
+    """Return the reason why this caller may not read the group's offsets, or None.
 
-    Who names no member may read; so may the members of a classic group, whose generation nobody asks for.
+    A stale member of the consumer protocol may not, because it would read partitions that are not its own any more. A
+    caller that names no member may read. So may the members of a classic group, whose requests name no generation.
     """
     group = state.volatile.consumer_groups.get(group_id)
     if group is None or (member_id is None and member_epoch < 0):

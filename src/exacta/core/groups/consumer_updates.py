@@ -1,7 +1,7 @@
-"""The journal holds the changes of a group of the consumer protocol (KIP-848), not the group after each change.
+"""The durable changes of a group of the consumer protocol (KIP-848): the journal holds them, not whole groups.
 
-A group of a thousand members changes thousands of times while it rebalances; each change is of one member, and of the
-targets once. A group that has no members any more is not kept.
+A group of a thousand members changes thousands of times while it rebalances. Each change is of one member, and one
+change is of all targets. A group without members is not kept.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Target = Mapping[str, frozenset[TopicPartition]]
 
 
 def update(group_id: str, held: ConsumerGroup | None, group: ConsumerGroup) -> ConsumerGroupUpdated | None:
-    """Return the event that makes this group of the one that is `held` durably; None where nothing durable differs."""
+    """Return the event that makes this group of the one that is `held` durably, or None if nothing durable differs."""
     if group is held or not (held or group.members):
         return None
     before = held or NO_GROUP
@@ -30,7 +30,7 @@ def update(group_id: str, held: ConsumerGroup | None, group: ConsumerGroup) -> C
 
 
 def made_of_nothing(group_id: str, group: ConsumerGroup) -> ConsumerGroupUpdated:
-    """Return the event that makes this group where there was none."""
+    """Return the event that makes this group from nothing."""
     return _difference(group_id, NO_GROUP, group)
 
 

@@ -1,6 +1,6 @@
 """Deleting a group (KIP-229), with what is remembered of its membership, or only some of its offsets (KIP-496).
 
-As in Apache Kafka, offsets that wait in it for an open transaction go as well, and the transaction's end then brings
+Offsets in it that wait for the end of an open transaction are deleted as well, as in Apache Kafka, and that end brings
 none of them back. The transaction itself goes on, and may commit further offsets to the group, which begins anew.
 """
 
@@ -28,7 +28,7 @@ def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
 
 
 def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome:
-    """Delete offsets of partitions, but for topics that a member reads, or may read."""
+    """Delete offsets of partitions, except for topics that a member reads, or may read."""
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
     if not state.has_group(command.group_id):
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
@@ -49,12 +49,12 @@ def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome
 
 
 def _is_read(state: State, membership: Membership, group_id: str) -> Callable[[str], bool]:
-    """Return what says whether a member reads a topic, or may."""
+    """Return a function that says whether a member reads a topic, or may read it."""
     consumers = state.volatile.consumer_groups.get(group_id)
     if consumers is not None:
         read = {name for member in consumers.members.values() for name in consumers.subscribed(member)}
         return read.__contains__
-    # While they join again, it is still what they read in their last generation.
+    # While members join again, they still read the topics of their last generation.
     subscribed = membership.subscribed if membership.members else frozenset()
     return lambda topic: subscribed is None or topic in subscribed
 

@@ -1,6 +1,6 @@
 """Groups as they are shown: the read model that handlers, tools and consoles read instead of the state.
 
-Owns what is said of a group and of its members. Everything is frozen and of one state. Names of phases are Kafka's.
+This module owns what is said of a group and of its members. Everything is frozen and of one state.
 """
 
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from exacta.core.groups.consumer.step import preferred_assignor
 from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership, Phase
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, GroupPhase, TopicPartition
 from exacta.core.state.state import State
 
 
@@ -28,7 +28,7 @@ class ListedGroup(Struct, frozen=True, kw_only=True):
     group_type: GroupType
     protocol_type: str
     """The word by which members of the classic protocol say what they are, mostly "consumer"; empty without members."""
-    phase: str
+    phase: Phase | GroupPhase
 
 
 class DescribedMember(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class DescribedGroup(Struct, frozen=True, kw_only=True):
     """A group of the classic protocol, or one without members."""
 
     group_id: str
-    phase: str
+    phase: Phase
     protocol_type: str
     protocol: str
     """The assignor that was chosen; empty while none is."""
@@ -82,7 +82,7 @@ class DescribedConsumerGroup(Struct, frozen=True, kw_only=True):
     """A group of the consumer protocol (KIP-848)."""
 
     group_id: str
-    phase: str
+    phase: GroupPhase
     epoch: int
     assignment_epoch: int
     assignor: str
@@ -111,14 +111,14 @@ def _listed(state: State, group_id: str) -> ListedGroup:
             group_id=group_id,
             group_type=GroupType.CONSUMER,
             protocol_type=CONSUMERS,
-            phase=consumers.phase.value,
+            phase=consumers.phase,
         )
     membership = state.volatile.memberships.get(group_id, NOBODY)
     return ListedGroup(
         group_id=group_id,
         group_type=GroupType.CLASSIC,
         protocol_type=membership.protocol_type,
-        phase=membership.phase.value,
+        phase=membership.phase,
     )
 
 
@@ -126,7 +126,7 @@ def _described(state: State, group_id: str) -> DescribedGroup:
     membership = state.volatile.memberships.get(group_id, NOBODY)
     return DescribedGroup(
         group_id=group_id,
-        phase=membership.phase.value,
+        phase=membership.phase,
         protocol_type=membership.protocol_type,
         protocol=membership.protocol if membership.phase is Phase.STABLE else "",
         members=tuple(_member(membership, member) for member in membership.members.values()),
@@ -148,7 +148,7 @@ def _member(membership: Membership, member: Member) -> DescribedMember:
 def _described_consumers(state: State, group_id: str, group: ConsumerGroup) -> DescribedConsumerGroup:
     return DescribedConsumerGroup(
         group_id=group_id,
-        phase=group.phase.value,
+        phase=group.phase,
         epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor=preferred_assignor(group, state.limits.group_consumer_assignors),

@@ -1,9 +1,9 @@
-"""How far a group is behind, in records that its readers get: what can be said of it without looking into the log.
+"""The lag of a group, in records that its readers get: the part of it that the state knows without the log.
 
-Owns what the state contributes: positions, offsets, who holds the rest back, and how many aborted records lie where. A
-partition's offsets also number markers and aborted records, which no read_committed reader gets; hence the difference
-of two offsets says nothing exact. Whoever has the log counts the records in it (markers hold none) and takes the
-aborted ones that are there, hence lie beyond what is compacted, away:
+Owns positions, offsets, the transactions that hold the rest back, and the places of aborted records. A partition's
+offsets also number markers and aborted records, which no read_committed reader gets, so the difference of two offsets
+is not exact. The engine's look-ups count the records in the log (markers hold none) and subtract the aborted ones that
+are still there, which is those beyond the end of compaction:
 
     visible in [a, b), b up to the last stable offset
         =  records in [a, b)  -  aborted_records(partition, max(a, compacted_to), b)
@@ -19,7 +19,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 
 MAX_OPEN_TRANSACTIONS = 100
-"""The oldest of a partition that are named: the first alone holds back what is behind it."""
+"""The number of a partition's oldest transactions that are named: the first alone holds back what follows it."""
 
 
 class Holder(Struct, frozen=True):
@@ -33,19 +33,19 @@ class Holder(Struct, frozen=True):
 
 
 class PartitionLag(Struct, frozen=True):
-    """One partition and one group's position in it; -1: it has none."""
+    """One partition and the position of one group in it; a position of -1 means none."""
 
     partition_id: PartitionId
     topic: str
     index: int
     committed_offset: int
     commit_is_pending: bool
-    """A transaction that is open moves the position (KIP-447)."""
+    """An open transaction will move the position (KIP-447)."""
     log_start_offset: Offset
     last_stable_offset: Offset
     high_watermark: Offset
     next_offset: Offset
-    """Where the group reads on: its position, or the first record where it has none or where that is gone."""
+    """The offset at which the group reads on: its position, or the first record if it has none or that one is gone."""
     holders: tuple[Holder, ...]
 
 
@@ -60,10 +60,10 @@ def aborted_records(partition: Partition, from_offset: int, end_offset: int) -> 
 
 
 def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
-    """Return where the last visible record before `end` ends; `start` where there is none from there on.
+    """Return the offset after the last visible record before `end`, or `start` if there is none from there on.
 
-    `count_from(offset)` counts the visible records in [offset, end). What is not visible is mostly a marker or two, so
-    the search begins at the end, in steps that double.
+    `count_from(offset)` counts the visible records in [offset, end). Mostly a marker or two at the end are not visible,
+    so the search begins at the end, in steps that double.
     """
     found, step = end, 1
     while True:
@@ -83,7 +83,7 @@ def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
 
 
 def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
-    """Yield every partition in which the group has a position, or will have one if an open transaction commits."""
+    """Yield the partitions in which the group has a position, or will have one if an open transaction commits."""
     group = state.groups.get(group_id)
     if group is None:
         return

@@ -12,7 +12,7 @@ from exacta.core.transactions.transaction import authorize, joined
 
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
-    """Commit offsets outside a transaction; a member's commit is also a sign of life."""
+    """Commit offsets outside a transaction; the commit of a member is also a sign of life."""
     rejection = _check_group(command.group_id) or check_committer(state, command)
     if rejection is not None:
         return _refused(state, command.offsets, rejection)
@@ -55,7 +55,7 @@ def _check_group(group_id: str) -> Rejection | None:
 
 
 def _refused(state: State, offsets: tuple[OffsetToCommit, ...], rejection: Rejection) -> Outcome:
-    """Refuse all of it; a partition that does not exist is told so first, as by Apache Kafka."""
+    """Refuse all partitions; those that do not exist get that answer first, as from Apache Kafka."""
     known = [state.partition(offset.topic, offset.partition) is not None for offset in offsets]
     if all(known):
         return Outcome(reply=rejection)
@@ -64,7 +64,7 @@ def _refused(state: State, offsets: tuple[OffsetToCommit, ...], rejection: Rejec
 
 
 def _check_offsets(state: State, offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[OffsetToCommit, ...], Reply]:
-    """Return the offsets that can be committed, and the answer: one partition's fault is not another's."""
+    """Return the offsets that can be committed, and the answer; the fault of one partition refuses no other."""
     rejections = tuple(_check_offset(state, offset) for offset in offsets)
     if not any(rejections):
         return offsets, DONE

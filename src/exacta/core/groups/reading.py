@@ -1,4 +1,4 @@
-"""The offsets that a group has committed, as a reader of them is answered (KIP-447)."""
+"""The committed offsets of a group, as OffsetFetch answers them (KIP-447)."""
 
 from collections.abc import Iterable
 
@@ -25,8 +25,8 @@ def fetch_offsets(
 ) -> list[GroupOffset]:
     """Return the offsets in the partitions that are asked for, or in all that are known.
 
-    `require_stable` (KIP-447): a partition with an offset pending in an open transaction is unstable, and its reader
-    must ask again, or it would begin before what that transaction has consumed. Otherwise what is pending is not known.
+    With `require_stable` (KIP-447) a partition with an offset pending in an open transaction is unstable. Its reader
+    must ask again, or it would begin before what that transaction has consumed. Otherwise pending offsets are left out.
     """
     group = state.groups.get(group_id)
     if topics is None:

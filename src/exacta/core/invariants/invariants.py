@@ -25,6 +25,12 @@ from exacta.core.events import (
 from exacta.core.groups.lag import aborted_records
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.invariants.groups import Log, group_offsets_have_taken_effect, groups_are_durable
+from exacta.core.invariants.writers import (
+    bodies_are_known,
+    named_sequences_grow,
+    named_writers_are_no_producers,
+    writers_have_one_name,
+)
 from exacta.core.log.aborted import aborted_between
 from exacta.core.snapshot import is_same
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
@@ -48,6 +54,10 @@ def violations(state: State, log: Log, acknowledged: Sequence[Acknowledged] = ()
     """Return every violated invariant in a sentence."""
     return [
         *sequences_are_contiguous(state, log),
+        *named_sequences_grow(state, log),
+        *writers_have_one_name(state, log),
+        *named_writers_are_no_producers(state, log),
+        *bodies_are_known(state, log),
         *acknowledged_once(log, acknowledged),
         *ends_are_whole(state),
         *writes_belong_to_a_transaction(log),
@@ -72,7 +82,7 @@ def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
         if isinstance(event, ProducersExpired):
             for forgotten in event.producers:
                 last.pop(forgotten, None)
-        if not isinstance(event, BatchAppended) or event.producer_id < 0:
+        if not isinstance(event, BatchAppended) or event.producer_id < 0 or event.writer_id >= 0:
             continue
         key = (event.partition_id, event.producer_id)
         before = last.get(key)

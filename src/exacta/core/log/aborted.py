@@ -9,8 +9,8 @@ from exacta.core.state.partition import AbortedTransaction, Partition
 def aborted_between(partition: Partition, from_offset: Offset, end_offset: Offset) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions with records in [from_offset, end_offset), in the order of their markers.
 
-    A reader at `from_offset` needs every one whose marker is not behind it, even if it began before (KIP-98). What the
-    reader is not given yet is not looked at: there may be much more of it.
+    A reader at `from_offset` needs every transaction whose marker lies at that offset or later, even if it began before
+    (KIP-98). Transactions that begin at `end_offset` or later are not looked at: there may be many more of them.
     """
     aborted = partition.aborted
     low, high = 0, len(aborted)

@@ -1,12 +1,13 @@
 """Appending a record batch to a partition: fencing, idempotence, transaction membership, in this order.
 
-The order matters. A repeat gets its original offset even if its transaction has ended since; a write that belongs to no
-open transaction is told so before its sequence is looked at, because its client must abort, not resend.
+The order matters. A repeat gets its original offset even if its transaction has ended since. A write that belongs to no
+open transaction is refused for that before its sequence is looked at, because its client must abort and not resend.
 """
 
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, ProducersExpired
-from exacta.core.ids import NO_PRODUCER_ID, TransactionVersion
+from exacta.core.ids import TransactionVersion
+from exacta.core.log import named_sequence
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -15,6 +16,7 @@ from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.transactions.transaction import Extension, joined
+from exacta.core.writers import IdempotentWriter, NamedWriter
 
 
 def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
@@ -24,18 +26,41 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
-    before = Extension()
+    match command.writer:
+        case None:
+            return _appended(partition, command)
+        case IdempotentWriter() as writer:
+            return _append_idempotent(state, partition, command, writer, now_ms)
+        case NamedWriter() as writer:
+            return _append_named(state, partition, command, writer, now_ms)
+
+
+def _appended(partition: Partition, command: AppendBatch) -> Outcome:
+    """Append a batch of which nobody can tell a repeat."""
+    base_offset = partition.next_offset
+    event = BatchAppended(
+        partition_id=partition.partition_id,
+        base_offset=base_offset,
+        record_count=command.record_count,
+        size=command.size,
+        max_timestamp_ms=command.max_timestamp_ms,
+        body=command.body,
+    )
+    return Outcome(events=(event,), reply=Appended(base_offset=base_offset))
+
+
+def _append_idempotent(
+    state: State, partition: Partition, command: AppendBatch, writer: IdempotentWriter, now_ms: int
+) -> Outcome:
+    before = _check_producer(state, partition, command, writer, now_ms)
+    if not isinstance(before, Extension):
+        return Outcome(reply=before)
     forgotten: tuple[ProducersExpired, ...] = ()
-    if command.producer_id != NO_PRODUCER_ID:
-        checked = _check_producer(state, partition, command, now_ms)
-        if not isinstance(checked, Extension):
-            return Outcome(reply=checked)
-        before = checked
-        if command.producer_id not in partition.producers:
-            room = _make_room(state, partition, now_ms)
-            if isinstance(room, Rejection):
-                return Outcome(reply=room)
-            forgotten = room
+    if writer.producer_id not in partition.producers:
+        room = _make_room(state, partition, now_ms)
+        if isinstance(room, Rejection):
+            return Outcome(reply=room)
+        forgotten = room
     base_offset = partition.next_offset
     appended = BatchAppended(
         partition_id=partition.partition_id,
@@ -43,11 +68,12 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         record_count=command.record_count,
         size=command.size,
         max_timestamp_ms=command.max_timestamp_ms,
-        transactional=command.transactional_id is not None,
-        producer_id=command.producer_id,
-        producer_epoch=command.producer_epoch,
-        base_sequence=command.base_sequence,
-        at_ms=now_ms if command.producer_id != NO_PRODUCER_ID else -1,
+        transactional=writer.transactional_id is not None,
+        producer_id=writer.producer_id,
+        producer_epoch=writer.producer_epoch,
+        base_sequence=writer.base_sequence,
+        at_ms=now_ms,
+        body=command.body,
     )
     events = (*before.events, *forgotten, appended)
     return Outcome(
@@ -58,28 +84,49 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     )
 
 
+def _append_named(
+    state: State, partition: Partition, command: AppendBatch, writer: NamedWriter, now_ms: int
+) -> Outcome:
+    known = named_sequence.check(state, partition, writer, now_ms)
+    if not isinstance(known, named_sequence.Known):
+        return Outcome(reply=known)
+    base_offset = partition.next_offset
+    appended = BatchAppended(
+        partition_id=partition.partition_id,
+        base_offset=base_offset,
+        record_count=command.record_count,
+        size=command.size,
+        max_timestamp_ms=command.max_timestamp_ms,
+        base_sequence=writer.sequence,
+        at_ms=now_ms,
+        body=command.body,
+        writer_id=known.writer_id,
+    )
+    return Outcome(events=(*known.events, appended), reply=Appended(base_offset=base_offset))
+
+
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
-    """Let a further producer be known; where there are too many, forget who has been silent for the longest time."""
+    """Make room for one more producer: if there are too many, forget the one that has been silent for longest."""
     if len(partition.producers) < state.limits.max_producers_per_partition:
         return ()
     for silent, known in partition.producers.items():
         if silent in partition.open_transactions:
             continue
         if known.last_append_ms > now_ms - state.limits.producer_protected_ms:
-            break  # it may still repeat a batch, and so may all that follow
+            break  # this producer may still repeat a batch, and so may all that follow
         return (ProducersExpired(producers=((partition.partition_id, silent),)),)
     return Rejection.LIMIT_REACHED
 
 
 def _check_producer(
-    state: State, partition: Partition, command: AppendBatch, now_ms: int
+    state: State, partition: Partition, command: AppendBatch, writer: IdempotentWriter, now_ms: int
 ) -> Extension | Appended | Rejection:
-    """Return what must go before the batch; or the answer, where the batch is not to be appended."""
-    producer_id, epoch = command.producer_id, command.producer_epoch
-    transactional = command.transactional_id is not None
+    """Return the events that must precede the batch, or the answer if the batch is not to be appended."""
+    producer_id, epoch = writer.producer_id, writer.producer_epoch
+    transactional = writer.transactional_id is not None
     held = state.volatile.transactional_by_producer.get(producer_id)
-    if transactional and (held is None or held.transactional_id != command.transactional_id):
-        # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
+    if transactional and (held is None or held.transactional_id != writer.transactional_id):
+        # The id is somebody else's, or it has rotated. Then even a repeat is a zombie's: its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
     if producer_id >= state.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
@@ -88,18 +135,18 @@ def _check_producer(
         return Rejection.INVALID_PRODUCER_EPOCH
     known = partition.producers.get(producer_id)
     repeat = find_repeat(
-        known, epoch, command.base_sequence, command.record_count, state.limits, transactional=transactional
+        known, epoch, writer.base_sequence, command.record_count, state.limits, transactional=transactional
     )
     if repeat is not None:
         return Appended(base_offset=repeat.base_offset, repeated=True, max_timestamp_ms=repeat.max_timestamp_ms)
     before = Extension()
     if held is not None and transactional:
-        needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
+        needed = joined(state, held, writer.version, partition_id=partition.partition_id, now_ms=now_ms)
         if isinstance(needed, Rejection):
             return needed
         before = needed
-    version = command.version if transactional else TransactionVersion.V1
-    rejection = check_sequence(known, epoch, command.base_sequence, state.limits, version=version)
+    version = writer.version if transactional else TransactionVersion.V1
+    rejection = check_sequence(known, epoch, writer.base_sequence, state.limits, version=version)
     if rejection is None and not transactional and producer_id in partition.open_transactions:
         rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection

@@ -1,10 +1,10 @@
-"""Where a partition's records begin: they are deleted from there on only, and never come back (KIP-107).
+"""The start of a partition's log: records before it are deleted, and never come back (KIP-107).
 
-And which aborted transactions it still has records of, once it has been compacted.
+Records of open transactions are deleted too, as in Apache Kafka. For readers such a transaction then begins with the
+first of its records that is left. A partition keeps what it knows of its producers, so that a repeat of a deleted batch
+is still a repeat.
 
-Whoever's they are: also records of open transactions go, as in Apache Kafka, whose transactions then begin, for
-readers, where what is left of them does. What a partition knows of its producers stays: a repeat of a deleted batch is
-still a repeat.
+`forget_aborted` is for compaction, which tells here that the records of aborted transactions are gone.
 """
 
 from exacta.core.commands import HIGH_WATERMARK, DeleteRecords, ForgetAborted
@@ -18,7 +18,7 @@ from exacta.core.state.state import State
 
 
 def delete_records(state: State, command: DeleteRecords, now_ms: int) -> Outcome:
-    """Delete records before an offset; where there are none, nothing has happened."""
+    """Delete the records before an offset; do nothing if there are none."""
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
@@ -35,7 +35,7 @@ def delete_records(state: State, command: DeleteRecords, now_ms: int) -> Outcome
 
 
 def forget_aborted(state: State, command: ForgetAborted, now_ms: int) -> Outcome:
-    """Forget the aborted transactions that ended before an offset; where there are none, nothing has happened."""
+    """Forget the aborted transactions that ended before an offset; do nothing if there are none."""
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)

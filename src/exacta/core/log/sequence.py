@@ -1,7 +1,7 @@
-"""Idempotence within one partition (KIP-98): which batch of a producer may come next, and which is a repeat.
+"""Idempotence within one partition (KIP-98): the batch of a producer that may come next, and those that are repeats.
 
-Owns the arithmetic of sequences, which wrap at `sequence_modulus`, and the window of retained batches. Whether the
-producer itself is current is the business of `transaction.py`.
+Owns the arithmetic of sequences, which wrap at `sequence_modulus`, and the window of retained batches. `append.py`
+checks that the producer itself is current.
 """
 
 from exacta.core.ids import ProducerEpoch, TransactionVersion
@@ -24,9 +24,10 @@ def find_repeat(
     *,
     transactional: bool,
 ) -> RetainedBatch | None:
-    """Return this very batch as it is in the log already, if it is one of the retained ones.
+    """Return the retained batch of which this one is a repeat, or None.
 
-    One that is part of a transaction is no repeat of one that is not: who asks would take it for what it is not.
+    A batch of a transaction is no repeat of a batch outside of one: its producer would believe that it ends with the
+    transaction.
     """
     if known is None or known.producer_epoch != epoch:
         return None
@@ -46,10 +47,10 @@ def check_sequence(
     *,
     version: TransactionVersion,
 ) -> Rejection | None:
-    """Return why a batch that is no repeat may not come next, or None.
+    """Return the reason why a batch that is no repeat may not come next, or None.
 
-    Without state (a new producer, or one whose state is gone) a version 1 producer may begin anywhere (invariant 1);
-    one of version 2 begins each transaction at 0, so that anything else is late or has lost its beginning.
+    `known` is None for a new producer, and for one whose state is gone. Then a producer of version 1 may begin anywhere
+    (invariant 1). One of version 2 begins each transaction at 0, so any other batch is late, or follows a lost one.
     """
     if known is None:
         late = version is TransactionVersion.V2 and first_sequence != 0

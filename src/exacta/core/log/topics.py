@@ -47,7 +47,7 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
 
 
 def _room(state: State, topic: str, partition_count: int) -> int:
-    """Return how many partitions may be added to a topic that has so many.
+    """Return how many partitions may be added to a topic that has `partition_count` ones.
 
     The cluster's own topics take no room from the others: an operator's bound is of what clients make.
     """
@@ -60,7 +60,7 @@ def _room(state: State, topic: str, partition_count: int) -> int:
 
 
 def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> Outcome:
-    """Add partitions to a topic; that it has more of them is looked at before where they are to lie, as Kafka does."""
+    """Add partitions to a topic. The count is checked before the assignment of replicas, as Kafka does it."""
     topic = state.topics.get(command.topic)
     if topic is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
@@ -90,7 +90,7 @@ def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
 
 
 def set_configs(state: State, command: SetTopicConfigs, now_ms: int) -> Outcome:
-    """Configure a topic anew; where nothing changes, nothing has happened."""
+    """Replace the configurations of a topic; do nothing if they are the same."""
     topic = state.topics.get(command.topic)
     if topic is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)

@@ -1,10 +1,10 @@
-"""Who is in a group (classic protocol): plain frozen data. The rules are in `classic_group/`.
+"""The members of a group of the classic protocol: plain frozen data. The rules are in `core.groups.classic`.
 
-A change makes a new `Membership`. What a rebalance has come to is durable (`settled`); its course is not.
+A change makes a new `Membership`. The outcome of a rebalance is durable (`settled`); its course is not.
 Both structs are written to the journal: a field may be added only at the end and with a default.
 """
 
-from enum import Enum
+from enum import IntEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,13 +15,15 @@ CONSUMERS = "consumer"
 """The protocol type of groups whose members say which topics they read."""
 
 
-class Phase(Enum):
-    """Where a group stands, by Kafka's names."""
+class Phase(IntEnum):
+    """The phase of a group. The numbers are written to the journal; a front has names of its own for them."""
 
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
+    EMPTY = 0
+    PREPARING_REBALANCE = 1
+    """Members are to join again."""
+    COMPLETING_REBALANCE = 2
+    """All have joined, and the leader has not sent the assignment yet."""
+    STABLE = 3
 
 
 class Member(Struct, frozen=True, kw_only=True, array_like=True):

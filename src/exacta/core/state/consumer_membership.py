@@ -1,10 +1,10 @@
-"""Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
+"""The members of a group of the consumer protocol (KIP-848): frozen data. The rules are in `core.groups.consumer`.
 
 A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they
 are: a field may be added only at the end and with a default.
 """
 
-from enum import Enum
+from enum import IntEnum
 
 from msgspec import Struct
 
@@ -13,28 +13,29 @@ TopicPartition = tuple[bytes, int]
 
 JOINING_EPOCH = 0
 """What a member says that joins, or joins again."""
-LEAVING_EPOCH = -1
 LEFT_FOR_A_WHILE_EPOCH = -2
 """Of a static member that will be back: it stays in the group, with its partitions, until its session ends."""
 
 
-class MemberPhase(Enum):
-    """How far a member is on its way to its target."""
+class MemberPhase(IntEnum):
+    """How far a member is on its way to its target. The numbers are written to the journal."""
 
-    STABLE = "Stable"
-    UNREVOKED = "UnrevokedPartitions"
-    """It has partitions that it must give up first."""
-    UNRELEASED = "UnreleasedPartitions"
-    """It waits for partitions that others have not given up."""
+    STABLE = 0
+    UNREVOKED = 1
+    """The member has partitions that it must give up first."""
+    UNRELEASED = 2
+    """The member waits for partitions that others have not given up."""
 
 
-class GroupPhase(Enum):
-    """Where a group stands, by Kafka's names."""
+class GroupPhase(IntEnum):
+    """The phase of a group; a front has names of its own for them."""
 
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
+    EMPTY = 0
+    ASSIGNING = 1
+    """The members have changed, and the target has not been made anew."""
+    RECONCILING = 2
+    """Some members do not have their target yet."""
+    STABLE = 3
 
 
 class ConsumerMember(Struct, frozen=True, kw_only=True, array_like=True):

@@ -50,6 +50,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     """A further one is refused, not an old one forgotten: who floods the broker with them must not fence others."""
     max_producers_per_partition: int = 10_000
     """A further one is taken in for the one that has been silent longest, if that is long enough."""
+    max_named_writers: int = 100_000
+    """Names of writers in all partitions. When the limit is reached a new name is refused. A known one is forgotten
+    only when it has been idle for `producer_id_expiration_ms`."""
+    max_named_writers_per_partition: int = 10_000
     producer_protected_ms: int = 600_000
     """So long after its last batch a producer may repeat it, and must be known: longer than any client's delivery
     time-out by default. Who floods a partition with producers is refused; he does not make others write twice."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -51,6 +51,10 @@ class Partition(Struct, array_like=True):
     aborted: list[AbortedTransaction] = field(default_factory=list)
     open_runs: dict[ProducerId, list[Offset]] = field(default_factory=dict)
     """Where the records of open transactions lie: first and last offset of each run that no other writer broke."""
+    bodies: set[Body] = field(default_factory=set)
+    """The encodings of all batches that were ever appended."""
+    named_sequences: dict[WriterId, int] = field(default_factory=dict)
+    """The highest sequence of each named writer."""
 
     @property
     def last_stable_offset(self) -> Offset:

@@ -6,7 +6,7 @@ and what is derived (indexes over the rest), lies beside it in `Volatile` and is
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.ids import PartitionId, ProducerId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
@@ -16,6 +16,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.state.writer import KnownWriter
 
 
 class Volatile(Struct):
@@ -35,6 +36,8 @@ class Volatile(Struct):
     """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
+    writer_ids: dict[str, WriterId] = field(default_factory=dict)
+    """Named writers by their names."""
     may_have_forgotten: set[str] = field(default_factory=set)
     """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
 
@@ -57,6 +60,9 @@ class State(Struct):
     """Groups of the classic protocol that have members, as their last rebalance has left them (decision 0025)."""
     settled_consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     """Groups of the consumer protocol that have members."""
+    writers: dict[WriterId, KnownWriter] = field(default_factory=dict)
+    """The named writers, in the order of their last appends."""
+    next_writer_id: WriterId = WriterId(0)
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -9,7 +9,7 @@ its id, and its producer in the partitions that it has written to.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from exacta.core.commands import (
     ExpireConsumer,
@@ -19,14 +19,15 @@ from exacta.core.commands import (
     ExpireTransaction,
     ExpireTransactionalIds,
 )
-from exacta.core.events import ProducersExpired, TransactionalIdsExpired
-from exacta.core.ids import Cause, PartitionId, ProducerId
+from exacta.core.events import Event, ProducersExpired, TransactionalIdsExpired, WritersExpired
+from exacta.core.ids import Cause, PartitionId, ProducerId, WriterId
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE
 from exacta.core.state.consumer_membership import MemberPhase
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
+from exacta.core.state.writer import KnownWriter
 from exacta.core.transactions.binding import taken_away
 from exacta.core.transactions.transaction import time_out
 
@@ -40,7 +41,8 @@ def latest_noted_ms(state: State) -> int:
     held = max((max(each.start_ms, each.last_update_ms) for each in state.transactionals.values()), default=0)
     # The producers of a partition are in the order of their last batches.
     last = (next(reversed(each.producers.values())) for each in state.partitions.values() if each.producers)
-    return max(0, held, max((known.last_append_ms for known in last), default=0))
+    named = (writer.last_append_ms for writer in reversed(state.writers.values()))
+    return max(0, held, next(named, 0), max((known.last_append_ms for known in last), default=0))
 
 
 def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
@@ -92,12 +94,20 @@ def expire_transactional_ids(state: State, command: ExpireTransactionalIds, now_
 
 
 def expire_producers(state: State, command: ExpireProducers, now_ms: int) -> Outcome:
-    """Let partitions forget the producers of which nothing has come for too long."""
+    """Let partitions forget the producers of which nothing has come for too long, and forget idle named writers."""
     limits = state.limits
-    found = tuple(islice(_idle_producers(state, now_ms - limits.producer_id_expiration_ms), limits.max_expired_at_once))
-    events = (ProducersExpired(producers=found),) if found else ()
+    since_ms, most = now_ms - limits.producer_id_expiration_ms, limits.max_expired_at_once
+    producers = tuple(islice(_idle_producers(state, since_ms), most))
+    idle = takewhile(lambda writer: writer.last_append_ms <= since_ms, state.writers.values())
+    writers = tuple(_at_most(idle, most))
+    events: list[Event] = []
+    if producers:
+        events.append(ProducersExpired(producers=producers))
+    if writers:
+        events.append(WritersExpired(writer_ids=writers))
+    found = most if next(idle, None) is not None else len(producers)
     interval_ms = limits.producer_id_expiry_interval_ms
-    return Outcome(events=events, reply=DONE, timers=(_again(state, command, len(found), now_ms, interval_ms),))
+    return Outcome(events=tuple(events), reply=DONE, timers=(_again(state, command, found, now_ms, interval_ms),))
 
 
 def _again(
@@ -105,6 +115,15 @@ def _again(
 ) -> Timer:
     """Return the timer of the next look: at once, but after whoever waits, where this one found all it could take."""
     return Timer(now_ms if found == state.limits.max_expired_at_once else now_ms + interval_ms, command)
+
+
+def _at_most(idle: Iterator[KnownWriter], most: int) -> Iterator[WriterId]:
+    """Yield the first writers until they have about so many sequences in all partitions."""
+    for writer in idle:
+        yield writer.writer_id
+        most -= 1 + len(writer.partitions)
+        if most <= 0:
+            return
 
 
 def _idle_ids(state: State, since_ms: int) -> Iterator[str]:

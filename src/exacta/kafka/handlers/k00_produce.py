@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 
 from exacta.core.commands import AppendBatch, Command
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
@@ -26,8 +26,7 @@ from exacta.protocol.kafka.messages.k00_produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from exacta.protocol.kafka.records import CorruptBatch, validate_batch
-from exacta.records.admission import BatchRules, Budget, KeylessRecords
+from exacta.records.admission import Allowance, BatchRules, Refused, admit
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
@@ -50,22 +49,13 @@ NEEDS = (
 )
 
 
-class _Refused(Exception):
-    """This partition's batch is not even worth asking the core; `keyless` are the records that are to blame, if any."""
-
-    def __init__(self, code: ErrorCode, message: str, keyless: Sequence[int] = ()) -> None:
-        super().__init__(message)
-        self.code = code
-        self.keyless = keyless
-
-
 def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
     """Answer once every accepted batch is durable, or written into an open transaction, whatever `acks` says."""
     commands: list[Command] = []
     payloads: list[Buffer | None] = []
     asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
     now_ms = broker.wall_ms()
-    budget = Budget()
+    allowance = Allowance()
     response = ProduceResponse(responses=[])
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
@@ -75,15 +65,14 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
         for data in topic.partition_data:
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
             partitions.append(answer)
-            try:
-                command, payload = _command(request, name, data, rules, budget, now_ms, context.version)
-            except _Refused as refused:
-                answer.error_code = refused.code
-                answer.error_message = str(refused)
-                answer.record_errors = _record_errors(refused.keyless, f"{name}-{data.index}")
+            found = _command(request, name, data, rules, allowance, now_ms, context.version)
+            if isinstance(found, Refused):
+                answer.error_code = found.error_code
+                answer.error_message = found.reason
+                answer.record_errors = _record_errors(found.keyless, f"{name}-{data.index}")
             else:
-                commands.append(command)
-                payloads.append(payload)
+                commands.append(found[0])
+                payloads.append(found[1])
                 asked.append((answer, rules))
         response.responses.append(
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
@@ -106,58 +95,38 @@ def _command(
     topic: str | None,
     data: PartitionProduceData,
     rules: BatchRules | None,
-    budget: Budget,
+    allowance: Allowance,
     now_ms: int,
     version: int,
-) -> tuple[AppendBatch, Buffer]:
+) -> tuple[AppendBatch, Buffer] | Refused:
+    """Return the command and the bytes to be kept, or the reason why the core is not even asked."""
     if topic is None:
-        raise _Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+        return Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
     if request.acks not in VALID_ACKS:
-        raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
+        return Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
     records = data.records
     if records is None:
-        raise _Refused(ErrorCode.INVALID_RECORD, "there are no records")
+        return Refused(ErrorCode.INVALID_RECORD, "there are no records")
     assert isinstance(records, memoryview | bytes)
-    if rules is not None and len(records) > rules.max_bytes:
-        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
-        raise _Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
-    try:
-        header = validate_batch(records)
-    except CorruptBatch as corrupt:
-        raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
-    if header.size < len(records):  # what has begun behind it is nothing
-        records = records[: header.size]
-    if header.transactional and request.transactional_id == "":
-        raise _Refused(ErrorCode.INVALID_REQUEST, "a transactional batch needs a transactional id")
-    if header.transactional and request.transactional_id is None:
-        raise _Refused(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
-        )
-    kept: Buffer = records
-    max_timestamp_ms = header.max_timestamp
-    if rules is not None:
-        wrong = rules.timestamp_fault(header, now_ms)
-        if wrong is not None:
-            raise _Refused(ErrorCode.INVALID_TIMESTAMP, wrong)
-        try:
-            kept, max_timestamp_ms = rules.stamped(records, header, now_ms, budget)
-        except KeylessRecords as refused:
-            raise _Refused(refused.error_code, str(refused), refused.indexes) from refused
-        except CorruptBatch as corrupt:
-            raise _Refused(corrupt.error_code, str(corrupt)) from corrupt
+    admitted = admit(
+        records,
+        rules,
+        now_ms,
+        allowance,
+        transactional_id=request.transactional_id,
+        version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
+    )
+    if isinstance(admitted, Refused):
+        return admitted
     command = AppendBatch(
         topic=topic,
         partition=data.index,
-        record_count=header.record_count,
-        size=len(kept),
-        max_timestamp_ms=max_timestamp_ms,
-        transactional_id=request.transactional_id if header.transactional else None,
-        producer_id=ProducerId(header.producer_id),
-        producer_epoch=ProducerEpoch(header.producer_epoch),
-        base_sequence=header.base_sequence,
-        version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
+        record_count=admitted.record_count,
+        size=len(admitted.records),
+        max_timestamp_ms=admitted.max_timestamp_ms,
+        writer=admitted.writer,
     )
-    return command, kept
+    return command, admitted.records
 
 
 def _record_errors(keyless: Sequence[int], partition: str) -> list[BatchIndexAndErrorMessage]:

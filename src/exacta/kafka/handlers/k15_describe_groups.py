@@ -4,6 +4,7 @@ from exacta.core.groups.description import DescribedConsumerGroup, describe_grou
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.request_size import first_time
@@ -49,7 +50,7 @@ def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
         return unknown
     return DescribedGroup(
         group_id=group_id,
-        group_state=group.phase,
+        group_state=state_name(group.phase),
         protocol_type=group.protocol_type,
         protocol_data=group.protocol,
         members=[

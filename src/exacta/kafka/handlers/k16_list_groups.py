@@ -4,6 +4,7 @@ from exacta.core.groups.description import list_groups
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Shown, or_on_cluster
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -30,11 +31,12 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
                 ListedGroup(
                     group_id=group.group_id,
                     protocol_type=group.protocol_type,
-                    group_state=group.phase,
+                    group_state=state_name(group.phase),
                     group_type=group.group_type.value,
                 )
                 for group in list_groups(state)
-                if (not types or group.group_type.value in types) and (not states or group.phase.casefold() in states)
+                if (not types or group.group_type.value in types)
+                and (not states or state_name(group.phase).casefold() in states)
             ]
         )
 

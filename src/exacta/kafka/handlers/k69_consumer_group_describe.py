@@ -8,6 +8,7 @@ from exacta.core.state.state import State
 from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
+from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside
 from exacta.kafka.request_size import first_time
@@ -67,7 +68,7 @@ def _answer(
         )
     return DescribedGroup(
         group_id=group_id,
-        group_state=group.phase,
+        group_state=state_name(group.phase),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor,

@@ -38,6 +38,7 @@ from exacta.ports.journal.results import (
     JournalDamaged,
     JournalError,
 )
+from exacta.ports.journal.schema import Schema
 from exacta.ports.journal.snapshots import Fold, JournalSnapshots
 from exacta.ports.journal.space import CompactionOrder, JournalSpace
 
@@ -59,5 +60,6 @@ __all__ = [
     "JournalReader",
     "JournalSnapshots",
     "JournalSpace",
+    "Schema",
     "TimeEntry",
 ]

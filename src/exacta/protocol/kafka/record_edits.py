@@ -7,8 +7,9 @@ else is copied as it lies, in runs. The layout of a record is told in `record_ke
 
 from collections.abc import Sequence
 
+from exacta.protocol.kafka.batch_building import compacted
 from exacta.protocol.kafka.record_keys import RecordKeys
-from exacta.protocol.kafka.records import BatchHeader, compacted
+from exacta.protocol.kafka.records import BatchHeader
 
 _WRAP = 1 << 64
 _MOST = 1 << 63

@@ -1,8 +1,11 @@
-"""Record batches, format v2 (magic 2), as far as the header: 61 bytes. Single records are never looked into.
+"""Record batches as far as the header, which has 61 bytes. Single records are never looked into.
 
 Owns reading and checking a batch's header, giving a batch its offset without touching its records, taking them out of
-it and putting others in as a whole, for a topic's `compression.type` and for compaction, making a batch of records that
-a client has encoded, and the control batches that end transactions. The codecs are in `compression.py`.
+it, and putting others in as a whole for a topic's `compression.type`. New batches are made in `batch_building.py`, the
+codecs are in `compression.py`.
+
+Every batch in a log has this header. Its magic byte says how the records behind it are encoded: 2 is Kafka's format v2.
+Only that comes from Kafka's clients; what a log may hold is `LOG_MAGICS`.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
 first two groups of fields without computing it anew:
@@ -16,40 +19,46 @@ first two groups of fields without computing it anew:
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 import crc32c
 from msgspec import Struct
 
-from exacta.protocol.kafka.compression import LEVELS, NotDecompressed, compress, decompress
+from exacta.protocol.kafka.compression import NotDecompressed, compress, decompress
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.primitives import DecodeError
 from exacta.protocol.kafka.schema import Buffer
 
 HEADER_SIZE: Final = 61
 MAGIC: Final = 2
+"""Kafka's record format v2, the only one that a producer may send."""
+
+LOG_MAGICS: Final = frozenset({MAGIC})
+"""The encodings of the batches in a log: the values of `exacta.core.ids.Body`."""
+
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Compression codecs by their number in the attributes."""
 
+_SENT_MAGICS: Final = frozenset({MAGIC})
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_PREFIX: Final = struct.Struct(">qii")
+PREFIX: Final = struct.Struct(">qii")
 """Base offset, batch length, partition leader epoch."""
 
-_LENGTH_OFFSET: Final = 12
+LENGTH_OFFSET: Final = 12
 """Bytes that precede what `batch_length` counts."""
 
 _LENGTH: Final = struct.Struct(">i")
 _MAGIC_OFFSET: Final = 16
 _SMALLEST_LENGTH: Final = 14
-"""Of a message set of before Kafka 0.11."""
+"""The length of an empty message set of before Kafka 0.11."""
 
-_CRC_START: Final = 21
-_COMPRESSION_MASK: Final = 0x07
+CRC_START: Final = 21
+COMPRESSION_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
-_DELETE_HORIZON: Final = 0x40
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 _SEQUENCES: Final = 1 << 31
 """Sequence numbers wrap to 0 after 2**31 - 1."""
 
@@ -82,7 +91,7 @@ class BatchHeader(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """Size of the whole batch in bytes."""
-        return _LENGTH_OFFSET + self.batch_length
+        return LENGTH_OFFSET + self.batch_length
 
     @property
     def last_offset(self) -> int:
@@ -99,7 +108,7 @@ class BatchHeader(Struct, frozen=True, gc=False):
     @property
     def codec(self) -> int:
         """Number of the compression codec."""
-        return self.attributes & _COMPRESSION_MASK
+        return self.attributes & COMPRESSION_MASK
 
     @property
     def compression(self) -> str:
@@ -114,21 +123,21 @@ class BatchHeader(Struct, frozen=True, gc=False):
     @property
     def transactional(self) -> bool:
         """Whether the batch belongs to a transaction."""
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
         """Whether the batch holds a control record, such as the marker that ends a transaction."""
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
         """From when on its tombstones, or its marker, may go; None: compaction has not said so yet (KIP-534)."""
-        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
-def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
-    """Read the header of the batch that starts at `start`.
+def parse_batch_header(buffer: Buffer, start: int = 0, magics: Set[int] = LOG_MAGICS) -> BatchHeader:
+    """Read the header of the batch that starts at `start`, whose magic is one of `magics`.
 
     Checks what later arithmetic relies on, the length and the magic number, and nothing else. Raises `CorruptBatch`.
     """
@@ -136,13 +145,17 @@ def parse_batch_header(buffer: Buffer, start: int = 0) -> BatchHeader:
         header = BatchHeader(*_HEADER.unpack_from(buffer, start))
     except struct.error as error:
         raise CorruptBatch(f"record batch of {len(buffer) - start} bytes; its header has {HEADER_SIZE}") from error
-    if header.magic != MAGIC:
+    if header.magic not in magics:
         # Magic 0 and 1 are message sets of before Kafka 0.11; their layout differs from byte 16 on.
         code = ErrorCode.INVALID_RECORD if header.magic in (0, 1) else ErrorCode.CORRUPT_MESSAGE
-        raise CorruptBatch(f"record batch of magic {header.magic}; only {MAGIC} is served", code)
-    if header.batch_length < HEADER_SIZE - _LENGTH_OFFSET:
+        raise CorruptBatch(f"record batch of magic {header.magic}; {_served(magics)}", code)
+    if header.batch_length < HEADER_SIZE - LENGTH_OFFSET:
         raise CorruptBatch(f"record batch says that its length is {header.batch_length}")
     return header
+
+
+def _served(magics: Set[int]) -> str:
+    return f"only {' and '.join(map(str, sorted(magics)))} is served"
 
 
 def validate_batch(records: Buffer) -> BatchHeader:
@@ -155,15 +168,15 @@ def validate_batch(records: Buffer) -> BatchHeader:
     size = _whole_batch_size(records, 0)
     if size is None:
         raise CorruptBatch(f"no whole record batch in {len(records)} bytes", ErrorCode.INVALID_RECORD)
-    header = parse_batch_header(records)
+    header = parse_batch_header(records, magics=_SENT_MAGICS)
     if _whole_batch_size(records, size) is not None:
         raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
-    if crc32c.crc32c(memoryview(records)[_CRC_START:size]) != header.crc:
+    if crc32c.crc32c(memoryview(records)[CRC_START:size]) != header.crc:
         raise CorruptBatch("record batch fails its checksum")
     fault = _fault(header)
     if fault is not None:
         raise CorruptBatch(fault, ErrorCode.INVALID_RECORD)
-    if header.attributes & _COMPRESSION_MASK >= len(COMPRESSIONS):
+    if header.attributes & COMPRESSION_MASK >= len(COMPRESSIONS):
         raise CorruptBatch("unknown compression codec", ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     return header
 
@@ -171,16 +184,16 @@ def validate_batch(records: Buffer) -> BatchHeader:
 def _whole_batch_size(records: Buffer, start: int) -> int | None:
     """Return the size of the batch that starts there, or None if not all of it is there; raises `CorruptBatch`."""
     there = len(records) - start
-    if there < _LENGTH_OFFSET:
+    if there < LENGTH_OFFSET:
         return None
-    (length,) = _LENGTH.unpack_from(records, start + _LENGTH_OFFSET - _LENGTH.size)
+    (length,) = _LENGTH.unpack_from(records, start + LENGTH_OFFSET - _LENGTH.size)
     if length < _SMALLEST_LENGTH:
         raise CorruptBatch(f"record batch says that its length is {length}")
     if there <= _MAGIC_OFFSET:
         return None
     if not 0 <= records[start + _MAGIC_OFFSET] <= MAGIC:
         raise CorruptBatch(f"record batch of magic {records[start + _MAGIC_OFFSET]}; only {MAGIC} is served")
-    size: int = _LENGTH_OFFSET + length
+    size: int = LENGTH_OFFSET + length
     return size if size <= there else None
 
 
@@ -202,8 +215,8 @@ def _fault(header: BatchHeader) -> str | None:
 def assign_offset(records: Buffer, base_offset: int, partition_leader_epoch: int = 0) -> list[Buffer]:
     """Return the batch at `base_offset`, as a scatter list in which the records are views of `records`."""
     view = memoryview(records)
-    length = len(view) - _LENGTH_OFFSET
-    return [_PREFIX.pack(base_offset, length, partition_leader_epoch), view[_PREFIX.size :]]
+    length = len(view) - LENGTH_OFFSET
+    return [PREFIX.pack(base_offset, length, partition_leader_epoch), view[PREFIX.size :]]
 
 
 _AFTER_CRC: Final = struct.Struct(">hiqq")
@@ -216,10 +229,10 @@ def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_tim
     What it says of its first record's timestamp stays: readers ignore it where the time is the broker's.
     """
     batch = bytearray(records)
-    attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, _CRC_START)
+    attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, CRC_START)
     attributes = attributes | _LOG_APPEND_TIME if log_append_time else attributes & ~_LOG_APPEND_TIME
-    _AFTER_CRC.pack_into(batch, _CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
-    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    _AFTER_CRC.pack_into(batch, CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
+    struct.pack_into(">I", batch, CRC_START - 4, crc32c.crc32c(memoryview(batch)[CRC_START:]))
     return bytes(batch)
 
 
@@ -238,10 +251,10 @@ def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes
     """Return a copy of the batch whose records, decompressed `plain`, are compressed by another codec."""
     batch = bytearray(memoryview(records)[:HEADER_SIZE])
     batch += compress(codec, plain, level)
-    _LENGTH.pack_into(batch, _LENGTH_OFFSET - _LENGTH.size, len(batch) - _LENGTH_OFFSET)
-    (attributes,) = struct.unpack_from(">h", batch, _CRC_START)
-    struct.pack_into(">h", batch, _CRC_START, attributes & ~_COMPRESSION_MASK | codec)
-    struct.pack_into(">I", batch, _CRC_START - 4, crc32c.crc32c(memoryview(batch)[_CRC_START:]))
+    _LENGTH.pack_into(batch, LENGTH_OFFSET - _LENGTH.size, len(batch) - LENGTH_OFFSET)
+    (attributes,) = struct.unpack_from(">h", batch, CRC_START)
+    struct.pack_into(">h", batch, CRC_START, attributes & ~COMPRESSION_MASK | codec)
+    struct.pack_into(">I", batch, CRC_START - 4, crc32c.crc32c(memoryview(batch)[CRC_START:]))
     return bytes(batch)
 
 
@@ -261,15 +274,28 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
         position = end
 
 
+def next_offset(records: Buffer, otherwise: int) -> int:
+    """Return the offset after the last whole batch of `records`, or `otherwise` where there is none."""
+    for header, _ in iter_batches(records):
+        otherwise = header.last_offset + 1
+    return otherwise
+
+
 _UNTIL_CRC: Final = struct.Struct(">qiibI")
 """What the checksum does not cover, and the checksum."""
 
 
-def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader_epoch: int = 0) -> tuple[int, str]:
-    """Return the size of the sound batches that begin the buffer, placed at these offsets, one after another.
+def sound_batches(
+    buffer: Buffer,
+    first_offsets: Sequence[int],
+    partition_leader_epoch: int = 0,
+    magics: Set[int] = LOG_MAGICS,
+) -> tuple[int, str]:
+    """Return the size of the sound batches that begin the buffer, and what is wrong with the next one.
 
-    And what is wrong with the next one; nothing if all are sound. Every bit of them counts, also those that the
-    checksum does not cover. What comes behind them is not looked at.
+    The batches follow each other at these offsets, and the magic of each is one of `magics`. The fault is "" if all of
+    them are sound. Every bit of them counts, also those that the checksum does not cover. What comes behind them is not
+    looked at.
     """
     view = memoryview(buffer)
     there, at = len(view), 0
@@ -278,144 +304,12 @@ def sound_batches(buffer: Buffer, first_offsets: Sequence[int], partition_leader
         if there - at < HEADER_SIZE:
             return at, f"record batch of {there - at} bytes; its header has {HEADER_SIZE}"
         base_offset, length, epoch, magic, crc = unpack(view, at)
-        end = at + _LENGTH_OFFSET + length
+        end = at + LENGTH_OFFSET + length
         if not HEADER_SIZE <= end - at <= there - at:
             return at, f"record batch says that its length is {length}, where there are {there - at} bytes"
-        if base_offset != first_offset or epoch != partition_leader_epoch or magic != MAGIC:
+        if base_offset != first_offset or epoch != partition_leader_epoch or magic not in magics:
             return at, f"record batch says that it is one of magic {magic} at offset {base_offset}, epoch {epoch}"
-        if checksum(view[at + _CRC_START : end]) != crc:
+        if checksum(view[at + CRC_START : end]) != crc:
             return at, "record batch fails its checksum"
         at = end
     return at, ""
-
-
-_COVERED: Final = struct.Struct(">hiqqqhii")
-"""What the checksum covers of the header."""
-
-
-def data_batch(
-    records: Sequence[Buffer],
-    count: int,
-    *,
-    compression: int,
-    transactional: bool,
-    first_timestamp_ms: int,
-    last_timestamp_ms: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-) -> bytes:
-    """Build a producer's batch of `count` records, which are encoded, and compressed by codec number `compression`."""
-    covered = _COVERED.pack(
-        compression | (_TRANSACTIONAL if transactional else 0),
-        count - 1,
-        first_timestamp_ms,
-        last_timestamp_ms,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
-    )
-    return _sealed((covered, *records), base_offset=0, partition_leader_epoch=-1)
-
-
-def compacted(
-    header: BatchHeader, plain: bytes, record_count: int, max_timestamp_ms: int, delete_horizon_ms: int | None
-) -> bytes:
-    """Build the batch with fewer records: those of `plain`, by the codec of before.
-
-    Offsets, producer, sequence and base timestamp stay, but for a new delete horizon: then `plain` counts its times
-    from there.
-    """
-    attributes, base_timestamp = header.attributes, header.base_timestamp
-    if delete_horizon_ms is not None:
-        attributes, base_timestamp = attributes | _DELETE_HORIZON, delete_horizon_ms
-    return _rebuilt(
-        header,
-        compress(header.codec, plain, LEVELS.get(header.codec, 0)),
-        record_count,
-        attributes,
-        base_timestamp,
-        max_timestamp_ms,
-    )
-
-
-def emptied(header: BatchHeader) -> bytes:
-    """Build the batch without records: only its header, whose timestamps are none (-1)."""
-    return _rebuilt(header, b"", 0, header.attributes & ~(_COMPRESSION_MASK | _DELETE_HORIZON), -1, -1)
-
-
-def _rebuilt(
-    header: BatchHeader, records: bytes, record_count: int, attributes: int, base_timestamp: int, max_timestamp: int
-) -> bytes:
-    covered = _COVERED.pack(
-        attributes,
-        header.last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        record_count,
-    )
-    return _sealed(
-        (covered, records), base_offset=header.base_offset, partition_leader_epoch=header.partition_leader_epoch
-    )
-
-
-def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int) -> bytes:
-    """Return a batch of what its checksum covers: with what comes before."""
-    crc, length = 0, _CRC_START - _LENGTH_OFFSET
-    for part in covered:
-        crc = crc32c.crc32c(part, crc)
-        length += len(part)
-    head = _PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc)
-    return b"".join((head, *covered))
-
-
-def empty_batch(first_offset: int, last_offset: int) -> bytes:
-    """Build a batch without records at these offsets, as Kafka's log cleaner leaves them: readers go on behind it."""
-    covered = _COVERED.pack(0, last_offset - first_offset, -1, -1, -1, -1, -1, 0)
-    return _sealed((covered,), base_offset=first_offset, partition_leader_epoch=0)
-
-
-_MARKER_HEAD: Final = struct.Struct(">hiqqqhiibbbbbhhbhib")
-"""Everything that a marker's checksum covers: the batch from the attributes on, and its one record."""
-
-_MARKER_RECORD_LENGTH: Final = 16
-
-
-def control_batch(
-    base_offset: int,
-    producer_id: int,
-    producer_epoch: int,
-    *,
-    commit: bool,
-    coordinator_epoch: int,
-    timestamp_ms: int,
-    partition_leader_epoch: int = 0,
-) -> bytes:
-    """Build the marker that ends a transaction in one partition: a control batch of 78 bytes (KIP-98)."""
-    covered = _MARKER_HEAD.pack(
-        _TRANSACTIONAL | _CONTROL,
-        0,  # last offset delta
-        timestamp_ms,
-        timestamp_ms,
-        producer_id,
-        producer_epoch,
-        -1,  # markers have no sequence number
-        1,  # record count
-        # The record. Lengths and deltas are zigzag varints: a small n is the byte 2 * n.
-        2 * _MARKER_RECORD_LENGTH,
-        0,  # attributes
-        0,  # timestamp delta
-        0,  # offset delta
-        2 * 4,  # key length
-        0,  # version of the key
-        1 if commit else 0,
-        2 * 6,  # value length
-        0,  # version of the value
-        coordinator_epoch,
-        0,  # headers
-    )
-    return _sealed((covered,), base_offset=base_offset, partition_leader_epoch=partition_leader_epoch)

@@ -6,12 +6,13 @@ This module owns the answer to a range of which a part is gone. `decoding.py` ow
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from exacta.client.committed import next_offset, visible_batches
 from exacta.client.errors import DeadlineExceeded
 from exacta.client.fetcher import Fetched, OffsetOutOfRange, TopicReplaced, fetch_range
 from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import EARLIEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
+from exacta.protocol.kafka.committed import visible_batches
+from exacta.protocol.kafka.records import next_offset
 from exacta.spark.arrow.decoding import Columns, Sheet
 from exacta.spark.arrow.rows import to_arrow
 from exacta.spark.error_sentences import explained

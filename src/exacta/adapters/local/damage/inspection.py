@@ -9,9 +9,9 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
+from exacta.adapters.local import format_file
 from exacta.adapters.local.files import Files, read_file
 from exacta.adapters.local.format import (
-    FORMAT_CONTENT,
     FORMAT_NAME,
     REPAIR_NAME,
     SEGMENT_HEADER_BYTES,
@@ -27,6 +27,7 @@ from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.layout import begin_of_replay, lay_out
 from exacta.adapters.local.opening.recovery import evidence_of_damage, misplaced, sealed_at
 from exacta.adapters.local.opening.segment_scan import Fault, Group, SegmentScan
+from exacta.ports.journal import Schema
 
 
 class Verdict(Enum):
@@ -57,15 +58,15 @@ class Place(NamedTuple):
     group: Group
 
 
-def inspect(files: Files) -> Iterator[Place | Finding]:
+def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Finding]:
     """Yield all groups that can be read, and everything that is not as it was written, in the journal's order.
 
-    The directory must be locked. Raises OSError.
+    The directory must be locked. Without a schema, that of the journal is not judged. Raises OSError.
     """
     names = files.names()
     if REPAIR_NAME in names:
         yield Finding(REPAIR_NAME, 0, "a repair was interrupted", Verdict.DAMAGED)
-    yield from _format(files, names)
+    yield from _format(files, names, schema)
     segments, compacted, _, _, faults = lay_out(files, names)
     for fault in faults:
         yield Finding(fault.name, 0, fault.reason, Verdict.DAMAGED)
@@ -98,13 +99,16 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
         yield Finding(segments[0].name, 0, "events are gone that no sound snapshot holds", Verdict.DAMAGED)
 
 
-def _format(files: Files, names: list[str]) -> Iterator[Finding]:
+def _format(files: Files, names: list[str], schema: Schema | None) -> Iterator[Finding]:
     if FORMAT_NAME not in names:
         if segments_of(names, SEGMENT_SUFFIX):
             yield Finding(FORMAT_NAME, 0, "it is missing", Verdict.DAMAGED)
-    elif (content := read_file(files, FORMAT_NAME)) != FORMAT_CONTENT:
-        found = content[:40].decode("ascii", "backslashreplace").strip()
-        yield Finding(FORMAT_NAME, 0, f"it says '{found}', not '{FORMAT_CONTENT.decode().strip()}'", Verdict.DAMAGED)
+        return
+    found = format_file.load(files)
+    if found is None:
+        yield Finding(FORMAT_NAME, 0, "it is not what was written", Verdict.DAMAGED)
+    elif not format_file.is_read(found, schema):
+        yield Finding(FORMAT_NAME, 0, format_file.refusal(files, found, schema), Verdict.DAMAGED)
 
 
 class _Walk:

@@ -4,12 +4,12 @@ They are the headers of segments, the files `format`, `start` and `compacted`, a
 `segment_walk`.
 """
 
+from exacta.adapters.local import format_file
 from exacta.adapters.local.damage.mended_journal import Patch, flipped_bit, with_one_bit_put_back
 from exacta.adapters.local.damage.survey import Mended, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
-    FORMAT_CONTENT,
     FORMAT_NAME,
     GROUP_HEADER_BYTES,
     MARK_BYTES,
@@ -28,8 +28,8 @@ from exacta.adapters.local.format import (
     unpack_segment_header,
     unpack_snapshot,
 )
+from exacta.adapters.local.format_file import UnsupportedFormat
 from exacta.adapters.local.opening import first_position
-from exacta.adapters.local.opening.recovery import UnsupportedFormat
 from exacta.adapters.local.space import compacted_segments
 
 
@@ -93,17 +93,37 @@ def _header_from_group(base: int, generation: int, data: bytes) -> SegmentHeader
 def _mend_format(found: Survey) -> None:
     view = found.view
     names = view.names()
-    content = read_file(found.files, FORMAT_NAME) if FORMAT_NAME in names else None
-    if content == FORMAT_CONTENT or (content is None and not segments_of(names, SEGMENT_SUFFIX)):
+    if FORMAT_NAME not in names:
+        if segments_of(names, SEGMENT_SUFFIX):
+            _make_format_again(found)
         return
-    # Each segment says which version it has.
-    for each in segments_of(names, SEGMENT_SUFFIX):
+    content = read_file(found.files, FORMAT_NAME)[: format_file.MOST_BYTES]
+    says = format_file.unpack(content)
+    if says is None:
+        mended = with_one_bit_put_back(content, format_file.unpack)
+        if mended is None:
+            _make_format_again(found)
+            return
+        patch, says = mended
+        view.put(FORMAT_NAME, format_file.pack(says))
+        found.mended.append(Mended(FORMAT_NAME, patch.offset, "one flipped bit"))
+    if not format_file.is_read(says, found.schema):
+        raise UnsupportedFormat(format_file.refusal(found.files, says, found.schema))
+
+
+def _make_format_again(found: Survey) -> None:
+    """Write the file as this version does if a segment is of its version: each segment says that as well."""
+    view = found.view
+    for each in segments_of(view.names(), SEGMENT_SUFFIX):
         with found.opened(each.name(SEGMENT_SUFFIX)) as handle:
             if unpack_segment_header(view.read(handle, SEGMENT_HEADER_BYTES, 0)) is not None:
-                view.put(FORMAT_NAME, FORMAT_CONTENT)
+                view.put(FORMAT_NAME, format_file.pack(format_file.present(found.schema)))
                 found.mended.append(Mended(FORMAT_NAME, 0, "the version, which each segment has as well"))
                 return
-    raise UnsupportedFormat(f"{view.directory / FORMAT_NAME} is not of this version, and no segment is: use that one")
+    raise UnsupportedFormat(
+        f"{view.directory / FORMAT_NAME} is missing or damaged, and no segment is of the version that this Exacta "
+        "reads; use the version that wrote the directory"
+    )
 
 
 def _mend_start(found: Survey) -> None:

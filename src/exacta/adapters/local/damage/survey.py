@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from exacta.adapters.local.damage.mended_journal import View
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SegmentHeader, TableEntry
-from exacta.ports.journal import Buffer, IndexEntry
+from exacta.ports.journal import Buffer, IndexEntry, Schema
 
 IsBatch = Callable[[IndexEntry, Buffer], bool]
 
@@ -77,6 +77,7 @@ class Survey(Struct, eq=False):
 
     view: View
     is_batch: IsBatch
+    schema: Schema | None = None
     mended: list[Mended] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     compacted: list[Slot] = field(default_factory=list)

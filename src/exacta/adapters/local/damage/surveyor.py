@@ -23,14 +23,15 @@ from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening import first_position
 from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.space import compacted_segments
+from exacta.ports.journal import Schema
 
 
-def survey(files: Files, is_batch: IsBatch) -> Survey:
+def survey(files: Files, is_batch: IsBatch, schema: Schema | None = None) -> Survey:
     """Look at a locked directory; raise OSError, or UnsupportedFormat where it is not ours to judge.
 
     `is_batch` says whether bytes are the batch that an index row speaks of: the second witness of a flipped bit.
     """
-    found = Survey(View(files), is_batch)
+    found = Survey(View(files), is_batch, schema)
     mend_files(found)
     layout = lay_out(found.files, found.view.names())
     found.left_over = layout.left_over

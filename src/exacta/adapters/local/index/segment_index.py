@@ -18,6 +18,7 @@ from exacta.ports.journal import Buffer
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, how many
 # streams and rows
 _HEADER = Struct("=8sII8sQIIQ")
+HEADER_BYTES = _HEADER.size
 # In the machine's own byte order, as the columns are. The magic is wrong for a machine of the other order, which makes
 # the segment index anew.
 _MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
@@ -70,16 +71,16 @@ def unpack_segment_index(name: str, data: memoryview, mark: bytes) -> SegmentInd
 
     Its numbers are checked when they are looked up; the rest is unchecked (see `is_sound`).
     """
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER_BYTES:
         return None
     magic, version, _, found_mark, end, last_checksum, stream_count, row_count = _HEADER.unpack_from(data)
     if (magic, version, found_mark) != (_MAGIC, VERSION, mark):
         return None
     number_count = 2 * stream_count + COLUMN_COUNT * row_count
-    checksums_at = _HEADER.size + number_count * NUMBER_BYTES
+    checksums_at = HEADER_BYTES + number_count * NUMBER_BYTES
     if len(data) != checksums_at + -(-number_count // BLOCK_NUMBERS) * _CHECKSUM_BYTES:
         return None
-    content = data[_HEADER.size : checksums_at]
+    content = data[HEADER_BYTES:checksums_at]
     numbers = content.cast("q")
     streams, row_ends = numbers[:stream_count], numbers[stream_count : 2 * stream_count]
     rows = numbers[2 * stream_count :]
@@ -97,7 +98,7 @@ def is_sound(files: Files, name: str) -> bool:
     handle = files.open(name)
     try:
         data = files.read(handle, _WINDOW_BYTES, 0)
-        if len(data) < _HEADER.size:
+        if len(data) < HEADER_BYTES:
             return False
         wanted = _HEADER.unpack_from(data)[2]
         checksum, at = crc32c(data[_CHECKED_FROM:]), len(data)

@@ -18,10 +18,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from exacta.adapters.local import format_file
 from exacta.adapters.local.errors import damaged
-from exacta.adapters.local.files import Files, read_file, write_fully
+from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import (
-    FORMAT_CONTENT,
     FORMAT_NAME,
     REPAIR_NAME,
     SEGMENT_HEADER_BYTES,
@@ -33,6 +33,7 @@ from exacta.adapters.local.format import (
     positions_of,
     segments_of,
 )
+from exacta.adapters.local.format_file import Format, UnsupportedFormat
 from exacta.adapters.local.index.index_writer import write_segment_index
 from exacta.adapters.local.index.segment_index import is_sound, map_segment_index
 from exacta.adapters.local.index.segment_rows import Segment, SegmentIndex
@@ -40,13 +41,9 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
-from exacta.ports.journal import JournalError
+from exacta.ports.journal import Schema
 
 logger = logging.getLogger(__name__)
-
-
-class UnsupportedFormat(JournalError):
-    """The data directory was written by a version of Exacta that this one cannot read."""
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
@@ -63,17 +60,18 @@ class Recovered(Struct, frozen=True, kw_only=True):
     position: int
 
 
-def recover(files: Files) -> Recovered:
+def recover(files: Files, schema: Schema | None = None) -> Recovered:
     """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
     names = files.names()
     if REPAIR_NAME in names:  # case 18
         raise damaged(files, REPAIR_NAME, 0, "a repair was interrupted: `exacta log repair --mend` finishes it")
-    _check_format(files, names)
+    found = _check_format(files, names, schema)
     for name in names:
         if name.endswith(TEMPORARY_SUFFIX):
             files.remove(name)  # case 13
-    if FORMAT_NAME not in names:
-        write_file(files, FORMAT_NAME, [FORMAT_CONTENT])
+    if found is None or (schema is not None and found.schema != schema.writes):
+        # An older version would misread what this one writes from now on.
+        write_file(files, FORMAT_NAME, [format_file.pack(format_file.present(schema))])
     # What a crash left in the directory may so far be in memory only: names included.
     files.sync_directory()
     chosen, compacted, next_compacted, left_over, faults = lay_out(files, names)
@@ -112,18 +110,18 @@ def recover(files: Files) -> Recovered:
     )
 
 
-def _check_format(files: Files, names: list[str]) -> None:
-    """Refuse what another version wrote (case 12)."""
+def _check_format(files: Files, names: list[str], schema: Schema | None) -> Format | None:
+    """Return the format of the directory, or None if it is new; refuse what this version does not read (case 12)."""
     if FORMAT_NAME not in names:
         if segments_of(names, SEGMENT_SUFFIX):
             raise damaged(files, FORMAT_NAME, 0, "there are segments, but no format file")
-        return
-    content = read_file(files, FORMAT_NAME)[:256]
-    if content != FORMAT_CONTENT:
-        found, wanted = (text.decode("ascii", "backslashreplace").strip() for text in (content, FORMAT_CONTENT))
-        raise UnsupportedFormat(
-            f"{files.directory / FORMAT_NAME} says '{found}'; this version reads '{wanted}': use the one that wrote it"
-        )
+        return None
+    found = format_file.load(files)
+    if found is None:
+        raise damaged(files, FORMAT_NAME, 0, "it is not what was written")
+    if not format_file.is_read(found, schema):
+        raise UnsupportedFormat(format_file.refusal(files, found, schema))
+    return found
 
 
 def _create_first(files: Files, segment: Segment, index: Index) -> tuple[Writer, int]:

@@ -1,4 +1,4 @@
-"""What members do between rebalances: fetch their assignment, and say that they live."""
+"""The requests of members between rebalances: they fetch their assignment, and say that they live."""
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from exacta.core.state.state import State
 
 
 def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:
-    """Fetch the assignment, or bring everybody's."""
+    """Fetch the assignment of a member; a leader also brings the assignments of all members."""
     step = Step(state, command.group_id, now_ms)
     rejection = _check_sync(step.membership, command)
     if rejection is not None:

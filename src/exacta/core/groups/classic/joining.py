@@ -11,8 +11,8 @@ from exacta.core.state.classic_membership import Member, Phase
 from exacta.core.state.state import State
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member's first JoinGroup may wait, whatever its session: it cannot send heartbeats meanwhile, and its
-client may be gone. A constant in Apache Kafka too."""
+"""The time that a new member's first JoinGroup may wait, whatever its session. The member cannot send heartbeats until
+it is answered, and its client may be gone. It is a constant in Apache Kafka too."""
 
 
 def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
@@ -55,7 +55,7 @@ def _check_request(step: Step, command: JoinGroup) -> Rejection | None:
 
 
 def _has_room(step: Step, member_id: str) -> bool:
-    """While members join again, the first to do so are in: one that was in may find the group full."""
+    """Return whether one more may join. In a rebalance the first are in: a former member may find the group full."""
     members, limit = step.membership.members, step.limits.group_max_size
     match step.membership.phase:
         case Phase.EMPTY:
@@ -68,7 +68,7 @@ def _has_room(step: Step, member_id: str) -> bool:
 
 
 def _is_consistent(step: Step, command: JoinGroup) -> bool:
-    """Whether there will be a protocol that all know; what a member offered until now counts too."""
+    """Return whether there will be a protocol that all know, counting what the member has offered until now."""
     if not command.protocol_type or not command.protocols:
         return False
     if step.membership.phase is Phase.EMPTY:
@@ -147,7 +147,7 @@ def _join_again(step: Step, command: JoinGroup) -> Outcome:
 
 
 def _take_part(step: Step, command: JoinGroup, known: Member) -> None:
-    """Let a member that was in wait for the next generation, as what it is now."""
+    """Let a present member wait for the next generation, with what it says now."""
     changed = replace(
         _member(command, known.member_id),
         instance_id=known.instance_id,  # also where it is not named again
@@ -176,10 +176,10 @@ def _succeed(step: Step, command: JoinGroup, predecessor_id: str) -> Outcome:
     step.keep_alive(successor)
     if before.phase is Phase.STABLE and choose_protocol(step.membership.members) == before.protocol:
         if command.knows_skip_assignment:
-            # KIP-814: a leader learns who is in the group, and that they have their assignments.
+            # KIP-814: the leader learns the members of the group, and that they have their assignments.
             skip = leader == successor.member_id
             return step.outcome(joined_reply(step.membership, successor.member_id, skip_assignment=skip))
-        # An older client that was told it leads would assign: so its predecessor is said to lead.
+        # An older client that is told to lead would assign. So its predecessor is named as the leader.
         return step.outcome(
             replace(joined_reply(step.membership, successor.member_id), leader=before.leader, members=())
         )

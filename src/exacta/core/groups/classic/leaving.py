@@ -1,4 +1,4 @@
-"""Who goes: by LeaveGroup, by a session's end, by being late for a rebalance."""
+"""Members that leave: by LeaveGroup, by a session's end, by being late for a rebalance."""
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from exacta.core.state.state import State
 
 
 def leave(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
-    """Let members go now, each for itself; the others rebalance, once."""
+    """Remove members now, with an answer for each; the others rebalance once."""
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
     if command.group_id in state.volatile.consumer_groups:
@@ -46,7 +46,7 @@ def _let_go(step: Step, member: MemberToRemove) -> Rejection | None:
 
 
 def expire_member(state: State, command: ExpireMember, now_ms: int) -> Outcome:
-    """Remove a member whose session has ended, unless it is waiting for us."""
+    """Remove a member whose session has ended, unless it waits for our answer."""
     step = Step(state, command.group_id, now_ms)
     if command.member_id in step.membership.pending:
         step.forget_pending(command.member_id)

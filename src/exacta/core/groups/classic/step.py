@@ -1,4 +1,4 @@
-"""One decision on one group in the making: the new membership, and who is woken with what."""
+"""One decision on one group in the making: the new membership, and the answers to waiting members."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ Wake = tuple[Ticket, Reply | Rejection]
 
 
 NOBODY_LEADS_MS = 1_000
-"""How long to wait at least before looking again whether anybody has joined: a member's own time-out may be nothing."""
+"""The least time before the next look whether anybody has joined: a member's own time-out may be 0."""
 
 
 class Step:
@@ -36,7 +36,7 @@ class Step:
         self.seen: list[Event] = []
 
     def outcome(self, reply: Reply | Rejection | None) -> Outcome:
-        """Return what has come of it. Generations are reserved before anybody is told of one."""
+        """Return the outcome of the decision. Generations are reserved before a member learns of one."""
         events: list[Event] = []
         if self.reserved != self.state.reserved_group_epoch:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
@@ -45,7 +45,7 @@ class Step:
         return Outcome(events=(*events, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
 
     def _settled(self) -> tuple[Event, ...]:
-        """Return the durable event where a rebalance has ended, or a static member has been succeeded without one."""
+        """Return the durable event if a rebalance has ended, or a static member has a successor without a rebalance."""
         now = self.membership
         if now.phase is self.before.phase and now.members.keys() == self.before.members.keys():
             return ()
@@ -64,7 +64,7 @@ class Step:
         self.membership = replace(self.membership, members=members, static=static)
 
     def remove(self, member_id: str, told: Rejection = Rejection.UNKNOWN_MEMBER_ID) -> None:
-        """Take a member out; what of it still waits is told why."""
+        """Take a member out; answer its waiting requests with the reason."""
         gone = self.membership.members[member_id]
         for ticket in (gone.join_ticket, gone.sync_ticket):
             if ticket is not None:
@@ -74,17 +74,17 @@ class Step:
         self.membership = replace(self.membership, members=members, static=static)
 
     def forget_pending(self, member_id: str) -> None:
-        """An id that was given out (KIP-394) is used now, or never will be."""
+        """Forget an id that was given out (KIP-394), because it is used now or never will be."""
         self.membership = replace(self.membership, pending=self.membership.pending - {member_id})
 
     def keep_alive(self, member: Member, session_timeout_ms: int | None = None) -> None:
-        """Begin or extend the member's session, and set the timer that looks whether it has ended."""
+        """Begin or extend the member's session, and set the timer for its end."""
         deadline_ms = self.now_ms + (member.session_timeout_ms if session_timeout_ms is None else session_timeout_ms)
         self.seen.append(MemberSeen(group_id=self.group_id, member_id=member.member_id, deadline_ms=deadline_ms))
         self.timers.append(Timer(deadline_ms, ExpireMember(group_id=self.group_id, member_id=member.member_id)))
 
     def begin_rebalance(self, *, wait_ms: int | None = None) -> None:
-        """Ask everybody to join again; those who wait for an assignment are told so."""
+        """Ask all members to join again; answer those that wait for an assignment."""
         if self.membership.phase is Phase.PREPARING_REBALANCE:
             return
         members = {}
@@ -92,20 +92,20 @@ class Step:
         for key, member in self.membership.members.items():
             if member.sync_ticket is not None:
                 self.wakes.append((member.sync_ticket, Rejection.REBALANCE_IN_PROGRESS))
-            # What a member was assigned last is shown until somebody assigns anew; who was to do so has not done it.
+            # The last assignment of a member is shown until there is a new one. The leader has not made one yet.
             assignment = b"" if unassigned else member.assignment
             members[key] = replace(member, sync_ticket=None, synced=False, assignment=assignment)
         self.membership = replace(self.membership, phase=Phase.PREPARING_REBALANCE, members=members)
         self.set_deadline(_rebalance_timeout_ms(self.membership) if wait_ms is None else wait_ms)
 
     def set_deadline(self, wait_ms: int) -> None:
-        """Let the rebalance go on without whoever is late by then."""
+        """Set the time at which the rebalance goes on without the members that are late."""
         deadline_ms = self.now_ms + wait_ms
         self.membership = replace(self.membership, deadline_ms=deadline_ms)
         self.timers.append(Timer(deadline_ms, ExpireRebalance(group_id=self.group_id)))
 
     def complete_if_all_joined(self) -> None:
-        """Complete it, but not before a group's first rebalance is over its delay (KIP-134)."""
+        """Complete the rebalance if all have joined, but a group's first one not before its delay is over (KIP-134)."""
         if (
             self.membership.phase is Phase.PREPARING_REBALANCE
             and self.now_ms >= self.membership.not_before_ms
@@ -115,14 +115,14 @@ class Step:
             self.complete_rebalance()
 
     def complete_rebalance(self) -> None:
-        """Begin the next generation with those who have joined, and static members that are late (KIP-345)."""
+        """Begin the next generation with the members that have joined, and with late static members (KIP-345)."""
         for member in list(self.membership.members.values()):
             if member.join_ticket is None and member.instance_id is None:
                 self.remove(member.member_id)
         before = self.membership
         generation = next_epoch(self.state, before.generation)
         if not before.members:
-            # The generation counts on, so that nobody of an earlier one is taken for a member. Nobody is told of it.
+            # The generation counts on, so that nobody of an earlier one is taken for a member. No member learns of it.
             self.membership = Membership(
                 generation=generation, protocol_type=before.protocol_type, pending=before.pending
             )
@@ -153,7 +153,7 @@ class Step:
 
 
 def check_member(membership: Membership, member_id: str, instance_id: str | None) -> Rejection | None:
-    """Return why this is no member, or None: another that has joined under its instance id fences it (KIP-345)."""
+    """Return the reason why this is no member, or None. A successor under its instance id fences it (KIP-345)."""
     if instance_id is not None:
         named = membership.static.get(instance_id)
         if named is None:
@@ -166,7 +166,7 @@ def check_member(membership: Membership, member_id: str, instance_id: str | None
 def check_generation(
     membership: Membership, member_id: str, instance_id: str | None, generation: int
 ) -> Rejection | None:
-    """Return why this is no member of the present generation, or None."""
+    """Return the reason why this is no member of the present generation, or None."""
     rejection = check_member(membership, member_id, instance_id)
     if rejection is None and generation != membership.generation:
         return Rejection.ILLEGAL_GENERATION
@@ -183,14 +183,14 @@ def _subscribed(members: dict[str, Member]) -> frozenset[str] | None:
 
 
 def choose_protocol(members: dict[str, Member]) -> str:
-    """Return the protocol most members like best among those that all know."""
+    """Return the protocol that most members prefer among those that all members know."""
     common = set.intersection(*({name for name, _ in member.protocols} for member in members.values()))
     votes = Counter(next(name for name, _ in member.protocols if name in common) for member in members.values())
     return votes.most_common(1)[0][0]
 
 
 def joined_reply(membership: Membership, member_id: str, *, skip_assignment: bool = False) -> Joined:
-    """Return the answer to a member's join; only the leader is told everybody's metadata."""
+    """Return the answer to a member's join; only the leader gets the metadata of all members."""
     members: tuple[tuple[str, str | None, bytes], ...] = ()
     if member_id == membership.leader:
         members = tuple(

@@ -1,7 +1,7 @@
 """Group membership by the consumer protocol (KIP-848): the group assigns, members report and follow, by heartbeats.
 
-Epochs: the group's counts whatever changes who should own what (members, subscriptions, topics). Each count leads to a
-new target (`assignors`), and each member is led to its part of that (`reconciliation`), at its own pace:
+Epochs: the group's epoch grows with every change of members, subscriptions or topics. Each epoch leads to a new target
+(`assignors`), and each member is led to its part of the target (`reconciliation`) at its own pace:
 
     phase of a member \\ it reports   still owns what it must give up   has given it up, or need not
     STABLE, target's epoch           -                                 nothing to do
@@ -11,13 +11,14 @@ new target (`assignors`), and each member is led to its part of that (`reconcili
 
     In the target's epoch a member gets of its target what nobody holds: STABLE if that is all, else UNRELEASED.
 
-A partition is thus given to its new owner only when its old owner no longer reports it. A member is known by its id and
-its epoch: one that comes with another epoch than its own is fenced, gives up everything and joins again, but for the
-epoch before if it owns nothing beyond its assignment (its answer was lost). Commits name the epoch as well (KIP-447).
+So a partition is given to its new owner only when its old owner no longer reports it. A member is known by its id and
+its epoch. A member that comes with another epoch is fenced, gives up everything and joins again. The epoch before is
+accepted if the member owns nothing beyond its assignment, because then its answer was lost. Commits name the epoch as
+well (KIP-447).
 
-Each change is durable before its member is told of it, and so are the epochs, of which none is given out twice
-(decisions 0025 and 0012): what a member holds from before a crash is the present, or is known to be of the past.
+Each change is durable before its member learns of it. So are the epochs, and none is given out twice (decisions 0025
+and 0012). What a member holds from before a crash is therefore the present, or is known to be of the past.
 
-The rooms: `heartbeat` decides on a member that joins or goes on, `leaving` on who goes, `step` is what both do to a
-group; `subscriptions`, `assignors` and `reconciliation` are functions of plain values.
+The modules: `heartbeat` decides on a member that joins or goes on, `leaving` on members that leave, and `step` changes
+the group for both. `subscriptions`, `assignors` and `reconciliation` are functions of plain values.
 """

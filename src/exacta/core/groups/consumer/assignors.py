@@ -1,8 +1,8 @@
-"""Who shall own which partitions: the server-side assignors of KIP-848, as functions of subscriptions.
+"""The server-side assignors of KIP-848, as functions of subscriptions: they decide which member owns which partition.
 
-Both give every partition to one of its topic's subscribers, if there are any. `range`: of each topic, neighbours to
-neighbours, so that members get the same partitions of topics that are partitioned alike. `uniform`: as even over all
-topics as subscriptions allow, and with as few changes as that takes.
+Both give every partition to one of its topic's subscribers, if there are any. `range` gives neighbouring partitions of
+each topic to neighbouring members, so that a member gets the same partitions of all topics that are partitioned alike.
+`uniform` gives shares as even over all topics as subscriptions allow, with as few changes as that takes.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ Target = dict[str, frozenset[TopicPartition]]
 
 
 class Subscriber(Struct, frozen=True, kw_only=True):
-    """What an assignor is told of a member: topic ids, and what it was to own until now."""
+    """A member as an assignor sees it: the topic ids that it reads, and the partitions that it was to own until now."""
 
     topics: frozenset[bytes]
     owned: frozenset[TopicPartition] = frozenset()
@@ -46,7 +46,7 @@ def assign_range(members: Subscribers, topics: Mapping[bytes, int]) -> Target:
 
 
 def assign_uniform(members: Subscribers, topics: Mapping[bytes, int]) -> Target:
-    """Leave partitions where they are if possible, give the rest to whoever has least, and even out."""
+    """Leave partitions where they are if possible, give the rest to the members with fewest, and even out."""
     balance = _Balance(members, topics)
     balance.hand_out()
     balance.even_out()
@@ -57,7 +57,7 @@ ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_ran
 
 
 def _in_order(members: Subscribers) -> list[str]:
-    """Static members by their instance ids, so that a successor has its predecessor's place; then the others."""
+    """Sort static members by instance id, so that a successor has its predecessor's place, and then the others."""
 
     def place(member_id: str) -> tuple[bool, str]:
         instance_id = members[member_id].instance_id
@@ -97,7 +97,7 @@ class _Balance:
         ]
 
     def hand_out(self) -> None:
-        """Give each partition that nobody has to the subscriber with fewest."""
+        """Give each partition without an owner to the subscriber with fewest."""
         heaps: dict[tuple[str, ...], list[tuple[int, int, str]]] = {}  # topics often have the same subscribers
         for partition in self.unowned:
             names = tuple(self.subscribers[partition[0]])
@@ -114,9 +114,9 @@ class _Balance:
             heappush(heap, (load + 1, order, name))
 
     def even_out(self) -> None:
-        """Move partitions along the shortest ways from those who have more to those who have at least two fewer.
+        """Move partitions along the shortest ways from members that have more to members that have at least two fewer.
 
-        Where no such way is left, nothing can be evener: what is a move to others could be a chain of moves.
+        When no such way is left, no assignment is more even: any better one could be reached by a chain of moves.
         """
         for name in self.owned:
             places: dict[bytes, list[TopicPartition]] = {}
@@ -145,7 +145,7 @@ class _Balance:
         return False
 
     def _way_from(self, start: str) -> list[tuple[str, bytes, str]]:
-        """Return the moves that take one partition from `start` to who has at least two fewer, or none."""
+        """Return the moves that take one partition from `start` to a member with at least two fewer, or none."""
         most = len(self.owned[start]) - 2
         came: dict[str, tuple[str, bytes] | None] = {start: None}
         seen_topics: set[bytes] = set()

@@ -15,7 +15,7 @@ from exacta.core.state.state import State
 
 
 def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
-    """Join a group or go on in it; report what is owned, and be told what shall be."""
+    """Join a group or go on in it; take the report of owned partitions, and answer with the assigned ones."""
     if command.assignor is not None and command.assignor not in state.limits.group_consumer_assignors:
         return Outcome(reply=Rejection.UNSUPPORTED_ASSIGNOR)
     if command.member_epoch < JOINING_EPOCH:
@@ -36,14 +36,14 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
 
 
 def _is_ours(state: State, group_id: str, *, joins: bool) -> bool:
-    """Whether it is a group of this protocol, or may become one: a classic group that nobody is a member of."""
+    """Return whether the group is of this protocol, or may become one as a classic group without members may."""
     if group_id in state.volatile.consumer_groups:
         return True
     return joins and state.volatile.memberships.get(group_id, NOBODY).phase is Phase.EMPTY
 
 
 def _find(step: Step, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMember | Rejection:
-    """Return the member as it was before this heartbeat: a new one, one that goes on, or its successor."""
+    """Return the member as it was before this heartbeat: a new one, a present one, or a successor."""
     if command.instance_id is not None:
         static_id = step.group.static.get(command.instance_id)
         predecessor = None if static_id is None else step.group.members[static_id]
@@ -66,7 +66,7 @@ def _find(step: Step, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMem
 def _check_epoch(member: ConsumerMember, command: ConsumerHeartbeat) -> Rejection | None:
     if command.member_epoch in (JOINING_EPOCH, member.epoch):
         return None
-    # The answer with the present epoch may have been lost: who owns nothing beyond its assignment may go on.
+    # The answer with the present epoch may have been lost: a member that owns no more than its assignment goes on.
     lost = (
         command.member_epoch == member.previous_epoch
         and command.member_epoch < member.epoch
@@ -98,7 +98,7 @@ def _go_on(step: Step, command: ConsumerHeartbeat, known: ConsumerMember, *, joi
 
 
 def _described(known: ConsumerMember, command: ConsumerHeartbeat) -> ConsumerMember:
-    """Return the member as it says it is; what it does not say is as it was."""
+    """Return the member with what it says of itself; the rest is as it was."""
     said = replace(
         known,
         instance_id=known.instance_id if command.instance_id is None else command.instance_id,

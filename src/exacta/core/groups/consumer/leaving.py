@@ -1,4 +1,4 @@
-"""Who goes: by saying so, by its session's end, by not giving up in time what it must."""
+"""Members that leave: by their own request, by a session's end, by not giving up partitions in time."""
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from exacta.core.state.state import State
 
 
 def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
-    """Leave for good, or as a static member for a while: its partitions then wait for its successor."""
+    """Let a member leave for good, or a static one for a while: then its partitions wait for its successor."""
     if command.group_id not in state.volatile.consumer_groups:
         return Outcome(reply=state.unknown_group)
     step = Step(state, command.group_id, now_ms)
@@ -65,7 +65,7 @@ def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome
 
 
 def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> Outcome:
-    """Remove a member that lives but has not given up what it must."""
+    """Remove a member that lives but has not given up its revoked partitions."""
     group = state.volatile.consumer_groups.get(command.group_id)
     member = None if group is None else group.members.get(command.member_id)
     if member is None or member.phase is not MemberPhase.UNREVOKED or member.epoch == LEFT_FOR_A_WHILE_EPOCH:

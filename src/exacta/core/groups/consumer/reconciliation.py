@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase, TopicPartition
 
 Owned = frozenset[TopicPartition] | None
-"""What a member reports to own; None where it says nothing."""
+"""The partitions that a member reports to own; None if it reports nothing."""
 
 
 def reconcile(
@@ -23,10 +23,10 @@ def reconcile(
     is_held: Callable[[TopicPartition], bool],
     resubscribed: bool,
 ) -> ConsumerMember:
-    """Return the member as it is after this report; itself, if nothing changes.
+    """Return the member as it is after this report; the same object if nothing changes.
 
-    `is_held`: whether any member, this one included, holds a partition. `resubscribed`: its subscription has just
-    changed, so that it must give up what it no longer asks for, whatever the target.
+    `is_held` says whether any member, this one included, holds a partition. `resubscribed` says that the subscription
+    has just changed. Then the member must give up the topics that it no longer reads, whatever the target is.
     """
     waits_for_it = member.phase is MemberPhase.UNREVOKED and _still_owns(owned, member.revoking)
     if waits_for_it or (member.phase is MemberPhase.STABLE and member.epoch == target_epoch):
@@ -37,7 +37,7 @@ def reconcile(
     if revoking and _still_owns(owned, revoking):
         return _at(member, member.epoch, MemberPhase.UNREVOKED, kept, revoking)
     pending = wanted - kept.keys()
-    # What it was giving up until now it holds itself, and may have again.
+    # The member still holds what it was giving up until now, and may have it again.
     unreleased = {each for each in pending - member.held if is_held(each)}
     taken = kept | dict.fromkeys(sorted(pending - unreleased), target_epoch)
     phase = MemberPhase.UNRELEASED if unreleased else MemberPhase.STABLE
@@ -45,7 +45,7 @@ def reconcile(
 
 
 def _still_owns(owned: Owned, revoking: Collection[TopicPartition]) -> bool:
-    """Who says nothing is taken to own all of it."""
+    """Return whether the member still owns one of them; a member that reports nothing owns all."""
     return owned is None or any(partition in owned for partition in revoking)
 
 

@@ -41,7 +41,7 @@ class Step:
         self.events: list[Event] = []
 
     def outcome(self, reply: Reply | Rejection) -> Outcome:
-        """Return what has come of it. Epochs are reserved before anybody is told of one."""
+        """Return the outcome of the decision. Epochs are reserved before a member learns of one."""
         events: list[Event] = []
         if self.reserved != self.state.reserved_group_epoch:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
@@ -68,7 +68,7 @@ class Step:
         self.group = replace(self.group, members={**self.group.members, member.member_id: member}, static=static)
 
     def remove(self, member_ids: Iterable[str]) -> None:
-        """Take members out; what they held is free at once, and there will be another target."""
+        """Take members out; their partitions are free at once, and there will be another target."""
         gone = set(member_ids)
         self.group = replace(
             self.group,
@@ -81,9 +81,9 @@ class Step:
             self.group = replace(self.group, target_epoch=self.group.epoch)  # nobody is left to make one for
 
     def succeed(self, predecessor: ConsumerMember, member_id: str) -> ConsumerMember:
-        """Let another member id have what a static member left behind; return that member, about to join.
+        """Give another member id what a static member left behind; return that member, about to join.
 
-        If that is a member already, it is one no more: it cannot have two parts, and its own goes to the others.
+        If the id is a member already, that membership ends: a member cannot have two parts, so its own goes to others.
         """
         if member_id in self.group.members and member_id != predecessor.member_id:
             self.remove([member_id])
@@ -105,9 +105,9 @@ class Step:
             self.timers.append(Timer(deadline_ms, expire))
 
     def look_at_topics(self, *, resubscribed: bool) -> None:
-        """Begin the next epoch if members have changed what they subscribe to, or that has changed itself.
+        """Begin the next epoch if the members' subscriptions, or the topics that they name, have changed.
 
-        So does another assignor, once most members ask for it.
+        Another assignor begins one too, once most members ask for it.
         """
         version = topics_version(self.state)
         changed = False
@@ -123,7 +123,7 @@ class Step:
             self.bump()
 
     def make_target(self) -> None:
-        """Decide who shall own what, if something has changed since that was last decided."""
+        """Make a new target if something has changed since the last one."""
         group = self.group
         if group.epoch <= group.target_epoch:
             return
@@ -141,7 +141,7 @@ class Step:
         self.group = replace(group, target=target, target_epoch=group.epoch, assignor=assignor)
 
     def lead(self, member: ConsumerMember, owned: Owned, *, resubscribed: bool) -> ConsumerMember:
-        """Take the member on its way to its target, as far as it goes now."""
+        """Lead the member towards its target, as far as it can go now."""
         group = self.group
         if group.is_reconciled(member) and not resubscribed:
             return member
@@ -175,6 +175,6 @@ class Step:
 
 
 def preferred_assignor(group: ConsumerGroup, offered: tuple[str, ...]) -> str:
-    """Return the assignor that most members ask for; who asks for none leaves it to the broker, whose first it is."""
+    """Return the assignor that most members ask for. Members that ask for none leave it to the broker's first."""
     votes = [member.assignor for member in group.members.values() if member.assignor in offered]
     return max(offered, key=votes.count)

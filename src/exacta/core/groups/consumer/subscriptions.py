@@ -1,4 +1,4 @@
-"""What a group's members subscribe to: names, and patterns in RE2's syntax (KIP-848)."""
+"""The subscriptions of a group's members: names, and patterns in RE2's syntax (KIP-848)."""
 
 from collections.abc import Iterable
 
@@ -8,12 +8,12 @@ from exacta.core.state.state import State
 
 
 def topics_version(state: State) -> tuple[int, int]:
-    """Return what differs whenever a topic has been created, has grown, or was deleted since."""
+    """Return a value that changes when a topic is created, grows, or is deleted."""
     return state.next_partition_id, len(state.topics)
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether RE2 takes it; the empty one subscribes to nothing."""
+    """Return whether RE2 accepts the pattern; the empty one subscribes to nothing."""
     try:
         matcher(pattern)
     except ValueError:

@@ -2,8 +2,9 @@
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-from exacta.client.committed import next_offset, visible_batches
-from exacta.protocol.kafka.records import assign_offset, control_batch
+from exacta.protocol.kafka.batch_building import control_batch
+from exacta.protocol.kafka.committed import visible_batches
+from exacta.protocol.kafka.records import assign_offset, next_offset
 
 
 class Log:

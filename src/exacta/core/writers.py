@@ -1,0 +1,31 @@
+"""The writer of a batch, as far as a repeat of the batch can be told by it."""
+
+from msgspec import Struct
+
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+
+
+class IdempotentWriter(Struct, frozen=True, kw_only=True):
+    """A producer of KIP-98: its batches follow each other by their sequences, which `core.log.sequence` checks.
+
+    `transactional_id` is None where the batch belongs to no transaction, also where its producer has one.
+    """
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: int
+    version: TransactionVersion = TransactionVersion.V1
+    transactional_id: str | None = None
+
+
+class NamedWriter(Struct, frozen=True, kw_only=True):
+    """A writer that has a name: the sequences of its batches grow, with gaps, as `core.log.named_sequence` checks.
+
+    `sequence` is the highest one in the batch.
+    """
+
+    name: str
+    sequence: int
+
+
+Writer = IdempotentWriter | NamedWriter

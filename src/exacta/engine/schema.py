@@ -1,0 +1,8 @@
+"""The schema of what the engine gives a journal to keep: the numbers of the core's events and snapshots."""
+
+from exacta.core.events import EVENTS_SCHEMA
+from exacta.core.snapshot import SNAPSHOT_SCHEMA
+from exacta.ports.journal import Schema
+
+SCHEMA = Schema(writes=f"events {EVENTS_SCHEMA}, snapshot {SNAPSHOT_SCHEMA}")
+"""The schema that the adapter is given when it opens a journal. There is no older one to be read yet."""

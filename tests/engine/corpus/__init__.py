@@ -1,0 +1,265 @@
+"""The corpus: small data directories of a released format, and the state and the batches that each holds.
+
+`python -m tests.engine.corpus` makes the directory of the present format anew, and says so in its expected state.
+"""
+
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from exacta.adapters.local.format import VERSION
+from exacta.core.commands import (
+    AddGroup,
+    AddPartitions,
+    AppendBatch,
+    CommitOffsets,
+    CommitTransactionalOffsets,
+    ConsumerHeartbeat,
+    CreatePartitions,
+    CreateTopic,
+    DeleteGroup,
+    DeleteOffsets,
+    DeleteRecords,
+    DeleteTopic,
+    EndTransaction,
+    ExpireProducers,
+    ExpireTransactionalIds,
+    ForgetAborted,
+    InitProducerId,
+    JoinGroup,
+    LeaveGroup,
+    MemberToRemove,
+    OffsetToCommit,
+    SetTopicConfigs,
+    SyncGroup,
+)
+from exacta.core.ids import Ticket, TransactionVersion
+from exacta.core.replies import Joined, ProducerBound, TransactionEnded
+from exacta.core.state.state import State
+from exacta.core.writers import IdempotentWriter, NamedWriter, Writer
+from exacta.protocol.kafka.batch_building import data_batch
+from exacta.records.record_format import KafkaRecordFormat
+from simulation.clients.batches import record
+from simulation.disk.simulated import SimulatedDisk
+from tests.engine.disk_rig import DiskRig
+
+DIRECTORY = Path(__file__).parent / f"format_{VERSION}"
+EXPECTED = "expected.json"
+DAY_MS = 86_400_000
+SEGMENT_BYTES = 3_000
+UNBROKEN = 1 << 20
+"""A segment in which all of a life lies: no snapshot is made in it."""
+
+
+def make() -> SimulatedDisk:
+    """Play every kind of event twice: the first half lies in a snapshot too, the second behind it."""
+    disk = SimulatedDisk()
+    first = _Play(disk, 0, SEGMENT_BYTES)
+    first.run()
+    first.close()
+    first.journal.close()
+    disk = disk.restarted()
+    second = _Play(disk, 1, UNBROKEN)
+    second.run()
+    second.journal.close()
+    return disk.restarted()
+
+
+class _Play(DiskRig):
+    """A clean life, whose names and times are told by its number."""
+
+    format = KafkaRecordFormat()
+
+    def __init__(self, disk: SimulatedDisk, number: int, segment_bytes: int) -> None:
+        self.number = number
+        super().__init__(disk, segment_bytes)
+
+    def start(self) -> None:
+        self.loop.now_ms += self.number * 30 * DAY_MS
+        super().start()
+
+    def named(self, name: str) -> str:
+        return f"{name}{self.number}"
+
+    def run(self) -> None:
+        self._topics()
+        self._transactions()
+        self._writers()
+        self._offsets()
+        self._groups()
+        self._expire()
+        self._leave_something()
+
+    def _topics(self) -> None:
+        for letter in "abc":
+            name = self.named(letter)
+            self.ask(CreateTopic(topic=name, topic_id=name.encode().rjust(16, b"-"), partition_count=2))
+        self.ask(CreatePartitions(topic=self.named("a"), total_count=3))
+        self.ask(SetTopicConfigs(topic=self.named("a"), configs={"retention.ms": "1000"}))
+        self.ask(DeleteTopic(topic=self.named("c")))
+
+    def _write(self, writer: Writer | None = None, topic: str = "a", partition: int = 0, count: int = 2) -> object:
+        idempotent = writer if isinstance(writer, IdempotentWriter) else None
+        data = data_batch(
+            [record(delta, b"value %d of %d" % (delta, self.number)) for delta in range(count)],
+            count,
+            compression=0,
+            transactional=idempotent is not None and idempotent.transactional_id is not None,
+            first_timestamp_ms=self.loop.now_ms,
+            last_timestamp_ms=self.loop.now_ms,
+            producer_id=-1 if idempotent is None else idempotent.producer_id,
+            producer_epoch=-1 if idempotent is None else idempotent.producer_epoch,
+            base_sequence=-1 if idempotent is None else idempotent.base_sequence,
+        )
+        command = AppendBatch(
+            topic=self.named(topic),
+            partition=partition,
+            record_count=count,
+            size=len(data),
+            max_timestamp_ms=self.loop.now_ms,
+            writer=writer,
+        )
+        return self.ask(command, payloads=[data])
+
+    def _bind(self, transactional_id: str | None) -> ProducerBound:
+        bound = self.ask(
+            InitProducerId(
+                transactional_id=transactional_id,
+                transaction_timeout_ms=60_000,
+                client_id="corpus",
+                client_host="127.0.0.1",
+            )
+        )
+        assert isinstance(bound, ProducerBound)
+        return bound
+
+    def _transactions(self) -> None:
+        idempotent = self._bind(None)
+        for sequence in (0, 2):
+            self._write(
+                IdempotentWriter(
+                    producer_id=idempotent.producer_id,
+                    producer_epoch=idempotent.producer_epoch,
+                    base_sequence=sequence,
+                )
+            )
+        for commit in (True, False, True):
+            self._transaction(self.named("x"), commit=commit, version=TransactionVersion.V1)
+        self._transaction(self.named("y"), commit=False, version=TransactionVersion.V2)
+
+    def _transaction(self, transactional_id: str, *, commit: bool | None, version: TransactionVersion) -> None:
+        bound = self._bind(transactional_id)
+        who: dict[str, Any] = {
+            "transactional_id": transactional_id,
+            "producer_id": bound.producer_id,
+            "producer_epoch": bound.producer_epoch,
+        }
+        if version is TransactionVersion.V1:
+            self.ask(AddPartitions(**who, partitions=tuple((self.named(topic), 0) for topic in "ab")))
+            self.ask(AddGroup(**who, group_id=self.named("readers")))
+        for topic in "ab":
+            self._write(IdempotentWriter(**who, base_sequence=0, version=version), topic)
+        offsets = (OffsetToCommit(topic=self.named("a"), partition=0, offset=bound.producer_epoch + 1),)
+        self.ask(CommitTransactionalOffsets(**who, group_id=self.named("readers"), offsets=offsets, version=version))
+        if commit is not None:
+            assert isinstance(self.ask(EndTransaction(**who, commit=commit, version=version)), TransactionEnded)
+
+    def _writers(self) -> None:
+        for sequence in (3, 9):
+            self._write(NamedWriter(name=self.named("file"), sequence=sequence), partition=1)
+        self._write(NamedWriter(name=self.named("other"), sequence=0), "b", 1)
+        self._write(None, "b", 1)
+
+    def _offsets(self) -> None:
+        offsets = tuple(
+            OffsetToCommit(topic=self.named("a"), partition=partition, offset=1, metadata="m") for partition in range(2)
+        )
+        for group in ("plain", "gone"):
+            self.ask(CommitOffsets(group_id=self.named(group), offsets=offsets))
+        self.ask(DeleteOffsets(group_id=self.named("plain"), partitions=((self.named("a"), 1),)))
+        self.ask(DeleteGroup(group_id=self.named("gone")))
+        self.ask(DeleteRecords(topic=self.named("a"), partition=0, before_offset=2))
+        end_offset = self.engine._state.partition(self.named("b"), 0)
+        assert end_offset is not None
+        self.ask(ForgetAborted(topic=self.named("b"), partition=0, before_offset=end_offset.aborted[0].last_offset + 1))
+
+    def _groups(self) -> None:
+        for group, stays in (("classic", True), ("left", False)):
+            joined = self.ask(
+                JoinGroup(
+                    ticket=Ticket(0),
+                    group_id=self.named(group),
+                    member_id="",
+                    new_member_id="member",
+                    client_id="corpus",
+                    client_host="127.0.0.1",
+                    session_timeout_ms=30_000,
+                    rebalance_timeout_ms=60_000,
+                    protocol_type="consumer",
+                    protocols=(("range", b"subscription"),),
+                    knows_member_id_required=False,
+                    subscription=frozenset({self.named("a")}),
+                    instance_id="instance" if stays else None,
+                )
+            )
+            assert isinstance(joined, Joined)
+            self.ask(
+                SyncGroup(
+                    ticket=Ticket(0),
+                    group_id=self.named(group),
+                    member_id="member",
+                    generation=joined.generation,
+                    assignments=(("member", b"assignment"),),
+                )
+            )
+            if not stays:
+                self.ask(LeaveGroup(group_id=self.named(group), members=(MemberToRemove(member_id="member"),)))
+        self.ask(
+            ConsumerHeartbeat(
+                group_id=self.named("consumer"),
+                member_id="member",
+                member_epoch=0,
+                client_id="corpus",
+                client_host="127.0.0.1",
+                rebalance_timeout_ms=60_000,
+                topics=frozenset({self.named("b")}),
+                owned=frozenset(),
+            )
+        )
+
+    def _expire(self) -> None:
+        self.loop.now_ms += 10 * DAY_MS
+        self._write(NamedWriter(name=self.named("file"), sequence=10), partition=1)
+        self._bind(self.named("z"))
+        self.ask(ExpireProducers())
+        self.ask(ExpireTransactionalIds())
+
+    def _leave_something(self) -> None:
+        """Leave producers, an open transaction, and an aborted one that readers are told of."""
+        for commit in (True, False, None):
+            self._transaction(self.named("z"), commit=commit, version=TransactionVersion.V2)
+
+
+def described(value: object) -> Any:
+    """Return a state as JSON can hold it, by the names of its fields; the volatile part is left out."""
+    match value:
+        case State():
+            durable = (field.name for field in fields(value) if field.name not in ("limits", "volatile"))
+            return {name: described(getattr(value, name)) for name in durable}
+        case Struct():
+            return {field.name: described(getattr(value, field.name)) for field in fields(value)}
+        case Enum():
+            return value.name
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(key): described(entry) for key, entry in value.items()}
+        case set() | frozenset():
+            return sorted((described(entry) for entry in value), key=str)
+        case list() | tuple():
+            return [described(entry) for entry in value]
+        case _:
+            return value
