@@ -25,7 +25,7 @@ from exacta.core.commands import (
 )
 from exacta.core.events import BatchAppended
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.replies import Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.records.record_format import KafkaRecordFormat
@@ -140,7 +140,7 @@ class _Play:
     def bind(self) -> None:
         """Let another instance take the id over."""
         bound = self.scene.ask(InitProducerId(transactional_id="x", transaction_timeout_ms=60_000))
-        assert isinstance(bound, ProducerBound)
+        assert isinstance(bound, ProducerBoundReply)
         self.pair = bound.producer_id, bound.producer_epoch
         self._open.clear()
 
@@ -176,7 +176,7 @@ class _Play:
     def end(self, commit: bool) -> None:
         """End it."""
         answer = self.scene.ask(EndTransaction(**self._who(), commit=commit))
-        if isinstance(answer, TransactionEnded):
+        if isinstance(answer, TransactionEndedReply):
             self._open.clear()
 
     def offsets(self) -> None:
@@ -264,7 +264,7 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
     lost = [write for write in told.open_writes if (first_partition + write[0], write[1]) not in there]
     if told.open_writes:
         answer = scene.ask(EndTransaction(**who, commit=True), seconds=0.02)
-        if isinstance(answer, TransactionEnded) and lost:
+        if isinstance(answer, TransactionEndedReply) and lost:
             wrong.append(f"a transaction commits that has lost {lost}")
     scene.close()
     return wrong

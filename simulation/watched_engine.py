@@ -12,7 +12,7 @@ from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
-from exacta.core.state.transaction import Phase
+from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.engine.engine import Engine
 from exacta.engine.visible import Changes
@@ -200,11 +200,10 @@ class WatchedEngine(Engine):
         """Complain of whatever does not hold now."""
         if self.failed is not None:
             return
-        for held in self._state.transactionals.values():
-            if held.phase is Phase.ONGOING and held.deadline_ms is not None:
-                timer = ExpireTransaction(transactional_id=held.transactional_id)
-                if timer not in self._timers:
-                    self.complain(f"7: nothing will ever end the transaction of {held.transactional_id}")
+        for transaction in self._state.transactions.values():
+            timer = ExpireTransaction(transaction_id=transaction.transaction_id)
+            if transaction.deadline_ms is not None and timer not in self._timers:
+                self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:
             self._looked_at = count

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core import snapshot
-from exacta.core.commands import FenceAfterLoss
+from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
+from exacta.core.ids import TransactionId
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import engine
 from exacta.engine.engine import Engine
@@ -32,8 +32,8 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    def will_have_begun(self: Engine, transactional_id: str, now_ms: int) -> bool:
-        return transactional_id in self._begun
+    def will_have_begun(self: Engine, transaction_id: TransactionId, events: object) -> bool:
+        return transaction_id in self._begun
 
     # What is synced as soon as it is written is hardly ever missed.
     return [(Engine, "_will_have_begun", will_have_begun), (Engine, "_sync_begins", lambda self, written: None)]
@@ -52,9 +52,11 @@ def loss_not_aborted() -> Replacements:
     shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
 )
 def unseen_not_fenced() -> Replacements:
-    def found_open(state: State) -> list[FenceAfterLoss]:
-        held, fences = state.transactionals, fences_after_loss(state)
-        return [each for each in fences if held[each.transactional_id].phase is Phase.ONGOING]
+    def found_open(state: State) -> list[FenceAfterLoss | AbortAfterLoss]:
+        held, fences = state.transactional_ids, fences_after_loss(state)
+        return [
+            each for each in fences if isinstance(each, AbortAfterLoss) or held[each.transactional_id].open is not None
+        ]
 
     return [(engine, "fences_after_loss", found_open)]
 

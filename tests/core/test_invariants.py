@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from exacta.core.commands import ForgetAborted
 from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded
-from exacta.core.ids import Offset, ProducerEpoch, ProducerId
+from exacta.core.ids import Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.invariants.invariants import violations
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
@@ -65,7 +65,7 @@ def pin_the_lso(world: World) -> None:
 
 
 def keep_offsets_pending(world: World) -> None:
-    world.state.groups["g"].pending[ProducerId(77)] = {}
+    world.state.groups["g"].pending[TransactionId(77)] = {}
 
 
 def let_an_offset_not_take_effect(world: World) -> None:
@@ -82,7 +82,7 @@ def skip_a_marker(world: World) -> None:
 
 
 def forget_a_deadline(world: World) -> None:
-    world.state.transactionals["y"].transaction_timeout_ms = 0
+    world.open_transaction("y").timeout_ms = 0
 
 
 def forget_an_offset(world: World) -> None:

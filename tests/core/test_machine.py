@@ -132,7 +132,7 @@ class CoreMachine(RuleBasedStateMachine):
             assert snapshot(self.world.state) == before, "all or none"
             return
         wanted = Phase.COMPLETE_COMMIT if commit else Phase.COMPLETE_ABORT
-        held = [self.world.state.transactionals[str(producer.transactional_id)] for producer in chosen]
+        held = [self.world.state.transactional_ids[str(producer.transactional_id)] for producer in chosen]
         assert all(entry.phase is wanted for entry in held)
         assert len(ended) in (0, len(chosen)), "a repeat ends nothing"
 

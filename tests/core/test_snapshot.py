@@ -10,7 +10,7 @@ from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import SMALL, World
 
-FIELDS_BEFORE = 9
+FIELDS_BEFORE = 12
 
 
 @pytest.fixture

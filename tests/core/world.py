@@ -15,15 +15,15 @@ from exacta.core.commands import (
     TransactionToEnd,
 )
 from exacta.core.decide import decide
-from exacta.core.events import BatchAppended, Event, decode_event, encode_event
-from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.events import BatchAppended, Event, TransactionEnded, decode_event, encode_event
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.state.transaction import Transaction
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine.durability import WAITS
@@ -106,14 +106,19 @@ class World:
         for event in self.log:
             if isinstance(event, BatchAppended) and event.transactional:
                 waiting.setdefault(event.producer_id, []).append((event.partition_id, event.base_offset))
-            elif isinstance(event, TransactionEndedEvent):
-                committed.update(dict.fromkeys(waiting.pop(event.producer_id, []), event.committed))
+            elif isinstance(event, TransactionEnded):
+                for producer_id in event.producer_ids:
+                    committed.update(dict.fromkeys(waiting.pop(producer_id, []), event.committed))
         return committed
 
     # --- shorthand ----------------------------------------------------------------------------------------------------
 
     def topic(self, name: str = "t", partition_count: int = 2) -> None:
         self.send(CreateTopic(topic=name, topic_id=name.encode().ljust(16, b"0")[:16], partition_count=partition_count))
+
+    def open_transaction(self, transactional_id: str = "x") -> Transaction | None:
+        """Return what the transactional id has open."""
+        return self.state.open_transaction(self.state.transactional_ids[transactional_id])
 
     def producer(
         self,
@@ -132,7 +137,7 @@ class World:
                 keep_prepared=keep_prepared,
             )
         )
-        assert isinstance(bound, ProducerBound), bound
+        assert isinstance(bound, ProducerBoundReply), bound
         return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch, version)
 
     def end_all(self, *producers: "Producer", commit: bool, partitions: tuple[tuple[str, int], ...] = ()) -> object:
@@ -225,7 +230,7 @@ class Producer:
     def end(self, *, commit: bool, adopts: bool = True) -> object:
         """EndTxn; a client of version 2 adopts the pair in the answer, unless the answer gets lost."""
         reply = self.world.send(EndTransaction(**self._who(), commit=commit, version=self.version))
-        if isinstance(reply, TransactionEnded) and self.version is TransactionVersion.V2:
+        if isinstance(reply, TransactionEndedReply) and self.version is TransactionVersion.V2:
             self.world.told.update(dict.fromkeys(self.written, commit))
             if adopts:
                 self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
@@ -250,7 +255,7 @@ class Producer:
                 keep_prepared=keep_prepared,
             )
         )
-        if isinstance(reply, ProducerBound):
+        if isinstance(reply, ProducerBoundReply):
             self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
             self.sequences.clear()
             self.written.clear()

@@ -15,6 +15,7 @@ from exacta.core.events import (
     GroupDeleted,
     GroupEpochsReserved,
     GroupSettled,
+    IdsReserved,
     LogStartMoved,
     MemberSeen,
     MembershipChanged,
@@ -30,19 +31,20 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionalIdsExpired,
     TransactionalOffsetsCommitted,
+    TransactionBegun,
     TransactionEnded,
     TransactionExtended,
 )
 from exacta.core.groups.consumer_updates import updated
-from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.log.sequence import last_sequence
 from exacta.core.state.classic_membership import NOBODY
 from exacta.core.state.group import CommittedOffset, Group, OffsetMap
-from exacta.core.state.incidents import Incident, What, record
+from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction, Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.core.state.transaction import KeptTransaction, Phase, Transactional
+from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 
 
 def apply(state: State, event: Event) -> None:
@@ -78,9 +80,8 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
     state.volatile.topic_names.pop(topic.topic_id, None)
     for partition_id in gone:
         del state.partitions[partition_id]
-    for held in state.transactionals.values():
-        if held.partitions:
-            held.partitions -= gone
+    for transaction in state.transactions.values():
+        transaction.partitions -= gone
     for group in state.groups.values():
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():
@@ -107,21 +108,29 @@ def _forget_aborted(partition: Partition, before_offset: Offset) -> None:
     del partition.aborted[:count]
 
 
+def _ids_reserved(state: State, event: IdsReserved) -> None:
+    state.reserved_producer_id = event.end_producer_id
+    state.reserved_transaction_id = event.end_transaction_id
+
+
 def _producer_id_allocated(state: State, event: ProducerIdAllocated) -> None:
-    state.next_producer_id = ProducerId(max(state.next_producer_id, event.producer_id + 1))
+    _given_out(state, event.producer_id)
+
+
+def _given_out(state: State, producer_id: ProducerId) -> None:
+    volatile = state.volatile
+    volatile.next_producer_id = ProducerId(max(volatile.next_producer_id, producer_id + 1))
 
 
 def _producer_bound(state: State, event: ProducerBound) -> None:
-    held = state.transactionals.get(event.transactional_id)
+    held = state.transactional_ids.get(event.transactional_id)
     if held is None:
-        held = Transactional(
+        held = TransactionalId(
             event.transactional_id, event.producer_id, event.producer_epoch, event.transaction_timeout_ms
         )
     elif event.cause is not Cause.OWNER:
-        _note(state, held.transactional_id, What.FENCED, event, (held.producer_id, held.producer_epoch))
+        _note(state, held.transactional_id, IncidentKind.FENCED, event, held.pair)
     _move_to_end(state, held)
-    if event.keeps and held.kept is None:
-        held.kept = KeptTransaction(held.producer_id, held.producer_epoch, held.transaction_timeout_ms)
     if event.cause in _OWNERS:
         held.client_id, held.client_host = _one_copy(event.client_id), _one_copy(event.client_host)
     held.transaction_timeout_ms = event.transaction_timeout_ms
@@ -129,8 +138,9 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     held.previous_producer_epoch = event.previous_producer_epoch
     held.bumped_by_end = False
     held.last_update_ms = event.at_ms
-    if not event.keeps:
-        held.phase = Phase.EMPTY
+    held.open = event.keeps
+    if event.keeps is None:
+        held.last_committed = None
     _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
 
@@ -144,23 +154,23 @@ def _one_copy(name: str) -> str:
 _OWNERS = frozenset({Cause.OWNER, Cause.NEW_INSTANCE})
 
 
-def _move_to_end(state: State, held: Transactional) -> None:
+def _move_to_end(state: State, held: TransactionalId) -> None:
     """Keep the transactional ids in the order in which they were heard of last (see `expiry.py`)."""
-    state.transactionals.pop(held.transactional_id, None)
-    state.transactionals[held.transactional_id] = held
+    state.transactional_ids.pop(held.transactional_id, None)
+    state.transactional_ids[held.transactional_id] = held
 
 
 def _note(
     state: State,
     transactional_id: str,
-    what: What,
+    kind: IncidentKind,
     event: ProducerBound | TransactionEnded | TransactionalIdsExpired,
     pair: tuple[ProducerId, ProducerEpoch],
 ) -> None:
     """Keep why this pair lost what it had."""
     asked = (event.client_id, event.client_host) if isinstance(event, ProducerBound) else ("", "")
     incident = Incident(
-        what=what,
+        kind=kind,
         cause=Cause.IDLE if isinstance(event, TransactionalIdsExpired) else event.cause,
         at_ms=event.at_ms,
         producer_id=pair[0],
@@ -178,24 +188,49 @@ def _note(
     )
 
 
-def _hold(state: State, held: Transactional, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+def _hold(state: State, held: TransactionalId, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
     """Let a transactional id have this pair."""
-    state.volatile.transactional_by_producer.pop(held.producer_id, None)
+    state.volatile.holder_by_producer.pop(held.producer_id, None)
     held.producer_id = producer_id
     held.producer_epoch = producer_epoch
-    state.next_producer_id = ProducerId(max(state.next_producer_id, producer_id + 1))
-    state.volatile.transactional_by_producer[producer_id] = held
+    _given_out(state, producer_id)
+    state.volatile.holder_by_producer[producer_id] = held
+
+
+def _transaction_begun(state: State, event: TransactionBegun) -> None:
+    transaction = Transaction(
+        event.transaction_id,
+        event.producer_ids,
+        event.producer_epoch,
+        event.owner,
+        event.timeout_ms,
+        event.at_ms,
+        set(event.partitions),
+        set(event.groups),
+        _one_copy(event.client_id),
+        _one_copy(event.client_host),
+    )
+    state.transactions[event.transaction_id] = transaction
+    volatile = state.volatile
+    volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
+    for producer_id in event.producer_ids:
+        volatile.transaction_by_producer[producer_id] = transaction
+        _given_out(state, producer_id)
+    if event.owner is None:
+        volatile.open_handles += 1
+        return
+    held = state.transactional_ids[event.owner]
+    held.open = event.transaction_id
+    held.bumped_by_end = False
+    held.last_update_ms = event.at_ms
 
 
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
-    held = state.transactionals[event.transactional_id]
-    if held.phase is not Phase.ONGOING:
-        held.phase = Phase.ONGOING
-        held.bumped_by_end = False
-        held.start_ms = event.at_ms
-    held.last_update_ms = event.at_ms
-    held.partitions.update(event.partitions)
-    held.groups.update(event.groups)
+    transaction = state.transactions[event.transaction_id]
+    transaction.partitions.update(event.partitions)
+    transaction.groups.update(event.groups)
+    if transaction.owner is not None:
+        state.transactional_ids[transaction.owner].last_update_ms = event.at_ms
 
 
 def _batch_appended(state: State, event: BatchAppended) -> None:
@@ -203,6 +238,19 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     partition.next_offset = Offset(event.base_offset + event.record_count)
     if event.producer_id < 0:
         return
+    if event.base_sequence >= 0:  # a batch of a handle has none: its writers are not told apart by a producer id
+        _remember_batch(state, partition, event)
+    if event.transactional:
+        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
+        runs = partition.open_runs.setdefault(event.producer_id, [])
+        last_offset = Offset(partition.next_offset - 1)
+        if runs and runs[-1] == event.base_offset - 1:
+            runs[-1] = last_offset
+        else:
+            runs += (event.base_offset, last_offset)
+
+
+def _remember_batch(state: State, partition: Partition, event: BatchAppended) -> None:
     producer = partition.producers.pop(event.producer_id, None)
     if producer is None or producer.producer_epoch != event.producer_epoch:
         producer = ProducerState(event.producer_epoch, [])
@@ -215,42 +263,30 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     )
     if len(producer.batches) > state.limits.retained_batches:
         del producer.batches[0]
-    if event.transactional:
-        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
-        runs = partition.open_runs.setdefault(event.producer_id, [])
-        last_offset = Offset(partition.next_offset - 1)
-        if runs and runs[-1] == event.base_offset - 1:
-            runs[-1] = last_offset
-        else:
-            runs += (event.base_offset, last_offset)
 
 
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
-    held = state.transactionals[event.transactional_id]
-    for partition_id, offset in event.markers:
-        partition = state.partitions[partition_id]
-        first_offset = partition.open_transactions.pop(event.producer_id)
-        runs = partition.open_runs.pop(event.producer_id, ())
-        partition.next_offset = Offset(offset + 1)
-        if not event.committed:
-            stable = partition.last_stable_offset
-            partition.aborted.append(AbortedTransaction(event.producer_id, first_offset, offset, tuple(runs), stable))
-    for group_id in held.groups:
-        group = state.groups.get(group_id)
-        pending = group.pending.pop(event.producer_id, None) if group is not None else None
-        if group is not None and pending is not None and event.committed:
-            _merge(group.offsets, pending)
+    volatile = state.volatile
+    volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
+    transaction = state.transactions.pop(event.transaction_id, None)
+    if transaction is not None:
+        _close(state, transaction, event)
+    # Where there was none, it began and ended now, as Kafka tells it.
+    start_ms = event.at_ms if transaction is None else transaction.start_ms
+    if event.owner is None:
+        volatile.open_handles -= 1
+        if transaction is not None:
+            _remember_handle(state, event, transaction)
+        return
+    held = state.transactional_ids[event.owner]
     _move_to_end(state, held)
     if not event.committed:
-        _note(state, held.transactional_id, What.ABORTED, event, (event.producer_id, event.producer_epoch))
-    held.kept = None
-    if held.phase is not Phase.ONGOING:  # an abort of nothing, which bumps: it began and ended now, as Kafka tells it
-        held.start_ms = event.at_ms
-    held.phase = Phase.COMPLETE_COMMIT if event.committed else Phase.COMPLETE_ABORT
-    state.volatile.may_have_forgotten.discard(event.transactional_id)
+        _note(state, event.owner, IncidentKind.ABORTED, event, (event.producer_ids[0], event.producer_epoch))
+    volatile.may_have_forgotten.discard(event.owner)
+    held.open = None
+    held.last_committed = event.committed
+    held.last_start_ms = start_ms
     held.last_update_ms = event.at_ms
-    held.partitions = set()
-    held.groups = set()
     held.bumped_by_end = event.bumps
     if event.bumps:
         held.previous_producer_id = held.producer_id
@@ -258,11 +294,50 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
         _hold(state, held, event.next_producer_id, event.next_producer_epoch)
 
 
+def _close(state: State, transaction: Transaction, event: TransactionEnded) -> None:
+    """Let what lies in partitions and groups take effect, or be aborted."""
+    for producer_id in transaction.producer_ids:
+        state.volatile.transaction_by_producer.pop(producer_id, None)
+    for partition_id, offset, producer_id in event.markers:
+        partition = state.partitions[partition_id]
+        first_offset = partition.open_transactions.pop(producer_id)
+        runs = partition.open_runs.pop(producer_id, ())
+        partition.next_offset = Offset(offset + 1)
+        if not event.committed:
+            stable = partition.last_stable_offset
+            partition.aborted.append(AbortedTransaction(producer_id, first_offset, offset, tuple(runs), stable))
+    for group_id in transaction.groups:
+        group = state.groups.get(group_id)
+        pending = group.pending.pop(event.transaction_id, None) if group is not None else None
+        if group is not None and pending is not None and event.committed:
+            _merge(group.offsets, pending)
+
+
+def _remember_handle(state: State, event: TransactionEnded, transaction: Transaction) -> None:
+    """Keep how a handle ended, and forget the oldest ones that are too many or too old."""
+    limits, ended = state.limits, state.ended_handles
+    ended[event.transaction_id] = EndedHandle(
+        event.transaction_id,
+        event.committed,
+        transaction.timeout_ms,
+        transaction.start_ms,
+        event.at_ms,
+        event.producer_ids,
+        event.producer_epoch,
+        event.cause,
+        _one_copy(event.client_id),
+        _one_copy(event.client_host),
+    )
+    since_ms = event.at_ms - limits.ended_handle_retention_ms
+    while ended and (len(ended) > limits.max_ended_handles or next(iter(ended.values())).ended_ms < since_ms):
+        del ended[next(iter(ended))]
+
+
 def _transactional_ids_expired(state: State, event: TransactionalIdsExpired) -> None:
     for transactional_id in event.transactional_ids:
-        held = state.transactionals.pop(transactional_id)
-        _note(state, transactional_id, What.FORGOTTEN, event, (held.producer_id, held.producer_epoch))
-        del state.volatile.transactional_by_producer[held.producer_id]
+        held = state.transactional_ids.pop(transactional_id)
+        _note(state, transactional_id, IncidentKind.FORGOTTEN, event, held.pair)
+        del state.volatile.holder_by_producer[held.producer_id]
         state.volatile.may_have_forgotten.discard(transactional_id)
 
 
@@ -303,7 +378,7 @@ def _offsets_committed(state: State, event: OffsetsCommitted) -> None:
 
 
 def _transactional_offsets_committed(state: State, event: TransactionalOffsetsCommitted) -> None:
-    pending = _group(state, event.group_id).pending.setdefault(event.producer_id, {})
+    pending = _group(state, event.group_id).pending.setdefault(event.transaction_id, {})
     _store(state, pending, event.offsets, event.at_ms)
 
 
@@ -383,8 +458,10 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
     AbortedForgotten: _aborted_forgotten,
+    IdsReserved: _ids_reserved,
     ProducerIdAllocated: _producer_id_allocated,
     ProducerBound: _producer_bound,
+    TransactionBegun: _transaction_begun,
     TransactionExtended: _transaction_extended,
     BatchAppended: _batch_appended,
     TransactionalOffsetsCommitted: _transactional_offsets_committed,

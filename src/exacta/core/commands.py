@@ -13,6 +13,7 @@ from exacta.core.ids import (
     ProducerEpoch,
     ProducerId,
     Ticket,
+    TransactionId,
     TransactionVersion,
 )
 
@@ -182,15 +183,21 @@ class AbortByMarker(Command, frozen=True, kw_only=True):
 
 
 class ExpireTransaction(Command, frozen=True, kw_only=True):
-    """Timer: abort the transaction of this id if its time is up; names no transaction, so that one timer serves all."""
+    """Timer: abort this transaction if its time is up."""
 
-    transactional_id: str
+    transaction_id: TransactionId
 
 
 class FenceAfterLoss(Command, frozen=True, kw_only=True):
     """Recovery: fence the producer of this id, of whose transaction acknowledged writes may be missing; abort that."""
 
     transactional_id: str
+
+
+class AbortAfterLoss(Command, frozen=True, kw_only=True):
+    """Recovery: abort this transaction without an owner, of which acknowledged writes may be missing."""
+
+    transaction_id: TransactionId
 
 
 class ExpireTransactionalIds(Command, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core.commands import (
+    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -67,6 +68,7 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     EndTransactions: transaction_set.end_all,
     AbortByMarker: marker.abort_by_marker,
     FenceAfterLoss: loss.fence_after_loss,
+    AbortAfterLoss: loss.abort_after_loss,
     ExpireTransaction: expiry.expire_transaction,
     ExpireTransactionalIds: expiry.expire_transactional_ids,
     ExpireProducers: expiry.expire_producers,

@@ -9,6 +9,9 @@ ProducerId = NewType("ProducerId", int)
 ProducerEpoch = NewType("ProducerEpoch", int)
 """Generation of a producer id; a higher one fences the lower (KIP-98)."""
 
+TransactionId = NewType("TransactionId", int)
+"""Names one transaction for ever; never handed out twice, and no client's to choose."""
+
 PartitionId = NewType("PartitionId", int)
 """Dense number of a topic's partition, never used again after the topic is deleted; a stream of the journal."""
 

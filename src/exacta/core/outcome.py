@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from exacta.core.commands import Command
 from exacta.core.events import Event
-from exacta.core.ids import Ticket
+from exacta.core.ids import Ticket, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 
@@ -21,7 +21,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     `reply` None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome.
 
-    `within`: the transactional id whose open transaction this was written into. The answer promises nothing before that
+    `within`: the open transaction that this was written into. The answer promises nothing before that
     ends, since the transaction is aborted if a crash forgets the write (`loss.py`). None: it promises what it says.
     """
 
@@ -29,4 +29,4 @@ class Outcome(Struct, frozen=True, kw_only=True):
     reply: Reply | Rejection | None = None
     wakes: tuple[tuple[Ticket, Reply | Rejection], ...] = ()
     timers: tuple[Timer, ...] = ()
-    within: str | None = None
+    within: TransactionId | None = None

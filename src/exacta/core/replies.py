@@ -25,7 +25,7 @@ class Appended(Reply, frozen=True, kw_only=True):
     max_timestamp_ms: int = -1
 
 
-class ProducerBound(Reply, frozen=True, kw_only=True):
+class ProducerBoundReply(Reply, frozen=True, kw_only=True):
     """The producer id and epoch that the client uses from now on."""
 
     producer_id: ProducerId
@@ -41,7 +41,7 @@ class PartitionsVerified(Reply, frozen=True, kw_only=True):
     registered: tuple[bool, ...]
 
 
-class TransactionEnded(Reply, frozen=True, kw_only=True):
+class TransactionEndedReply(Reply, frozen=True, kw_only=True):
     """The transaction ended as asked; the pair is what the client uses next (changes under KIP-890)."""
 
     producer_id: ProducerId
@@ -54,14 +54,14 @@ class TransactionsRefused(Reply, frozen=True, kw_only=True):
     rejections: tuple[Rejection | None, ...]
 
 
-class TopicCreated(Reply, frozen=True, kw_only=True):
+class TopicCreatedReply(Reply, frozen=True, kw_only=True):
     """A topic exists now."""
 
     topic_id: bytes
     partition_count: int
 
 
-class TopicDeleted(Reply, frozen=True, kw_only=True):
+class TopicDeletedReply(Reply, frozen=True, kw_only=True):
     """The topic that this was is gone."""
 
     topic: str
@@ -80,7 +80,7 @@ class OffsetsTaken(Reply, frozen=True, kw_only=True):
     rejections: tuple[Rejection | None, ...]
 
 
-class OffsetsDeleted(Reply, frozen=True, kw_only=True):
+class OffsetsDeletedReply(Reply, frozen=True, kw_only=True):
     """Of the partitions, in the command's order, those without a rejection have no offset in the group any more."""
 
     rejections: tuple[Rejection | None, ...]

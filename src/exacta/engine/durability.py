@@ -9,6 +9,7 @@ or need not be (`Outcome.within`, decisions 0016 and 0022).
 """
 
 from exacta.core.commands import (
+    AbortAfterLoss,
     AbortByMarker,
     AddGroup,
     AddPartitions,
@@ -54,6 +55,7 @@ WAITS: dict[type[Command], bool] = {
     EndTransactions: True,
     AbortByMarker: True,
     FenceAfterLoss: True,
+    AbortAfterLoss: True,
     ExpireTransaction: True,
     ExpireTransactionalIds: True,
     ExpireProducers: True,

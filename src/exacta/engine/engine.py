@@ -27,21 +27,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, JoinGroup, SyncGroup
+from exacta.core.commands import Command, ExpireTransaction, JoinGroup, SyncGroup
 from exacta.core.decide import decide
-from exacta.core.events import Event, TopicDeleted, TransactionEnded, TransactionExtended
-from exacta.core.ids import PartitionId, Ticket
+from exacta.core.events import Event, TopicDeleted, TransactionBegun, TransactionEnded
+from exacta.core.ids import PartitionId, Ticket, TransactionId
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.snapshot import after_recovery, replayed, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss, may_begin_unseen
 from exacta.engine.commit_group import CommitGroup
-from exacta.engine.deadlines import Deadlines
+from exacta.engine.deadlines import Deadline, Deadlines
 from exacta.engine.durability import WAITS, WRITTEN
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.lookups import Lookups
@@ -100,7 +99,7 @@ class Engine:
         self._gathering = CommitGroup(1)
         self._in_flight: CommitGroup | None = None
         self._durable_number = 0
-        self._begun: dict[str, int] = {}
+        self._begun: dict[TransactionId, int] = {}
         """Open transactions, and the number of the group that must be durable before a write into them is answered.
 
         0: none must.
@@ -113,7 +112,7 @@ class Engine:
         self._flush_scheduled = False
         self._parked: dict[Ticket, Done] = {}
         self._last_ticket = 0
-        self._timers: dict[Command, int] = {}
+        self._timers: dict[Command, Deadline] = {}
         self._closing: Callable[[], None] | None = None
 
         journal.watch(lambda damage: self._fail(damage.reason))
@@ -123,9 +122,7 @@ class Engine:
         if (behind_ms := latest_noted_ms(self._state) - clock()) > 0:
             logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
             clock = self._clock = _ahead(clock, behind_ms)
-        for held in self._state.transactionals.values():
-            if held.phase is Phase.ONGOING:
-                self._begun[held.transactional_id] = self._durable_number
+        self._begun.update(dict.fromkeys(self._state.transactions, self._durable_number))
         self._visible: dict[PartitionId, Visible] = {}
         self._deadlines = Deadlines(scheduler, clock)
         self._folding = Folding(journal, self._deadlines, clock, self._snapshot_saved, every_ms=fold_every_ms)
@@ -177,7 +174,7 @@ class Engine:
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
-                is_ahead = self._is_answered_ahead(command, outcome, now_ms)
+                is_ahead = self._is_answered_ahead(command, outcome)
                 if is_ahead:
                     waits_for_write = self._gathering.awaited = True
                 # What repeats a begin may still be on its way, and waits as for any state.
@@ -313,12 +310,12 @@ class Engine:
         if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
             self._gathering.touched.update(topic.partition_ids)
-        elif isinstance(event, TransactionExtended):
-            number = self._awaited_number(event.transactional_id, event.at_ms)
-            self._begun[event.transactional_id] = number
+        elif isinstance(event, TransactionBegun):
+            number = self._begun[event.transaction_id] = self._awaited_of_begin(event)
             self._gathering.begins |= number == self._gathering.number
         elif isinstance(event, TransactionEnded):
-            self._begun.pop(event.transactional_id, None)
+            self._begun.pop(event.transaction_id, None)
+            self._cancel(ExpireTransaction(transaction_id=event.transaction_id))
         apply(self._state, event)
         if event.durable:
             self._gathering.add(event, payload, self._records, self._marker_clock)
@@ -326,38 +323,50 @@ class Engine:
                 self._gathering.urgent = True
                 self._schedule_flush()
 
-    def _is_answered_ahead(self, command: Command, outcome: Outcome, now_ms: int) -> bool:
+    def _is_answered_ahead(self, command: Command, outcome: Outcome) -> bool:
         """Say whether the answer waits only until its events are written (see `durability`)."""
         if isinstance(command, WRITTEN):
             return bool(outcome.events)
-        return outcome.within is not None and self._will_have_begun(outcome.within, now_ms)
+        return outcome.within is not None and self._will_have_begun(outcome.within, outcome.events)
 
-    def _will_have_begun(self, transactional_id: str, now_ms: int) -> bool:
-        """Say whether the transaction's begin will be durable when what gathers now is written, as far as it must."""
-        number = self._awaited_number(transactional_id, now_ms)
+    def _will_have_begun(self, transaction_id: TransactionId, events: Sequence[Event]) -> bool:
+        """Say whether the transaction's begin will be durable when what gathers now is written, as far as it must.
+
+        It may be about to begin: by one of the `events`.
+        """
+        number = self._begun.get(transaction_id)
+        if number is None:
+            (begun,) = (event for event in events if isinstance(event, TransactionBegun))
+            number = self._awaited_of_begin(begun)
         # What is in flight is durable before anything that gathers now is written.
         return number <= (self._durable_number if self._in_flight is None else self._in_flight.number)
 
-    def _awaited_number(self, transactional_id: str, now_ms: int) -> int:
-        """Return what `_begun` says of the transaction, or will say of the one that begins now."""
-        number = self._begun.get(transactional_id)
-        if number is None:
-            unseen = may_begin_unseen(self._state.transactionals[transactional_id], now_ms)
-            number = 0 if unseen else self._gathering.number
-        return number
+    def _awaited_of_begin(self, begun: TransactionBegun) -> int:
+        """Return what `_begun` will say of the transaction that begins now."""
+        if begun.owner is None:  # recovery aborts whatever it finds open, and what it does not find cannot be ended
+            return 0
+        unseen = may_begin_unseen(self._state.transactional_ids[begun.owner], begun.at_ms)
+        return 0 if unseen else self._gathering.number
 
     def _set(self, timer: Timer) -> None:
         """Send the command when its time has come; if it is to be sent earlier already, it will ask for more then."""
         command, at_ms = timer.command, timer.at_ms
-        if self._timers.get(command, at_ms + 1) <= at_ms:
-            return
-        self._timers[command] = at_ms
-        self._deadlines.add(at_ms, lambda: self._due(command, at_ms))
+        known = self._timers.get(command)
+        if known is not None:
+            if known.at_ms <= at_ms:
+                return
+            self._deadlines.cancel(known)
+        self._timers[command] = self._deadlines.add(at_ms, lambda: self._due(command))
 
-    def _due(self, command: Command, at_ms: int) -> None:
-        if self._timers.get(command) == at_ms:
-            del self._timers[command]
-            self.submit((command,), _nobody)
+    def _due(self, command: Command) -> None:
+        del self._timers[command]
+        self.submit((command,), _nobody)
+
+    def _cancel(self, command: Command) -> None:
+        """Do not send the command any more, if it was to be sent."""
+        known = self._timers.pop(command, None)
+        if known is not None:
+            self._deadlines.cancel(known)
 
     def _release(self, release: Callable[[], None]) -> None:
         """Call back once the present state is durable, but for what nobody's answer rests on."""

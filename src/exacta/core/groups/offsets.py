@@ -8,7 +8,7 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, OffsetsTaken, Reply
 from exacta.core.state.state import State
-from exacta.core.transactions.transaction import authorize, joined
+from exacta.core.transactions.transaction import authorize, extension_for_write
 
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
@@ -30,7 +30,7 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
         return _refused(state, command.offsets, held)
     if (rejection := _check_group(command.group_id)) is not None:
         return _refused(state, command.offsets, rejection)
-    before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
+    before = extension_for_write(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
     if isinstance(before, Rejection):
         return _refused(state, command.offsets, before)
     rejection = check_committer(state, command)
@@ -39,8 +39,9 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     taken, reply = _check_offsets(state, command.offsets)
     if not taken:
         return Outcome(reply=reply)
+    assert before.transaction_id is not None  # it is in a transaction
     committed = TransactionalOffsetsCommitted(
-        group_id=command.group_id, producer_id=held.producer_id, offsets=taken, at_ms=now_ms
+        group_id=command.group_id, transaction_id=before.transaction_id, offsets=taken, at_ms=now_ms
     )
     return Outcome(
         events=(*before.events, committed),

@@ -13,7 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.transactions.transaction import Extension, joined
+from exacta.core.transactions.transaction import Extension, extension_for_write
 
 
 def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
@@ -69,11 +69,11 @@ def _check_producer(
     """Return what must go before the batch; or the answer, where the batch is not to be appended."""
     producer_id, epoch = command.producer_id, command.producer_epoch
     transactional = command.transactional_id is not None
-    held = state.volatile.transactional_by_producer.get(producer_id)
+    held = state.volatile.holder_by_producer.get(producer_id)
     if transactional and (held is None or held.transactional_id != command.transactional_id):
         # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
-    if producer_id >= state.next_producer_id:
+    if producer_id >= state.volatile.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID
     if held is not None and epoch != held.producer_epoch:
@@ -86,7 +86,7 @@ def _check_producer(
         return Appended(base_offset=repeat.base_offset, repeated=True, max_timestamp_ms=repeat.max_timestamp_ms)
     before = Extension()
     if held is not None and transactional:
-        needed = joined(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
+        needed = extension_for_write(state, held, command.version, partition_id=partition.partition_id, now_ms=now_ms)
         if isinstance(needed, Rejection):
             return needed
         before = needed

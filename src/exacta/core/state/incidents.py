@@ -11,7 +11,7 @@ from msgspec import Struct
 from exacta.core.ids import Cause, ProducerEpoch, ProducerId
 
 
-class What(IntEnum):
+class IncidentKind(IntEnum):
     """What happened to the producer that had the pair."""
 
     FENCED = 0
@@ -22,7 +22,7 @@ class What(IntEnum):
 class Incident(Struct, frozen=True, kw_only=True, array_like=True):
     """One happening. The pair is that of who lost by it; the client is who asked for it, where somebody did."""
 
-    what: What
+    kind: IncidentKind
     cause: Cause
     at_ms: int
     producer_id: ProducerId

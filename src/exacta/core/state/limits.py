@@ -29,6 +29,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     """In one command (EndTransactions), together with the partitions that they hold: a bound on how long everybody else
     waits for it."""
     max_partitions_ended_at_once: int = 20_000
+    max_open_handles: int = 10_000
+    """Open transactions without a transactional id. A further one is refused."""
+    max_ended_handles: int = 10_000
+    """How many ended ones of these are remembered, so that a repeat of their end is answered like the first."""
+    ended_handle_retention_ms: int = 900_000
+    """And how long they are remembered at most."""
     offset_metadata_max_bytes: int = 4096
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
-from exacta.core.groups.consumer.assignors import ASSIGNORS, Subscriber, Target, assign_range, assign_uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from exacta.core.groups.consumer.assignors import ASSIGNORS, Subscriber, Target, assign_range, assign_uniform
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
 EXAMPLES = settings(max_examples=300)
