@@ -31,7 +31,7 @@ from exacta.engine.engine import Answer, Engine
 from exacta.engine.upkeep import Keep, Schedule
 from exacta.protocol.kafka.records import control_batch
 from exacta.records.compaction import compaction
-from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.assembly import assemble_engine
 
 PARTITIONS_PER_TOPIC = 100
 BATCH = control_batch(0, 1, 0, commit=True, coordinator_epoch=0, timestamp_ms=0)
@@ -44,10 +44,9 @@ class World:
     def __init__(self) -> None:
         self._storage = MemoryStorage()
         self._loop = asyncio.get_running_loop()
-        self._engine = Engine(
+        self._engine: Engine = assemble_engine(
             MemoryJournal(self._storage, self._loop.call_soon),
-            KafkaRecordFormat(),
-            scheduler=self._loop,
+            self._loop,
             clock=lambda: time.time_ns() // 1_000_000,
             limits=Limits(max_partitions=1 << 30, max_groups=1 << 30, max_producers_per_partition=1 << 30),
             on_failure=lambda failure: None,

@@ -1,4 +1,4 @@
-"""What is wrong with a history, in sentences: the one question that is asked of it is `anomalies`.
+"""The anomalies of a history, in sentences: `anomalies` is the one question that is asked of it.
 
 Owns the vocabulary of Jepsen's checker for Kafka, as far as this needs it: lost write, aborted read, torn transaction,
 duplicate, reordering, inconsistent offsets, offset and data apart, a last stable offset that moves back. Of compacted
@@ -87,7 +87,7 @@ def _order(history: History) -> Iterator[str]:
 
 
 def _polls(history: History) -> Iterator[str]:
-    """What was read live is what is there in the end, all of it and nothing else."""
+    """Check that live readers have read what is there in the end, all of it and nothing else."""
     everything = {
         place: {offset: value for offset, value, _ in final.records} for place, final in history.final.items()
     }
@@ -157,7 +157,7 @@ def _moves_back(history: History) -> Iterator[str]:
 
 
 def _pipelines(history: History) -> Iterator[str]:
-    """What the pipelines' group has consumed is what their output was made from, each record once."""
+    """Check that the pipelines' output was made from what their group has consumed, each record once."""
     made: dict[tuple[Place, int], bytes] = {}
     for final in history.final.values():
         for value in final.committed.values():

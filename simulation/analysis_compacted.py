@@ -1,4 +1,4 @@
-"""What a compacted partition promises, held against all that was written into it.
+"""The promises of a compacted partition, held against everything that was written into it.
 
 Owns what may be missing: to a reader, a record that a later committed one of its key has superseded, or that was
 aborted, and no other; in the end, of each key, no more than that either, but that a tombstone may go in its time,
@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from simulation.history import History, Partition, Place, Poll, key_of
 
 _Keys = dict[bytes | None, list[int]]
-"""By key: the offsets of what was committed, in order."""
+"""The offsets of committed records in order, by key."""
 
 
 def compacted_anomalies(history: History) -> Iterator[str]:

@@ -7,23 +7,21 @@ on), by the machine's stop (what no sync covered is lost, in part, or kept), by 
 import random
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from msgspec.structs import replace
 
-from exacta.config.options import Configuration
-from exacta.config.retention import retention_rules
+from exacta.config.configuration import Configuration
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
-from exacta.engine.upkeep import Schedule
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
-from exacta.records.compaction import compaction
-from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
 from simulation.groups import GroupsTold
@@ -54,7 +52,7 @@ class SimulatedContext(BrokerContext):
 
 
 class _Life:
-    """What one process has in memory."""
+    """The things that one process has in memory."""
 
     def __init__(
         self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext
@@ -110,11 +108,8 @@ class Broker:
         self._fold_every_ms = fold_every_ms
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         self._key_bytes = key_bytes
-        self._schedule = Schedule(
-            rules=retention_rules(configuration),
-            rewriter=compaction,
-            check_interval_ms=check_interval_ms,
-            clean_interval_ms=clean_interval_ms,
+        self._schedule = replace(
+            upkeep_schedule(configuration), check_interval_ms=check_interval_ms, clean_interval_ms=clean_interval_ms
         )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
@@ -159,22 +154,22 @@ class Broker:
         journal.on_compacted = self._compacted
         steps = Steps(self.limits, self._complain)
         clock = Clock(lambda: self._now_ms() / 1000, self._loop.time)
+        watch = Watch(
+            self.ledger,
+            steps,
+            self._complain,
+            self._shown,
+            self._groups,
+            self._machine_stopped,
+            clock.least_ms,
+            self._retained,
+            self._shown_in_part,
+        )
         try:
-            engine = WatchedEngine(
-                Watch(
-                    self.ledger,
-                    steps,
-                    self._complain,
-                    self._shown,
-                    self._groups,
-                    self._machine_stopped,
-                    clock.least_ms,
-                    self._retained,
-                    self._shown_in_part,
-                ),
+            engine = assemble_engine(
                 journal,
-                KafkaRecordFormat(),
-                scheduler=process,
+                process,
+                make=partial(WatchedEngine, watch),
                 clock=clock.now_ms,
                 limits=self.limits,
                 on_failure=lambda failure: self._failed(process, failure),
@@ -188,10 +183,10 @@ class Broker:
             self.stays_down = True
             raise ProcessKilled from defect
         self._machine_stopped = False
-        context = SimulatedContext(
-            self._chance,
+        context = assemble_broker(
             engine,
             self._configuration,
+            make=partial(SimulatedContext, self._chance),
             cluster_id="simulated",
             advertised_host=HOST,
             advertised_port=PORT,

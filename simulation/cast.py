@@ -54,7 +54,7 @@ class Troupe:
         has_failed: Callable[[], bool],
     ) -> None:
         self.is_over = False
-        """Whether clients are to end what they have begun, and begin nothing more."""
+        """True if clients are to end what they have begun, and to begin nothing more."""
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self._seed = seed
         self._chance = chance

@@ -10,6 +10,7 @@ was decided and what was acknowledged (invariant 8, decisions 0016 and 0022).
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from exacta.core.commands import (
@@ -28,7 +29,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
@@ -49,7 +50,7 @@ NARROW = 40
 
 
 class Told(NamedTuple):
-    """What the clients know at one point of a history."""
+    """The clients' knowledge at one point of a history."""
 
     durable: int
     written: int
@@ -82,11 +83,11 @@ class Scene:
         assert isinstance(journal, WatchedJournal)
         self.journal = journal
         journal.ledger = ledger
-        self.engine = WatchedEngine(
-            Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped),
+        watch = Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped)
+        self.engine = assemble_engine(
             journal,
-            KafkaRecordFormat(),
-            scheduler=self.process,
+            self.process,
+            make=partial(WatchedEngine, watch),
             clock=lambda: 1_000_000 + int(self.loop.time() * 1000),
             limits=Limits(),
             on_failure=lambda failure: complain(str(failure)),

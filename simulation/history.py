@@ -1,4 +1,4 @@
-"""What the clients of a world did and saw: all that the analysis knows.
+"""The history of a world: everything that its clients did and saw, which is all that the analysis knows.
 
 Owns data only. A *writing* is what its client takes for one unit: a transaction, or the life of an idempotent producer.
 Values name their writing, so that whoever reads one knows whose it is; those of records with a key say it, and whether
@@ -14,7 +14,7 @@ Place = tuple[str, int]
 
 
 class Outcome(Enum):
-    """What the client knows of a writing's end."""
+    """The client's knowledge of a writing's end."""
 
     NO_COMMIT = "no commit was ever asked for"
     UNKNOWN = "a commit was asked for, and nobody heard"
@@ -29,7 +29,7 @@ class Writing:
     name: str
     outcome: Outcome
     values: dict[bytes, Place] = field(default_factory=dict)
-    """What was sent, in order, acknowledged or not."""
+    """Everything that was sent, in order, acknowledged or not."""
     acknowledged: dict[bytes, int] = field(default_factory=dict)
     """Values, and the offsets that the broker told."""
 
@@ -53,7 +53,7 @@ class Poll:
 
 @dataclass(slots=True)
 class Partition:
-    """What is in a partition when all is over."""
+    """The contents of a partition when all is over."""
 
     log_start: int = 0
     records: list[tuple[int, bytes, int]] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Partition:
     markers: list[tuple[int, int]] = field(default_factory=list)
     """Offset and producer id."""
     committed: dict[int, bytes] = field(default_factory=dict)
-    """What a reader of committed records gets."""
+    """The records that a reader of committed records gets."""
 
 
 @dataclass(slots=True)
@@ -72,14 +72,14 @@ class History:
     polls: list[Poll] = field(default_factory=list)
     final: dict[Place, Partition] = field(default_factory=dict)
     committed_offsets: dict[Place, int] = field(default_factory=dict)
-    """Of the pipelines' group, at the end."""
+    """The offsets of the pipelines' group, at the end."""
     pipeline_inputs: set[Place] = field(default_factory=set)
     written: dict[Place, Partition] = field(default_factory=dict)
-    """Of compacted places: all that was ever written, as if nothing had been compacted."""
+    """Everything that was ever written into compacted places, as if nothing had been compacted."""
     tombstones_stay: set[Place] = field(default_factory=set)
     """Those of them whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
-    """What a client was answered that nobody may be answered."""
+    """Answers that a client got and that nobody may get."""
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""

@@ -1,4 +1,4 @@
-"""What the broker has decided, over all of its lives, and how much of that no crash may take away.
+"""The broker's decisions over all of its lives, and how much of them no crash may take away.
 
 Owns invariant 8: what is recovered is the state of a prefix of all that was decided, and of one that holds everything
 durable; where only the process died, everything written. Knows positions of the journal as marks between events.

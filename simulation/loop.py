@@ -18,7 +18,7 @@ class NothingHappens(Exception):
 
 
 class _Selector:
-    """Where a real loop waits for sockets, this one lets time pass."""
+    """A selector that lets virtual time pass where a real loop waits for sockets."""
 
     def __init__(self, loop: "SimulatedLoop") -> None:
         self._loop = loop

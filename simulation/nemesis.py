@@ -1,4 +1,4 @@
-"""What goes wrong in a world, and when.
+"""The faults of a world, and their times.
 
 Each seed plays with some kinds of faults and leaves others out (swarm testing): what is frequent in one world never
 happens in the next, so that rare combinations come up in some.
@@ -112,7 +112,7 @@ class Nemesis:
         life = self._broker.life
         if self._stopped or not looks:
             return
-        if life is not None and life.engine._unsynced is not None:
+        if life is not None and life.engine._writer.ahead.unsynced is not None:
             asyncio.get_running_loop().call_later(self._chance.uniform(0.002, 0.008), self._power)
         else:
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._power_when_written, looks - 1)

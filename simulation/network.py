@@ -119,7 +119,7 @@ class Link:
         self._to_broker = Way()
         self._to_client = Way()
         self.lost = False
-        """Whether something that was sent did not reach the broker."""
+        """True if something that was sent did not reach the broker."""
         self._client_hears = True
         self._broker_hears = True
 
@@ -213,7 +213,7 @@ class ServerTransport(asyncio.Transport):
             self._link.process.call_soon(self.receive, held)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Whatever is written is on its way at once."""
+        """The limits are not used: everything that is written is on its way at once."""
 
     def write(self, data: Any) -> None:
         """See `asyncio.WriteTransport`."""

@@ -1,4 +1,4 @@
-"""How long, and which records of a world's topics are kept: drawn by chance.
+"""The retention of a world's topics, drawn by chance.
 
 The clients' clocks are a day behind the broker's (`clock`); so are the ages of records that bear their producers' time.
 """
@@ -11,7 +11,7 @@ FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
 """Longer than any world lasts, wherever its clocks are set."""
 
 Policies = dict[str, dict[str, str]]
-"""By topic: its configurations."""
+"""The configurations of each topic."""
 
 
 def draw(chance: random.Random) -> Policies:

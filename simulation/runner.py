@@ -16,7 +16,7 @@ SECONDS_PER_HOUR = 3600
 
 @dataclass(slots=True)
 class Totals:
-    """What all worlds of a run came to."""
+    """The totals of all worlds of a run."""
 
     seeds: int = 0
     virtual_seconds: float = 0.0
@@ -30,7 +30,7 @@ class Totals:
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
     others: list[Verdict] = field(default_factory=list)
-    """What a planted bug does not explain: worlds that fail, and do not show it."""
+    """Worlds that fail and do not show the planted bug, which therefore does not explain them."""
 
     def add(self, verdict: Verdict, canary: str | None = None) -> None:
         """Count a world, in which a bug was planted if one is named."""

@@ -35,7 +35,7 @@ class _End(NamedTuple):
     name: str
     committed: bool
     partitions: int
-    """How many it has records in."""
+    """The number of partitions in which it has records."""
 
 
 class _Log:
@@ -45,11 +45,11 @@ class _Log:
         self.start = 0
         self.end = 0
         self.open: dict[ProducerId, tuple[int, int]] = {}
-        """By producer id: the first offset of its open transaction, and the epoch of its writes."""
+        """The first offset of the open transaction and the epoch of its writes, by producer id."""
         self.written: dict[ProducerId, list[tuple[int, int]]] = {}
-        """By producer id: where the records of its open transaction lie, first and last."""
+        """The runs of the open transaction's records, first and last offset, by producer id."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
-        """By producer id: epoch and next sequence."""
+        """Epoch and next sequence, by producer id."""
         self.unread: list[tuple[int, int, int]] = []
         """Records of transactions that have ended, which no reader was shown yet: first, last, and by which end."""
 
@@ -70,7 +70,7 @@ class Steps:
         self._topics: dict[str, list[PartitionId]] = {}
         self._bound: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, _End] = {}
-        """By the number of the event."""
+        """The positions by the number of the event."""
         self._partly: set[int] = set()
         """Those of which readers were shown a part."""
 

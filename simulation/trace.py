@@ -1,4 +1,4 @@
-"""What happened in a world, in order: a hash of it always, its lines where somebody wants to read them.
+"""The trace of a world: a hash of everything that happened, in order, and its lines where somebody wants to read them.
 
 Owns the proof that a seed is a repetition: two runs are the same if their traces are, byte for byte. So nothing may be
 noted that differs between processes: no `id`, no hash of a string, no order of a set, no time of the wall.
@@ -22,7 +22,7 @@ class Trace:
         self.last_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self.count = 0
         self.faults: Counter[str] = Counter()
-        """How many faults were injected, by kind."""
+        """The number of injected faults, by kind."""
 
     def note(self, kind: str, *details: object) -> None:
         """Add a line."""

@@ -14,6 +14,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
+from exacta.engine.commit_group import Wait
 from exacta.engine.engine import Engine
 from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
@@ -90,18 +91,18 @@ class WatchedJournal(LocalJournal):
 
 
 class Watch(NamedTuple):
-    """What is known of all lives, and where complaints go."""
+    """The knowledge of all lives, and the place where complaints go."""
 
     ledger: Ledger
     steps: Steps
     complain: Complain
     shown: dict[PartitionId, tuple[int, int, int]]
-    """What readers have been shown, in all lives: none of it may move back."""
+    """The offsets that readers have been shown, in all lives: none of them may move back."""
     groups: GroupsTold
     machine_stopped: bool
-    """Whether it had, before this life."""
+    """True if the machine had stopped before this life."""
     now_ms: Callable[[], int] = lambda: 0
-    """By which records are old."""
+    """The clock by which records are old."""
     on_aged: Callable[[], None] = lambda: None
     """Told whenever retention deletes."""
     on_partly: Callable[[int], None] = lambda count: None
@@ -132,7 +133,7 @@ class WatchedEngine(Engine):
         super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
 
-    def _take(self, event: Event, payload: Buffer | None, *, urgent: bool) -> None:
+    def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         if isinstance(event, TopicDeleted):
             for partition_id in self._state.topics[event.topic].partition_ids:
                 self.shown.pop(partition_id, None)
@@ -140,7 +141,7 @@ class WatchedEngine(Engine):
             self._look_at_deleted(event)
         self._look_at_time(event)
         self.groups.decided(self._state, event, self.complain)
-        super()._take(event, payload, urgent=urgent)
+        super()._take(event, payload, wait)
         if event.durable:
             self.ledger.decided(event)
 

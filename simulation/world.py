@@ -45,7 +45,7 @@ FEW_KEYS = 20
 
 
 class Verdict(NamedTuple):
-    """What came of a world."""
+    """The result of a world."""
 
     seed: int
     violations: list[str]

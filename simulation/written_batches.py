@@ -1,4 +1,4 @@
-"""What was written into each partition, batch by batch, as the journal was given it.
+"""The batches that were written into each partition, as the journal was given them.
 
 Owns a second copy of the log, of which nothing is ever compacted or deleted: what readers may miss of it is for
 `analysis` and `watched` to say. What a crash takes away is taken away here when something else is written in its place.

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import assert_type
 
 import exacta
-from exacta.config.options import ConfigurationError
-from exacta.server.server import ServerError
+from exacta.config.configuration import ConfigurationError
+from exacta.server.errors import ServerError
 from exacta.testing import Broker
 
 

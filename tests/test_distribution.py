@@ -1,5 +1,6 @@
 """The wheel as an index would show it: typed, described, and without a link that leads nowhere there."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -52,7 +53,9 @@ def test_no_link_of_the_description_is_relative(metadata: Message) -> None:
 
 def test_all_addresses_are_of_one_repository() -> None:
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
-    assert {url for url in urls.values() if not url.startswith(urls["Source"])} == set()
+    to_report = re.findall(r"<(https?://[^>]+)>", (ROOT / "SECURITY.md").read_text())
+    assert len(to_report) == 1
+    assert {url for url in (*urls.values(), *to_report) if not url.startswith(urls["Source"])} == set()
 
 
 def test_what_is_supported_is_classified(metadata: Message) -> None:

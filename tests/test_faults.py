@@ -18,7 +18,8 @@ import pytest
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.server.server import parse_endpoint, with_advice
+from exacta.server.advice import with_advice
+from exacta.server.listeners import parse_endpoint
 from tests.kafka.wire import Wire, batch, values_in
 from tests.server.test_server import fetch_request
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from exacta.server.server import new_event_loop
+from exacta.server.event_loop import new_event_loop
 
 TIMER_SECONDS = 0.01
 

@@ -13,12 +13,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
-from exacta.config.options import ConfigurationError
+from exacta.config.configuration import ConfigurationError
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.server.server import Server, ServerError, parse_endpoint
+from exacta.server.errors import ServerError
+from exacta.server.listeners import parse_endpoint
+from exacta.server.server import Server
 from tests.kafka.wire import Wire, batch, values_in
 
 

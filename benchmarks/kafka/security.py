@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CERTIFICATE_OWNER = "exacta-certificate"
-#: Account names; the first may do everything, the second nothing.
+# Account names; the first may do everything, the second nothing.
 ACCOUNTS = ("exacta", "stranger")
 REAUTHENTICATION_MS = 2_000
 """How long a session by SCRAM-SHA-512 over SASL_PLAINTEXT lasts (KIP-368); all others last for ever."""

@@ -37,9 +37,9 @@ def main() -> int:
         Filler.in_process(["benchmarks.storage.filling", str(data), gigabytes, partitions])
         files = list((data / "journal").iterdir())
         size = sum(path.stat().st_size for path in files)
-        sidecars = sum(path.stat().st_size for path in files if path.suffix == ".index")
+        segment_indexes = sum(path.stat().st_size for path in files if path.suffix == ".index")
         print("\n".join(facts(options.work)))
-        indexes = f"indexes {sidecars / 1e6:.0f} MB"
+        indexes = f"indexes {segment_indexes / 1e6:.0f} MB"
         print(f"{size / 1e9:.1f} GB in {len(files)} files ({indexes}), {options.partitions} partitions")
         for _ in range(options.starts):
             with served(data, Path(folder) / "log") as broker:

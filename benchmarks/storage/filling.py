@@ -16,13 +16,13 @@ from pathlib import Path
 
 from benchmarks.batches import NO_SEQUENCE, batch
 from exacta.adapters.local import LocalJournal
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Answer, Engine, EngineFailed
-from exacta.records.record_format import KafkaRecordFormat
-from exacta.server.server import JOURNAL_DIRECTORY
+from exacta.server.assembly import assemble_engine
+from exacta.server.identity import JOURNAL_DIRECTORY
 
 RECORD_BYTES = 4096
 PARTITIONS_PER_TOPIC = 100
@@ -39,10 +39,9 @@ class Filler:
         self._loop = asyncio.get_running_loop()
         configuration, self._clock = Configuration(), Clock()
         self.journal = LocalJournal.open(data / JOURNAL_DIRECTORY, self._loop.call_soon_threadsafe)
-        self._engine = Engine(
+        self._engine: Engine = assemble_engine(
             self.journal,
-            KafkaRecordFormat(),
-            scheduler=self._loop,
+            self._loop,
             clock=self._clock.now_ms,
             limits=configuration.limits(),
             on_failure=_failed,

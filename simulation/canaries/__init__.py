@@ -40,7 +40,7 @@ def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], list[tuple[
             undo: list[tuple[object, str, object]] = []
             try:
                 for owner, name, replacement in replacements():
-                    undo.append((owner, name, _get(owner, name)))
+                    undo.append((owner, name, _own(owner, name)))
                     _set(owner, name, replacement)
                 yield
             finally:
@@ -54,15 +54,25 @@ def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], list[tuple[
     return register
 
 
-def _get(owner: object, name: Any) -> object:
+_INHERITED = object()
+"""Instead of a class's own attribute: it has none of that name, and inherits it."""
+
+
+def _own(owner: object, name: Any) -> object:
     if isinstance(owner, dict):
         return owner[name]
-    return owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+    if not isinstance(owner, type):
+        return getattr(owner, name)
+    if name not in owner.__dict__ and hasattr(owner, name):
+        return _INHERITED
+    return owner.__dict__[name]
 
 
 def _set(owner: object, name: Any, value: object) -> None:
     if isinstance(owner, dict):
         owner[name] = value
+    elif value is _INHERITED:
+        delattr(owner, name)
     else:
         setattr(owner, name, value)
 

@@ -5,11 +5,13 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
-from exacta.core.ids import TransactionId
+from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.transactions.loss import fences_after_loss
-from exacta.engine import engine
-from exacta.engine.engine import Engine
+from exacta.engine import answers_ahead, recovery
+from exacta.engine.answers_ahead import AnswersAhead, Foundation
+from exacta.engine.commit_group import CommitGroup
+from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
 
@@ -21,10 +23,10 @@ Replacements = list[tuple[object, Any, object]]
     shows=r"lost write: .* which is committed|refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER",
 )
 def answer_before_durable() -> Replacements:
-    def release(self: Engine, done: Callable[[], None]) -> None:
-        done()
+    def release(self: JournalWriter, release: Callable[[], None]) -> None:
+        release()
 
-    return [(Engine, "_release", release)]
+    return [(JournalWriter, "release", release)]
 
 
 @canary(
@@ -32,11 +34,18 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    def will_have_begun(self: Engine, transaction_id: TransactionId, events: object) -> bool:
-        return transaction_id in self._begun
+    foundation = AnswersAhead._foundation
+
+    def ignores_the_sync(self: AnswersAhead, outcome: Outcome, gathering: CommitGroup) -> Foundation:
+        if outcome.inside_transaction in self._begin_groups:
+            return Foundation.DURABLE
+        return foundation(self, outcome, gathering)
 
     # What is synced as soon as it is written is hardly ever missed.
-    return [(Engine, "_will_have_begun", will_have_begun), (Engine, "_sync_begins", lambda self, written: None)]
+    return [
+        (AnswersAhead, "_foundation", ignores_the_sync),
+        (AnswersAhead, "sync_begins", lambda self, written: None),
+    ]
 
 
 @canary(
@@ -44,7 +53,7 @@ def begin_not_awaited() -> Replacements:
     shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
 )
 def loss_not_aborted() -> Replacements:
-    return [(engine, "fences_after_loss", lambda state: [])]
+    return [(recovery, "fences_after_loss", lambda state: [])]
 
 
 @canary(
@@ -58,7 +67,7 @@ def unseen_not_fenced() -> Replacements:
             each for each in fences if isinstance(each, AbortAfterLoss) or held[each.transactional_id].open is not None
         ]
 
-    return [(engine, "fences_after_loss", found_open)]
+    return [(recovery, "fences_after_loss", found_open)]
 
 
 @canary(
@@ -66,12 +75,12 @@ def unseen_not_fenced() -> Replacements:
     shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
 )
 def always_unseen() -> Replacements:
-    return [(engine, "may_begin_unseen", lambda held, now_ms: True)]
+    return [(answers_ahead, "may_begin_unseen", lambda held, now_ms: True)]
 
 
 @canary("a restart begins with a clock that is behind what was noted (decision 0018)", shows=r"8: .* was noted")
 def clock_goes_back() -> Replacements:
-    return [(engine, "_ahead", lambda clock, by_ms: clock)]
+    return [(recovery, "_ahead", lambda clock, by_ms: clock)]
 
 
 @canary(
@@ -86,7 +95,7 @@ def producers_forgotten() -> Replacements:
         for partition in state.partitions.values():
             partition.producers.clear()
 
-    return [(engine, "after_recovery", after_recovery)]
+    return [(recovery, "after_recovery", after_recovery)]
 
 
 @canary(
@@ -94,16 +103,16 @@ def producers_forgotten() -> Replacements:
     shows=r"7: nothing will ever end",
 )
 def deadlines_forgotten() -> Replacements:
-    return [(engine, "timers_after_recovery", lambda state, now_ms: [])]
+    return [(recovery, "timers_after_recovery", lambda state, now_ms: [])]
 
 
 @canary("readers are shown what is not durable yet", shows=r"4: readers of partition .* are shown")
 def shown_before_durable() -> Replacements:
-    flush = Engine._flush
+    flush = JournalWriter._flush
 
-    def shows(self: Engine) -> None:
-        changes = visible_changes(self._state, self._gathering.touched)
+    def shows(self: JournalWriter) -> None:
+        changes = visible_changes(self._state, self.gathering.touched)
         flush(self)
         self._show(changes)
 
-    return [(Engine, "_flush", shows)]
+    return [(JournalWriter, "_flush", shows)]

@@ -9,9 +9,9 @@ from exacta.core.apply import _APPLY
 from exacta.core.commands import ConsumerHeartbeat, SyncGroup
 from exacta.core.events import GroupSettled
 from exacta.core.groups.classic import step
+from exacta.core.promises import Promise
 from exacta.core.state.state import State
-from exacta.engine import engine
-from exacta.engine.durability import WAITS
+from exacta.engine import recovery
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -21,7 +21,7 @@ Replacements = list[tuple[object, Any, object]]
     "members are given partitions by a rebalance that is not durable (decision 0025)", shows=r"groups: members of .*"
 )
 def sync_not_awaited() -> Replacements:
-    return [(WAITS, SyncGroup, False)]
+    return [(SyncGroup, "promises", Promise.NOTHING)]
 
 
 @canary(
@@ -29,7 +29,7 @@ def sync_not_awaited() -> Replacements:
     shows=r"groups: members of .* were told of epoch",
 )
 def consumer_not_awaited() -> Replacements:
-    return [(WAITS, ConsumerHeartbeat, False)]
+    return [(ConsumerHeartbeat, "promises", Promise.NOTHING)]
 
 
 @canary(
@@ -45,7 +45,7 @@ def consumer_change_forgotten() -> Replacements:
             stale = {key: replace(each, epoch=each.previous_epoch) for key, each in group.members.items()}
             state.volatile.consumer_groups[group_id] = replace(group, members=stale)
 
-    return [(engine, "after_recovery", behind)]
+    return [(recovery, "after_recovery", behind)]
 
 
 @canary("a restart forgets who is in a group (decision 0001)", shows=r"groups: there are \{\}, and there were")
@@ -56,7 +56,7 @@ def members_forgotten() -> Replacements:
         recover(state, **options)
         state.volatile.memberships.clear()
 
-    return [(engine, "after_recovery", forgetful)]
+    return [(recovery, "after_recovery", forgetful)]
 
 
 @canary(

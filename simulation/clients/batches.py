@@ -12,7 +12,7 @@ from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch
 from simulation.history import key_of, keyed
 
 CHECKED_FROM = 21
-"""What a batch's checksum covers begins with its attributes."""
+"""A batch's checksum covers it from its attributes on."""
 
 
 def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transactional: bool, now_ms: int) -> bytes:

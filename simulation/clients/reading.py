@@ -1,4 +1,4 @@
-"""How a consumer reads: Fetch, and the filter of aborted transactions (KIP-98); and a reader that watches live."""
+"""Reading as a consumer does: Fetch, the filter of aborted transactions (KIP-98), and a reader that watches live."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a client's program knows of its world."""
+"""The things that a client's program knows of its world."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ class Surroundings:
     now_ms: Callable[[], int]
     is_over: Callable[[], bool]
     is_superseded: Callable[[], bool]
-    """Whether a later instance of the same client has begun."""
+    """True if a later instance of the same client has begun."""
     places: list[Place]
     version: int
     timeout_ms: int

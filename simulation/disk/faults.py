@@ -1,4 +1,4 @@
-"""What goes wrong on the disk of a world, and when: the plan that a process's view of it follows.
+"""The faults of a world's disk, and their times: the plan that a process's view of it follows.
 
 Errors come once, as they do; a full disk is full until there is room again; slow and stuck operations are a matter of
 the time that jobs take. The end of the process, or of the machine, can be set for a certain call from now on.

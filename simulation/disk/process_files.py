@@ -21,7 +21,7 @@ CHANGES = frozenset({"create", "write", "truncate", "sync_data", "sync", "sync_d
 
 
 class Plan(Protocol):
-    """What goes wrong on the disk."""
+    """The faults of the disk."""
 
     def error(self, call: str) -> int | None:
         """Return the errno with which this call fails, if it does."""

@@ -156,7 +156,7 @@ class SimulatedDisk:
 
     @property
     def unsynced_names(self) -> int:
-        """How many changes of names no sync has covered."""
+        """The number of changes of names that no sync has covered."""
         return len(self._directories)
 
     def unsynced_bytes(self) -> int:

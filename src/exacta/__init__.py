@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
-    from exacta.config.options import ConfigurationError
-    from exacta.server.server import ServerError
+    from exacta.config.configuration import ConfigurationError
+    from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
@@ -18,8 +18,8 @@ __all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"
 
 _HOMES = {
     "Broker": "exacta.testing",
-    "ConfigurationError": "exacta.config.options",
-    "ServerError": "exacta.server.server",
+    "ConfigurationError": "exacta.config.configuration",
+    "ServerError": "exacta.server.errors",
 }
 
 

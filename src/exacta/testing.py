@@ -21,7 +21,10 @@ from types import TracebackType
 from typing import Any
 
 from exacta.config.options import configure
-from exacta.server.server import DEFAULT_HOST, Endpoint, Server, ServerError, new_event_loop
+from exacta.server.errors import ServerError
+from exacta.server.event_loop import new_event_loop
+from exacta.server.listeners import DEFAULT_HOST, Endpoint
+from exacta.server.server import Server
 
 logger = logging.getLogger("exacta.testing")
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exacta.config.options import Configuration, ConfigurationError, configure, options, parse_setting, read_properties
+from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.options import configure, options, parse_setting, read_properties
 
 
 def test_defaults() -> None:

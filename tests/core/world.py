@@ -19,6 +19,7 @@ from exacta.core.events import BatchAppended, Event, TransactionEnded, decode_ev
 from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
+from exacta.core.promises import Promise
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.limits import Limits
@@ -26,7 +27,9 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
-from exacta.engine.durability import WAITS
+
+_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING}
+"""What promises only this may be lost with the machine, if nothing follows it."""
 
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
 
@@ -53,7 +56,7 @@ class World:
                 event = decode_event(encode_event(event))
                 self.log.append(event)
             apply(self.state, event)
-        if WAITS[type(command)] and any(event.durable for event in outcome.events):
+        if command.promises not in _NOT_AWAITED and any(event.durable for event in outcome.events):
             self.durable_length = len(self.log)
         self.timers += outcome.timers
         self.woken.update(outcome.wakes)

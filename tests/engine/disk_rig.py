@@ -52,7 +52,7 @@ class DiskRig(Rig):
         )
 
     def settle(self) -> None:
-        while self.loop.ready or self.engine._in_flight is not None:
+        while self.loop.ready or self.engine._writer.in_flight is not None:
             self.loop.wait()
             self.loop.turn()
 

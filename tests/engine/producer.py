@@ -8,7 +8,8 @@ from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.engine import SYNC_WITHIN_MS, Answer
+from exacta.engine.answers_ahead import SYNC_WITHIN_MS
+from exacta.engine.engine import Answer
 from tests.engine.rig import Rig, batch
 
 

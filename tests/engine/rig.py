@@ -8,12 +8,13 @@ from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.state.limits import Limits
-from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.engine import EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.server.assembly import assemble_engine
 
 EXPIRIES = 2
 """Timers that are always there: they look for idle transactional ids and producers."""
@@ -102,10 +103,10 @@ class Rig:
     def start(self) -> None:
         """Recover an engine from what is stored; one that runs already goes on beside it."""
         self.journal = self.open_journal()
-        self.engine = Engine(
+        self.engine = assemble_engine(
             self.journal,
-            self.format,
-            scheduler=self.loop,
+            self.loop,
+            records=self.format,
             clock=lambda: self.loop.now_ms,
             limits=Limits(),
             on_failure=self.failures.append,

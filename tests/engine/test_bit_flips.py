@@ -52,7 +52,7 @@ def filled() -> KafkaRig:
 def settle_indexes(rig: KafkaRig) -> None:
     """Wait until every sealed segment is looked up in its index."""
     assert isinstance(rig.journal, LocalJournal)
-    while any(segment.sidecar is None for segment in rig.journal._segments[:-1]):
+    while any(segment.index is None for segment in rig.journal._segments[:-1]):
         rig.loop.wait()
         rig.loop.turn()
 

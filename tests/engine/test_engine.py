@@ -2,10 +2,8 @@
 
 import pytest
 
-from exacta.core import commands
 from exacta.core.commands import (
     AddPartitions,
-    Command,
     CreateTopic,
     DeleteTopic,
     EndTransaction,
@@ -17,7 +15,6 @@ from exacta.core.snapshot import snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.deadlines import MOST_CANCELLED
-from exacta.engine.durability import WAITS
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
@@ -48,15 +45,6 @@ def add(producer: tuple[int, int], *partitions: int) -> AddPartitions:
 
 def end(producer: tuple[int, int], *, commit: bool) -> EndTransaction:
     return EndTransaction(transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], commit=commit)
-
-
-def test_every_command_says_whether_it_waits() -> None:
-    found = {
-        value
-        for value in vars(commands).values()
-        if isinstance(value, type) and issubclass(value, Command) and value is not Command
-    }
-    assert WAITS.keys() == found
 
 
 def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) -> None:

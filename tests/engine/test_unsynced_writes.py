@@ -13,7 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.engine import SYNC_WITHIN_MS
+from exacta.engine.answers_ahead import SYNC_WITHIN_MS
 from exacta.engine.visible import Visible
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch

@@ -6,10 +6,11 @@ import resource
 import pytest
 
 import exacta
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.front.connection_limits import QUIET_SECONDS, Admission
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
-from exacta.server.server import _allow_many_files, _files_allowed
+from exacta.server.open_files import files_allowed
+from exacta.server.process import allow_many_files
 from tests.kafka.wire import Wire
 
 
@@ -76,7 +77,7 @@ def test_connections_leave_files_for_the_journal() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 300), hard))
-        assert _files_allowed() == 300
+        assert files_allowed() == 300
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -97,7 +98,7 @@ def test_few_files_are_told_of_at_the_start(
     limits = [min(hard, 256) if hard > 0 else 256, hard]
     monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
     monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(slice(None), new))
-    _allow_many_files(Configuration(**options))
+    allow_many_files(Configuration(**options))
     assert limits == [hard, hard]
     assert bool(caplog.records) is bool(warned)
     assert warned in caplog.text

@@ -10,13 +10,11 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
-from exacta.engine.engine import Engine
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
-from exacta.records.record_format import KafkaRecordFormat
+from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.engine.rig import ManualLoop
 
 
@@ -166,15 +164,14 @@ class Broker:
     def __init__(self, **options: Any) -> None:
         self.loop = Loop()
         configuration = configure(options)
-        self.engine = Engine(
+        self.engine = assemble_engine(
             MemoryJournal(MemoryStorage(), self.loop.call_soon),
-            KafkaRecordFormat(),
-            scheduler=self.loop,
+            self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),
             on_failure=lambda failure: None,
         )
-        self.context = BrokerContext(
+        self.context = assemble_broker(
             self.engine, configuration, cluster_id="c", advertised_host="h", advertised_port=9092
         )
         self.connections: list[Connection] = []

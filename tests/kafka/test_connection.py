@@ -15,7 +15,7 @@ from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchReques
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
-from exacta.server.server import new_event_loop
+from exacta.server.event_loop import new_event_loop
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 

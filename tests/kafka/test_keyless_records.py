@@ -6,7 +6,7 @@ import crc32c
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.kafka.handlers.k00_produce import MOST_RECORD_ERRORS
 from exacta.protocol.kafka.compression import CODECS, NONE, ZSTD
 from exacta.protocol.kafka.errors import ErrorCode

@@ -21,8 +21,8 @@ from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.records import iter_batches
 from exacta.protocol.kafka.schema import Message
-from exacta.records.record_format import KafkaRecordFormat
-from exacta.server.server import new_event_loop
+from exacta.server.assembly import assemble_broker, assemble_engine
+from exacta.server.event_loop import new_event_loop
 from simulation.clients.batches import record, values_of
 
 T = TypeVar("T")
@@ -137,10 +137,9 @@ class Front:
         self._loop.close()
 
     async def _start(self) -> asyncio.Server:
-        self.engine = Engine(
+        self.engine = assemble_engine(
             MemoryJournal(self.storage, self._loop.call_soon),
-            KafkaRecordFormat(),
-            scheduler=self._loop,
+            self._loop,
             clock=lambda: time.time_ns() // 1_000_000,
             limits=self._configuration.limits(),
             on_failure=lambda failure: self._loop.stop(),
@@ -148,7 +147,7 @@ class Front:
         listener = await self._loop.create_server(self._connection, "127.0.0.1", 0)
         self.address = listener.sockets[0].getsockname()
         broker_host, broker_port = self.address
-        self.context = BrokerContext(
+        self.context = assemble_broker(
             self.engine,
             self._configuration,
             cluster_id="a-cluster",

@@ -13,7 +13,7 @@ from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 
-#: All that is changed in an example before it is run: the broker's address, and a checkpoint, in the run's folder.
+# All that is changed in an example before it is run: the broker's address, and a checkpoint, in the run's folder.
 ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
 PLACE = "/path/to/checkpoint"
 
@@ -186,13 +186,15 @@ RUNS = [
     ),
 ]
 
-#: Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
+# Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
 _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
 _PACKED = "it takes a cluster; `make test-spark-packed` does so"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
+    ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
+    ("CONTRIBUTING.md", "make test"): "this is what runs here",
     (README, "pip install 'exacta[spark]'"): _AN_INDEX,
     (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
     (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
@@ -206,12 +208,13 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
-#: Blocks that are neither code nor output that a run could compare, by their first line.
+# Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
+    ("docs/explanation/architecture.md", "  Kafka clients"): "a drawing",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import crc32c
 import pytest
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic

@@ -17,7 +17,8 @@ from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, Pro
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
-from exacta.server.server import Endpoint, _OneLine, parse_endpoint
+from exacta.server.listeners import Endpoint, parse_endpoint
+from exacta.server.log_lines import OneLine
 from tests.kafka.wire import Wire, batch, values_in
 
 EXIT_SECONDS = 30
@@ -312,7 +313,7 @@ def test_a_log_record_is_one_line() -> None:
         raise ValueError("a\nb")
     except ValueError:
         record = logging.LogRecord("n", logging.ERROR, "", 0, "what\nhappened", None, sys.exc_info())
-    line = _OneLine().format(record)
+    line = OneLine().format(record)
     assert "\n" not in line
     assert "ERROR n what | happened | Traceback" in line
 

@@ -19,7 +19,7 @@ from tests.spark_cluster.networks import Networks
 MASTER_HOST = "127.0.0.1"
 WORKER_HOSTS = ("127.0.0.2", "127.0.0.3")
 MEMORY = "512m"
-#: A task may fail as often as somebody kills what it runs on. Heaps are small: there are many.
+# A task may fail as often as somebody kills what it runs on. Heaps are small: there are many.
 SETTINGS = {
     "spark.driver.memory": MEMORY,
     "spark.executor.memory": MEMORY,

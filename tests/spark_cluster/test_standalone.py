@@ -32,7 +32,7 @@ def test_killed_at_every_point_in_a_cluster(spark_cluster, brokers, tmp_path, re
     assert found.exactly_once, reports[-1]
 
 
-#: A copy is started as soon as the other task has ended.
+# A copy is started as soon as the other task has ended.
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.tools.toolbox import Result, Toolbox
 
 CALL_TIMEOUT_S = 30.0
-#: Settings of a topic whose records are old: they are not to be dropped for their age.
+# Settings of a topic whose records are old: they are not to be dropped for their age.
 FOR_EVER = {"retention_ms": "-1"}
 _NAP_S = 0.05
 _ARGPARSE = {

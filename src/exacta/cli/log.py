@@ -188,7 +188,7 @@ def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
 def _locked(data: Path) -> "Iterator[Files]":
     from exacta.adapters.local.files import DirectoryInUse, PosixFiles
     from exacta.ports.journal import JournalError
-    from exacta.server.server import JOURNAL_DIRECTORY
+    from exacta.server.identity import JOURNAL_DIRECTORY
 
     directory = data / JOURNAL_DIRECTORY
     if not directory.is_dir():

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from exacta.cli import DEFAULT_DATA
-from exacta.config.options import ConfigurationError, configure, options, parse_setting, read_properties
-from exacta.server.server import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint, serve
+from exacta.config.configuration import ConfigurationError
+from exacta.config.options import configure, options, parse_setting, read_properties
+from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint
+from exacta.server.process import serve
 
 EXIT_USAGE = 2
 

@@ -1,6 +1,6 @@
 """The internal Kafka client of the Spark source and sink: connections, routing, retries. Not a public client.
 
 It exists for what no client library offers: transactions that another process ends, and chosen producer ids and
-epochs (DESIGN.md D6). It blocks, because Spark's Python workers do. It speaks version 1 of the transaction protocol
+epochs (decision D6). It blocks, because Spark's Python workers do. It speaks version 1 of the transaction protocol
 everywhere: the epoch of a transactional id then changes only by `InitProducerId`, which the sink's protocol leans on.
 """

@@ -1,8 +1,8 @@
-"""How long a topic's records are kept, and how many, and whether by key: its own configurations, else the broker's."""
+"""The retention of a topic by time, size and key, from its own configurations, else from the broker's."""
 
 from collections.abc import Mapping
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.topic import (
     DELETE_RETENTION_MS,
     MAX_COMPACTION_LAG_MS,

@@ -2,8 +2,8 @@
 
 Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
 where a value would promise what is not done here (more replicas, a second storage), it is refused. What those of them
-mean that Produce goes by, and how timestamps are judged, stands in `batch_rules.py`; what is kept, in `retention.py`;
-how requests change values in `topic_config_changes.py`.
+mean that Produce goes by, and how timestamps are judged, stands in `records/admission.py`; what is kept, in
+`retention.py`; how requests change values in `topic_config_changes.py`.
 """
 
 import re
@@ -25,7 +25,7 @@ COMPRESSION_LEVELS: Final = {
     LZ4: "compression.lz4.level",
     ZSTD: "compression.zstd.level",
 }
-"""By codec; Snappy has none."""
+"""The configuration of a codec's level, by codec; Snappy has none."""
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 TIMESTAMP_BEFORE_MAX_MS: Final = "message.timestamp.before.max.ms"

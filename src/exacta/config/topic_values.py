@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from enum import Enum, auto
 
-from exacta.config.options import Configuration, options
+from exacta.config.configuration import Configuration
+from exacta.config.options import options
 from exacta.config.topic import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
 
 
 class ConfigSource(Enum):
-    """Where a configuration's value was given: for the topic, for the broker, or nowhere."""
+    """The place where a configuration's value was given: for the topic, for the broker, or nowhere."""
 
     TOPIC = auto()
     BROKER = auto()

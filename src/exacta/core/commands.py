@@ -4,6 +4,8 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 `decide` looks again whether they still apply.
 """
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from exacta.core.ids import (
@@ -16,13 +18,22 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
+from exacta.core.promises import Promise
 
 HIGH_WATERMARK = -1
 """Instead of an offset, in DeleteRecords."""
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """Base of all commands."""
+    """Base of all commands. A command whose answer promises less than the state says so."""
+
+    promises: ClassVar[Promise] = Promise.STATE
+
+
+class Parked(Command, frozen=True, kw_only=True):
+    """Base of the commands whose answer may wait for other commands; it then comes under the ticket."""
+
+    ticket: Ticket
 
 
 # --- topics -----------------------------------------------------------------------------------------------------------
@@ -111,6 +122,8 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     `transactional_id` is None where the batch is of no transaction, whoever sends it.
     """
 
+    promises: ClassVar[Promise] = Promise.WRITE
+
     topic: str
     partition: int
     record_count: int
@@ -129,6 +142,8 @@ class AddPartitions(Command, frozen=True, kw_only=True):
     With `verify_only` nothing is registered: it is only told which of them are.
     """
 
+    promises: ClassVar[Promise] = Promise.REGISTRATION
+
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -139,6 +154,8 @@ class AddPartitions(Command, frozen=True, kw_only=True):
 class AddGroup(Command, frozen=True, kw_only=True):
     """Register a consumer group's offsets with the open transaction (AddOffsetsToTxn, version 1)."""
 
+    promises: ClassVar[Promise] = Promise.REGISTRATION
+
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -147,6 +164,8 @@ class AddGroup(Command, frozen=True, kw_only=True):
 
 class EndTransaction(Command, frozen=True, kw_only=True):
     """Commit or abort the transaction that this producer id and epoch name (EndTxn)."""
+
+    promises: ClassVar[Promise] = Promise.END
 
     transactional_id: str
     producer_id: ProducerId
@@ -167,12 +186,16 @@ class TransactionToEnd(Struct, frozen=True, kw_only=True):
 class EndTransactions(Command, frozen=True, kw_only=True):
     """Commit or abort a set of transactions, all or none (a request of our own)."""
 
+    promises: ClassVar[Promise] = Promise.END
+
     transactions: tuple[TransactionToEnd, ...]
     commit: bool
 
 
 class AbortByMarker(Command, frozen=True, kw_only=True):
     """Abort the transaction that this producer has open in the partition (WriteTxnMarkers, KIP-664)."""
+
+    promises: ClassVar[Promise] = Promise.END
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -239,6 +262,8 @@ class CommitOffsets(Command, frozen=True, kw_only=True):
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
     """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447)."""
 
+    promises: ClassVar[Promise] = Promise.WRITE
+
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -266,7 +291,7 @@ class DeleteOffsets(Command, frozen=True, kw_only=True):
 # --- groups, classic protocol -----------------------------------------------------------------------------------------
 
 
-class JoinGroup(Command, frozen=True, kw_only=True):
+class JoinGroup(Parked, frozen=True, kw_only=True):
     """Join a group or rejoin it; the answer waits for the other members.
 
     `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
@@ -275,7 +300,6 @@ class JoinGroup(Command, frozen=True, kw_only=True):
     can be told that all have their assignments (KIP-814, JoinGroup v9).
     """
 
-    ticket: Ticket
     group_id: str
     member_id: str
     new_member_id: str
@@ -291,10 +315,9 @@ class JoinGroup(Command, frozen=True, kw_only=True):
     knows_skip_assignment: bool = False
 
 
-class SyncGroup(Command, frozen=True, kw_only=True):
+class SyncGroup(Parked, frozen=True, kw_only=True):
     """Fetch the own assignment; the leader brings everybody's. Protocol and its type: None if not said (KIP-559)."""
 
-    ticket: Ticket
     group_id: str
     member_id: str
     generation: int
@@ -306,6 +329,8 @@ class SyncGroup(Command, frozen=True, kw_only=True):
 
 class Heartbeat(Command, frozen=True, kw_only=True):
     """Say that the member lives."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
 
     group_id: str
     member_id: str

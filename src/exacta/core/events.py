@@ -177,7 +177,7 @@ Marker = tuple[PartitionId, Offset, ProducerId]
 
 
 class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
-    """The transaction ended in all partitions and groups at once (D2).
+    """The transaction ended in all partitions and groups at once (decision D2).
 
     There is one marker for each partition and producer id that was written to; their bytes are the event's payload.
     The next pair is what the holder of `owner` has from now on (version 2, KIP-890); -1: still the one that it had.

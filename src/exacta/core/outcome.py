@@ -1,4 +1,6 @@
-"""What `decide` returns: the events to make durable, the answer, and what to do later."""
+"""What `decide` returns: the events to make durable, the answer, what to tell others, and what to do later."""
+
+from collections.abc import Hashable
 
 from msgspec import Struct
 
@@ -16,17 +18,26 @@ class Timer(Struct, frozen=True):
     command: Command
 
 
+class Notice(Struct, frozen=True, kw_only=True):
+    """Base of the words that a connection is told without having asked for them."""
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
-    """Events in order, and the answer.
-
-    `reply` None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome.
-
-    `within`: the open transaction that this was written into. The answer promises nothing before that
-    ends, since the transaction is aborted if a crash forgets the write (`loss.py`). None: it promises what it says.
-    """
+    """Events in order, the answer, and notices to connections that did not ask."""
 
     events: tuple[Event, ...] = ()
     reply: Reply | Rejection | None = None
+    """None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome."""
     wakes: tuple[tuple[Ticket, Reply | Rejection], ...] = ()
     timers: tuple[Timer, ...] = ()
-    within: TransactionId | None = None
+    inside_transaction: TransactionId | None = None
+    """The open transaction that was written into; None: the answer promises what it says.
+
+    The answer to such a write promises nothing before the transaction ends, since recovery aborts the transaction if a
+    crash forgets the write (`exacta.core.transactions.loss`).
+    """
+    notices: tuple[tuple[Hashable, Notice], ...] = ()
+    """Each notice with the key of the connection that gets it, in order, once the state after the events is durable.
+
+    A notice is lost where no connection is there under the key. Lost notices must be made up for.
+    """

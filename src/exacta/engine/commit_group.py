@@ -1,6 +1,7 @@
-"""One group commit in the making: what will be written in one journal append, and who waits for it."""
+"""One group commit in the making: the entries of one journal append, and the answers that wait for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from enum import IntEnum
 
 from exacta.core.events import (
     BatchAppended,
@@ -15,45 +16,59 @@ from exacta.core.ids import PartitionId
 from exacta.ports.journal import Entry, IndexEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
+Release = Callable[[], None]
+
+
+class Wait(IntEnum):
+    """How long something waits for the disk; a later one includes the earlier ones."""
+
+    NOTHING = 0
+    WRITE = 1
+    """Until the group is written: the death of the process does not lose it, a stop of the machine may."""
+    SYNC = 2
+    """Until the group is durable."""
+
 
 class CommitGroup:
-    """Entries in order, the answers to release once they are durable, and the partitions whose readers will see more.
-
-    `urgent`: somebody waits for this to be durable. `awaited`: somebody waits for it to be written, and has the
-    `written_releases`. If it is neither, it may wait for the next one who does. `begins`: a transaction begins in it.
-    """
+    """Entries in order, the answers that wait for them, and the partitions whose readers will see more."""
 
     __slots__ = (
-        "awaited",
-        "begins",
         "entries",
+        "holds_begin",
         "number",
         "releases",
         "synced_too",
         "touched",
-        "urgent",
+        "waited_for",
         "written_releases",
     )
 
     def __init__(self, number: int) -> None:
         self.number = number
+        """Groups are numbered in the order in which they are written."""
         self.entries: list[Entry] = []
-        self.written_releases: list[Callable[[], None]] = []
-        self.releases: list[Callable[[], None]] = []
+        self.written_releases: list[Release] = []
+        """The answers to release once the group is written."""
+        self.releases: list[Release] = []
+        """The answers to release once the group is durable."""
         self.touched: set[PartitionId] = set()
-        self.urgent = False
-        self.awaited = False
-        self.begins = False
+        self.waited_for = Wait.NOTHING
+        """The most that somebody waits for. A group that nobody waits for is written with the next one."""
+        self.holds_begin = False
+        """Whether a transaction begins in it whose first write waits until that is durable."""
         self.synced_too: set[PartitionId] = set()
-        """What is touched by the groups before it that were only written, and are synced along with it."""
+        """The partitions touched by the groups before it that were only written, and are synced along with it."""
 
     @property
-    def is_lonely(self) -> bool:
-        """Whether there is something in it that only one waits for: nobody else gains by being heard meanwhile."""
+    def has_one_waiter(self) -> bool:
+        """Whether it has entries, and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
     def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
-        """Turn an event into its journal entry; a batch's bytes and markers, of that time, become its payload."""
+        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers.
+
+        `marker_clock` gives the timestamp of markers, in milliseconds since 1970.
+        """
         encoded = encode_event(event)
         if isinstance(event, BatchAppended):
             assert payload is not None
@@ -91,3 +106,14 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms
         rows.append(IndexEntry(partition_id, offset, offset, at_ms, start, len(marker), 0))
         start += len(marker)
     return Entry(encoded, markers, rows)
+
+
+def call_all(releases: Iterable[Release]) -> None:
+    """Call all, even if one fails: a defect in one front's callback must not keep another client waiting for ever."""
+    remaining = iter(releases)
+    for release in remaining:
+        try:
+            release()
+        except BaseException:
+            call_all(remaining)
+            raise

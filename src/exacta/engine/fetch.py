@@ -19,7 +19,7 @@ from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import Buffer, Extent, Journal
+from exacta.ports.journal import Buffer, Extent, JournalReader
 
 LONGEST = 2**63 - 1
 
@@ -96,7 +96,7 @@ class Fetcher:
     def __init__(
         self,
         state: State,
-        journal: Journal,
+        journal: JournalReader,
         reader: BatchReader,
         visible: dict[PartitionId, Visible],
         deadlines: Deadlines,

@@ -10,7 +10,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import Journal, TimeEntry
+from exacta.ports.journal import JournalReader, TimeEntry
 from exacta.ports.record_format import Buffer
 
 
@@ -18,7 +18,7 @@ class Lookups:
     """Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
-        self, state: State, journal: Journal, reader: BatchReader, visible: Callable[[str, int], Visible | None]
+        self, state: State, journal: JournalReader, reader: BatchReader, visible: Callable[[str, int], Visible | None]
     ) -> None:
         self._state = state
         self._journal = journal

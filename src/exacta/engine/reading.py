@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from exacta.ports.journal import Buffer, Extent, Failed, Journal
+from exacta.ports.journal import Buffer, Extent, Failed, JournalReader
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 
@@ -36,7 +36,7 @@ class Read(NamedTuple):
 class BatchReader:
     """Read from the journal, and check."""
 
-    def __init__(self, journal: Journal, records: RecordFormat, scheduler: Scheduler) -> None:
+    def __init__(self, journal: JournalReader, records: RecordFormat, scheduler: Scheduler) -> None:
         self._journal = journal
         self._records = records
         self._scheduler = scheduler

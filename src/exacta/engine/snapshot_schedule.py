@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from exacta.core.snapshot import fold
 from exacta.engine.deadlines import Deadlines
-from exacta.ports.journal import Failed, Journal
+from exacta.ports.journal import Failed, JournalSnapshots
 
 FOLD_EVERY_MS = 5_000
 """From the begin of one to that of the next: so much more work a replay may find than the journal would like."""
@@ -20,7 +20,7 @@ class Folding:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: JournalSnapshots,
         deadlines: Deadlines,
         clock: Callable[[], int],
         saved: Callable[[], None],

@@ -25,7 +25,7 @@ from exacta.engine.compaction_schedule import Candidate, Compacting, Compactions
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
-from exacta.ports.journal import Cleaned, Failed, Journal
+from exacta.ports.journal import Cleaned, Failed, Journal, JournalReader
 from exacta.ports.scheduler import Scheduler
 
 PARTITIONS_AT_ONCE = 3
@@ -220,7 +220,7 @@ class Upkeep:
         self._rest()
 
 
-def _has_time(journal: Journal, stream: int, offset: int, end_offset: int) -> bool:
+def _has_time(journal: JournalReader, stream: int, offset: int, end_offset: int) -> bool:
     """Tell whether any of the batches has a timestamp: where none has, none is too old."""
     latest = journal.find_latest(stream, offset, end_offset)
     return latest is not None and latest.max_timestamp_ms >= 0

@@ -29,7 +29,7 @@ case (`WRITE_HIGH_WATER_BYTES`).
 
 from typing import Protocol
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.kafka.keys import ApiKey
 from exacta.ports.scheduler import Scheduler, TimerHandle
 

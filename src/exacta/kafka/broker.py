@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
 from exacta.core.state.state import State

@@ -1,8 +1,8 @@
 """Rejections as Kafka's error codes: one total table, and the exceptions that some APIs and versions need.
 
-The class of an error (retriable, abortable, fatal) is part of the contract: clients lose data over it (DESIGN §7).
-What decides is not the code's name but what clients make of it in the answer to *this* API in *this* version, hence
-the second table.
+The class of an error (retriable, abortable, fatal) is part of the contract, since clients lose data over it
+(docs/explanation/architecture.md#traps). What decides is not the code's name but what clients make of it in the answer
+to *this* API in *this* version, hence the second table.
 """
 
 from exacta.core.rejections import Rejection

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.protocol.kafka.apis import API

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, UnfitValue, as_list, checked, require_consistent
 from exacta.config.topic_values import values_of
 from exacta.protocol.kafka.errors import ErrorCode

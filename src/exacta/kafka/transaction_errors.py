@@ -1,7 +1,7 @@
 """What every request of a transactional client is answered, in every state of its transactional id, by every caller.
 
-Data beside the code that follows from it: `core/transaction.py` and `core/binding.py` have the rules, `errors.py` their
-codes. The tests hold each cell against the broker, and against an Apache Kafka; the page
+Data beside the code that follows from it: `core/transactions/transaction.py` and `core/transactions/binding.py` have
+the rules, `errors.py` their codes. The tests hold each cell against the broker, and against an Apache Kafka; the page
 docs/reference/transaction-errors.md is made from here (`make docs`).
 
 A request is named with a version at which an answer changes; it stands for the versions up to the next one that is

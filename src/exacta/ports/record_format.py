@@ -1,4 +1,4 @@
-"""Record batches as bytes, for an engine that does not know their format (DESIGN D5).
+"""Record batches as bytes, for an engine that does not know their format (decision D5).
 
 Owns the contract only. A wire protocol's own format implements it; the engine uses it to place batches at their offsets
 and to make the control batches that end transactions.

@@ -1,6 +1,6 @@
 """What a topic's configurations say about a batch that is to be appended: its size, its timestamps, its keys.
 
-Records are not looked into (DESIGN D5), but for two topics: one whose compression.type is another than their
+Records are not looked into (decision D5), but for two topics: one whose compression.type is another than their
 producer's, where they are compressed anew, as a whole, and one that is compacted, where each must have a key, since it
 would be the next compaction's to remove. A batch's timestamps are those of its header, that of its first record and the
 highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it: readers then take that
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.config.topic import (
     COMPRESSION_LEVELS,
     COMPRESSION_TYPE,

@@ -315,7 +315,7 @@ def test_an_idle_journal_is_cleaned_behind_one_fold(looks: list[object]) -> None
     journal = opened(disk, turns)
     append_some(turns, journal, 0, COUNT)
     snapshot(turns, journal)
-    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
+    turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
     results = [turns.wait(lambda done: journal.clean({1: 4, 2: 0}, done)) for _ in range(3)]
     assert results == [Cleaned(0, may_free_more=True)] * 3
     assert len(looks) == 2, "once at what two snapshots are behind, once at all"
@@ -350,7 +350,7 @@ def test_a_fold_begins_at_the_latest_snapshot_though_two_of_one_segment_are_ther
     disk, turns = SimulatedDisk(), Turns()
     journal = opened(disk, turns)
     append_some(turns, journal, 0, COUNT)
-    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
+    turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
     snapshot(turns, journal)
     snapshot(turns, journal)
     latest = journal.position
@@ -445,7 +445,7 @@ def test_without_a_sound_snapshot_it_says_that_events_are_gone(history: list[Ope
         assert [found.reason for found in damaged] == ["events are gone that no sound snapshot holds"]
 
 
-def test_the_sidecar_of_a_cleaned_segment_is_made_again(history: list[Operation]) -> None:
+def test_the_segment_index_of_a_cleaned_segment_is_made_again(history: list[Operation]) -> None:
     disk = SimulatedDisk.after(history)
     filled = next(operation[1] for operation in history if operation[0] == "note")
     assert isinstance(filled, tuple)
@@ -472,8 +472,8 @@ def test_by_an_altered_index_nothing_is_removed():
     for _ in range(2):
         snapshot(turns, journal)
     whole = content(turns, journal, dict.fromkeys(offsets, 0))
-    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
-    names = [segment.sidecar_name for segment in journal._segments[:-1]]
+    turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
+    names = [segment.index_name for segment in journal._segments[:-1]]
     journal.close()
     places = [(names[0], byte) for byte in range(HEADER_BYTES, len(disk.content(names[0])))]
     places += [(name, byte) for name in names for byte in range(HEADER_BYTES)]
@@ -484,7 +484,7 @@ def test_by_an_altered_index_nothing_is_removed():
             turns = Turns()
             journal = opened(lives, turns)
             damage: list[Failed] = []
-            journal.watch(damage.append)
+            journal.on_failure(damage.append)
             lives.rot(name, byte, byte % 8)
             clean(turns, journal, floors)
             turns.drain()

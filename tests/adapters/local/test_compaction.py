@@ -34,7 +34,7 @@ def found(turns: Turns, journal: LocalJournal) -> Found:
 def sealed(turns: Turns, journal: LocalJournal) -> None:
     journal.seal()
     append(turns, journal, Entry(b"begins another segment"))
-    turns.run_until(lambda: all(segment.sidecar for segment in journal._segments[:-1]))
+    turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
 
 
 def compact(turns: Turns, journal: LocalJournal, *streams: int, floors: Mapping[int, int] = FLOORS) -> Failed | None:
@@ -271,7 +271,7 @@ def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
     for stream in floors:
         assert compact(turns, journal, stream, floors=floors) is None
     assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= most_files
-    assert max(len(segment.sidecar.streams) for segment in journal._compactor._segments) <= most_streams
+    assert max(len(segment.index.streams) for segment in journal._compactor._segments) <= most_streams
     for stream in floors:
         assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
     journal.close()

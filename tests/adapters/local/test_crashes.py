@@ -1,6 +1,6 @@
 """Power cuts at every point of the local journal's life: what was durable is there, and no group in part.
 
-A history is played on the simulated disk: groups of several entries, appended or only written, rolls, sidecars,
+A history is played on the simulated disk: groups of several entries, appended or only written, rolls, segment indexes,
 snapshots. Then the machine loses power after every single call to the disk, and in many ways each time; the journal is
 opened on what is left.
 """
@@ -425,7 +425,7 @@ def test_failed_snapshot_leaves_the_one_before_in_force():
     check_recovery(disk.crashed(keep_names=True), GROUPS, 3, 3)
 
 
-def test_failed_sidecar_costs_nothing_but_time():
+def test_failed_segment_index_costs_nothing_but_time():
     disk = SimulatedDisk()
     turns, journal = open_and_append(disk, FIRST_SEGMENT)
     disk.failing["rename"] = errno.EIO

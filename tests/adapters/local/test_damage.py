@@ -280,10 +280,10 @@ def test_leftovers_of_interrupted_writes_are_removed(disk: SimulatedDisk):
     assert not any(name.endswith(".tmp") for name in disk.files)
 
 
-# --- sidecars and snapshots: what can be made again -------------------------------------------------------------------
+# --- segment indexes and snapshots: what can be made again -----------------------------------------------------------
 
 
-def test_missing_or_damaged_sidecars_are_made_again(disk: SimulatedDisk):
+def test_missing_or_damaged_segment_indexes_are_made_again(disk: SimulatedDisk):
     chance = random.Random(6)
     name = segments_of(disk)[0].replace(".log", ".index")
     whole = disk.content(name)
@@ -301,7 +301,7 @@ def test_missing_or_damaged_sidecars_are_made_again(disk: SimulatedDisk):
     assert disk.content(name) == whole
 
 
-def test_sidecar_of_another_segment_or_time_is_made_again(disk: SimulatedDisk, ends: list[int]):
+def test_segment_index_of_another_segment_or_time_is_made_again(disk: SimulatedDisk, ends: list[int]):
     first, second = (name.replace(".log", ".index") for name in segments_of(disk)[:2])
     whole = disk.content(first)
     disk.put(first, disk.content(second))

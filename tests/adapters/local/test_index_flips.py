@@ -1,4 +1,4 @@
-"""Bits that flip in mapped sidecars, in the very numbers that a look-up reads: it answers as before, or says so."""
+"""A bit flips in a mapped segment index, in a number that a look-up reads: the look-up answers as before, or fails."""
 
 import random
 from array import array
@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from exacta.adapters.local.index.segment_index import HEADER_BYTES, pack_sidecar, unpack_sidecar
+from exacta.adapters.local.index.segment_index import pack_segment_index, unpack_segment_index
 from exacta.adapters.local.index.segment_rows import NUMBER_BYTES, DamagedIndex, Segment
 from exacta.adapters.local.index.stream_index import Index
 from exacta.ports.journal import IndexEntry
 
 MARK = b"12345678"
+HEADER_BYTES = len(pack_segment_index({}, MARK, 1, 2)[0])
 BIG = 300
 """The stream whose rows fill many blocks."""
 STREAMS = range(0, 600, 3)
@@ -65,16 +66,16 @@ class Flipped:
                 grown.add(0, row)
                 start += size
                 self.next_offsets[stream] += count
-        content = bytearray(b"".join(pack_sidecar(grown.growing, MARK, 1, 2)))
-        sidecar = unpack_sidecar(segment.sidecar_name, memoryview(content).toreadonly(), MARK)
-        assert sidecar is not None
+        content = bytearray(b"".join(pack_segment_index(grown.growing, MARK, 1, 2)))
+        segment_index = unpack_segment_index(segment.index_name, memoryview(content).toreadonly(), MARK)
+        assert segment_index is not None
         read: set[int] = set()
-        streams, rows = len(sidecar.streams), len(sidecar.columns[0])
+        streams, rows = len(segment_index.streams), len(segment_index.columns[0])
         segment.seal(
-            sidecar._replace(
-                streams=Noted(sidecar.streams, 0, read),
-                row_ends=Noted(sidecar.row_ends, streams, read),
-                columns=[Noted(each, 2 * streams + at * rows, read) for at, each in enumerate(sidecar.columns)],
+            segment_index._replace(
+                streams=Noted(segment_index.streams, 0, read),
+                row_ends=Noted(segment_index.row_ends, streams, read),
+                columns=[Noted(each, 2 * streams + at * rows, read) for at, each in enumerate(segment_index.columns)],
             )
         )
         self.contents.append(content)
@@ -147,7 +148,7 @@ def test_no_look_up_is_led_astray(seed: int):
             flipped.flip(segment, number, bit)
             if isinstance(found, DamagedIndex):
                 assert flipped.damaged == [found]
-                assert found.name == flipped.segments[segment].sidecar_name
+                assert found.name == flipped.segments[segment].index_name
                 flipped.damaged.clear()
                 noticed[look[0]] += 1
             else:
@@ -155,18 +156,18 @@ def test_no_look_up_is_led_astray(seed: int):
     assert set(noticed) == {*LOOKS, "last_offset", "size_in"}
 
 
-def test_every_number_of_a_sidecar_is_checked():
+def test_every_number_of_a_segment_index_is_checked():
     """Also those of the last block, which is shorter."""
     rows = Segment(0)
     for offset in range(150):
         rows.add(0, IndexEntry(1, offset, offset, 0, offset, 1, 1))
-    content = bytearray(b"".join(pack_sidecar(rows.growing, MARK, 1, 2)))
-    sidecar = unpack_sidecar("name", memoryview(content).toreadonly(), MARK)
-    assert sidecar is not None
+    content = bytearray(b"".join(pack_segment_index(rows.growing, MARK, 1, 2)))
+    segment_index = unpack_segment_index("name", memoryview(content).toreadonly(), MARK)
+    assert segment_index is not None
     numbers = array("q", content[HEADER_BYTES : HEADER_BYTES + (2 + 7 * 150) * NUMBER_BYTES])
     for number in range(len(numbers)):
         content[HEADER_BYTES + number * NUMBER_BYTES] ^= 1
         with pytest.raises(DamagedIndex, match="name is damaged: start again"):
-            sidecar._check(number, number + 1)
+            segment_index._check(number, number + 1)
         content[HEADER_BYTES + number * NUMBER_BYTES] ^= 1
-        sidecar._check(number, number + 1)
+        segment_index._check(number, number + 1)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from exacta.adapters.local import LocalJournal, reading
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
-from exacta.adapters.local.index.segment_index import pack_sidecar, unpack_sidecar
+from exacta.adapters.local.index.segment_index import pack_segment_index, unpack_segment_index
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.index.stream_index import Index
 from exacta.ports.journal import Buffer, Failed, IndexEntry
@@ -48,8 +48,8 @@ def test_what_look_ups_have_taken_into_memory_is_given_back():
     for number, segment in enumerate(segments):
         index.add_segment(segment)
         index.add(segment.base, [IndexEntry(1, number, number, 0, 0, 10)])
-        content = memoryview(b"".join(pack_sidecar(segment.growing, b"12345678", segment.base + 100, 0)))
-        segment.seal(unpack_sidecar("name", content, b"12345678"))
+        content = memoryview(b"".join(pack_segment_index(segment.growing, b"12345678", segment.base + 100, 0)))
+        segment.seal(unpack_segment_index("name", content, b"12345678"))
     for _ in range(1_000):  # also where only the newest is looked into, as by who follows the end
         assert len(index.find(1, 9, 10, EVERYTHING)) == 1
     assert set(released) == {segments[-1]}

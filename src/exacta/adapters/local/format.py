@@ -25,7 +25,7 @@ REPAIR_NAME = "repair"
 
 SEGMENT_SUFFIX = ".log"
 COMPACTED_PREFIX = "compacted-"
-SIDECAR_SUFFIX = ".index"
+INDEX_SUFFIX = ".index"
 SNAPSHOT_SUFFIX = ".snapshot"
 TEMPORARY_SUFFIX = ".tmp"
 

@@ -6,15 +6,15 @@ visible when it returns, when to roll, when to ask for a snapshot. The threads' 
 
 Theory of operation. Three threads beside the event loop: the *journal thread* appends groups, syncs, and begins new
 segments; the *reading threads* (`reading`) read what is not in the page cache, and give back what leaves it; the
-*keeping thread* writes sidecars and snapshots and frees space, one after the other: their syncs take long and must not
-hold up appends. All state here is touched on the event-loop thread only; the threads get what they need with the job
-and answer through `call_soon`.
+*keeping thread* writes segment indexes and snapshots and frees space, one after the other: their syncs take long and
+must not hold up appends. All state here is touched on the event-loop thread only; the threads get what they need with
+the job and answer through `call_soon`.
 
 An append is one write and one fdatasync. A small group can also be written on the event loop itself, ahead of the sync
 of a later append: a copy into the page cache costs a tenth of waking a thread and hearing from it. Or along with a
 sync, if that is asked for and the disk has been quick lately (`pace`, decision 0023). The first failure of any of these
-is final (B6 of the crash-safety notes: after a failed fsync the kernel may have dropped the pages, so a repeated one
-proves nothing).
+is final (docs/explanation/architecture.md#traps): after a failed fsync the kernel may have dropped the pages, so a
+repeated one proves nothing.
 """
 
 import logging
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
-from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, Sidecar
+from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, SegmentIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.opening import recovery
 from exacta.adapters.local.opening.unsynced_end import Tail
@@ -125,7 +125,7 @@ class LocalJournal:
         self._cache_growth = Growth()
         self._index = recovered.index
         self._index.on_damage = self._damaged
-        self._on_damage: Callable[[Failed], None] = lambda failed: None
+        self._on_failure: Callable[[Failed], None] = lambda failed: None
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
         self._unsynced_writes = unsynced_writes
@@ -138,8 +138,10 @@ class LocalJournal:
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[_PlacedRows] = []
         self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
-        self._new_sidecars: deque[tuple[Segment, Sidecar]] = deque()  # filled by the keeping thread
-        self._missing_sidecars: deque[tuple[Segment, int, _Sealed]] = deque()  # likewise, and tried again by `clean`
+        self._new_segment_indexes: deque[tuple[Segment, SegmentIndex]] = deque()  # filled by the keeping thread
+        self._missing_segment_indexes: deque[tuple[Segment, int, _Sealed]] = (
+            deque()
+        )  # likewise, and tried again by `clean`
         self._aside = files.aside()
         self._snapshotter = Snapshotter(
             files, self._aside, self._keeping_thread, self._post, snapshot_events=snapshot_events
@@ -208,14 +210,14 @@ class LocalJournal:
         except OSError as error:
             raise JournalError(f"the journal in {files.directory} cannot be opened: {error}") from error
 
-    def watch(self, on_damage: Callable[[Failed], None]) -> None:
-        """See `Journal.watch`."""
-        self._on_damage = on_damage
+    def on_failure(self, callback: Callable[[Failed], None]) -> None:
+        """See `JournalReader.on_failure`."""
+        self._on_failure = callback
 
     def _damaged(self, damage: DamagedIndex) -> None:
         if self._failure is None:
             self._failure = Failed(f"in {self._files.directory}, {damage}")
-            self._on_damage(self._failure)
+            self._on_failure(self._failure)
 
     # --- appending ---------------------------------------------------------------------------------------------------
 
@@ -386,23 +388,23 @@ class LocalJournal:
             self._reader.release(old_segment.size, KEPT_BYTES)
         self._snapshotter.want()
         end = self.position
-        self._keeping_thread.submit(lambda: self._write_sidecar(old_segment, end, sealed))
+        self._keeping_thread.submit(lambda: self._write_segment_index(old_segment, end, sealed))
 
-    def _write_sidecar(self, segment: Segment, end: int, sealed: _Sealed) -> None:
-        """Write the sidecar; on the keeping thread. Without one the next opening is slower, and nothing is cleaned."""
+    def _write_segment_index(self, segment: Segment, end: int, sealed: _Sealed) -> None:
+        """Write it on the keeping thread. Without one the next opening is slower, and nothing is cleaned."""
         try:
-            sidecar = recovery.write_sidecar(self._files, segment, sealed.mark, end, sealed.last_checksum)
+            segment_index = recovery.write_segment_index(self._files, segment, sealed.mark, end, sealed.last_checksum)
         except (OSError, JournalDamaged) as error:
-            logger.warning("the index of %s could not be written: %s", segment.name, error)
-            self._missing_sidecars.append((segment, end, sealed))
+            logger.warning("the segment index of %s could not be written: %s", segment.name, error)
+            self._missing_segment_indexes.append((segment, end, sealed))
             return
-        self._new_sidecars.append((segment, sidecar))
-        self._post(self._use_sidecars)
+        self._new_segment_indexes.append((segment, segment_index))
+        self._post(self._use_segment_indexes)
 
-    def _use_sidecars(self) -> None:
-        while self._new_sidecars:
-            segment, sidecar = self._new_sidecars.popleft()
-            segment.seal(sidecar)
+    def _use_segment_indexes(self) -> None:
+        while self._new_segment_indexes:
+            segment, segment_index = self._new_segment_indexes.popleft()
+            segment.seal(segment_index)
 
     def _post(self, callback: Callable[..., None], *args: object) -> None:
         with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
@@ -434,21 +436,21 @@ class LocalJournal:
 
     def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
         """See `Journal.clean`."""
-        while self._missing_sidecars:
-            missing = self._missing_sidecars.popleft()
-            self._keeping_thread.submit(lambda missing=missing: self._write_sidecar(*missing))  # type: ignore[misc]
+        while self._missing_segment_indexes:
+            missing = self._missing_segment_indexes.popleft()
+            self._keeping_thread.submit(lambda missing=missing: self._write_segment_index(*missing))  # type: ignore[misc]
         sealed = self._sealed()
-        waits_for_sidecar = len(sealed) + 1 < len(self._segments)
+        waits_for_segment_index = len(sealed) + 1 < len(self._segments)
         kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
 
         def clean() -> None:
-            self._cleaner.clean(sealed, kept, waits_for_sidecar, done)
+            self._cleaner.clean(sealed, kept, waits_for_segment_index, done)
 
         self._compactor.drop_unneeded(floors, clean)
 
     def _sealed(self) -> list[Segment]:
-        """Return the oldest segments, up to the first that has no sidecar."""
-        return list(takewhile(lambda segment: segment.sidecar is not None, self._segments))
+        """Return the oldest segments, up to the first that has no segment index."""
+        return list(takewhile(lambda segment: segment.index is not None, self._segments))
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
         """See `Journal.compactable`."""
@@ -545,8 +547,8 @@ class LocalJournal:
         for handle in {self._writer.handle, self._segments[-1].handle}:
             if handle is not None:
                 self._files.close(handle)
-        # The mapped sidecars go with their last reference.
-        self._new_sidecars.clear()
+        # The mapped segment indexes go with their last reference.
+        self._new_segment_indexes.clear()
         self._segments.clear()
         self._compactor.close()
         self._index = Index()

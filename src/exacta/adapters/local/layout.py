@@ -12,9 +12,9 @@ from exacta.adapters.local.files import LOCK_NAME, Files
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
     FORMAT_NAME,
+    INDEX_SUFFIX,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
-    SIDECAR_SUFFIX,
     START_NAME,
     TEMPORARY_SUFFIX,
     SegmentHeader,
@@ -91,7 +91,7 @@ def lay_out(files: Files, names: list[str]) -> Layout:
     kept = {*(segment.id for segment in segments), *compacted_ids}
     left_over = [
         each.name(suffix)
-        for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX)
+        for suffix in (SEGMENT_SUFFIX, INDEX_SUFFIX)
         for each in (*segments_of(names, suffix), *compacted_of(names, suffix))
         if each not in kept
     ]

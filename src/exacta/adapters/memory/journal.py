@@ -136,8 +136,8 @@ class MemoryJournal:
     def _goes_on(self) -> bool:
         return self._has_appended and not self._is_full
 
-    def watch(self, on_damage: Callable[[Failed], None]) -> None:
-        """See `Journal.watch`: memory is taken to be sound."""
+    def on_failure(self, callback: Callable[[Failed], None]) -> None:
+        """See `JournalReader.on_failure`: memory is taken to be sound."""
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""

@@ -47,7 +47,7 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
         events=(*before.events, committed),
         reply=reply,
         timers=before.timers,
-        within=before.within if reply is DONE else None,
+        inside_transaction=before.inside_transaction if reply is DONE else None,
     )
 
 

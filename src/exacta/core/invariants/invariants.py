@@ -1,6 +1,5 @@
-"""What must always hold, as functions over the state and the journal's events that led to it.
+"""The invariants of docs/explanation/architecture.md, as functions over the state and the events that led to it.
 
-The numbers are those of the page on the architecture, whose list of the invariants says what each is for.
 Each function yields one sentence per violation, and derives its expectation from the events alone, the long way round,
 so that it does not repeat what `decide` and `apply` believe. `violations` is all of them. They are for tests and the
 simulation, not for the hot path: each call reads the whole log.

@@ -47,7 +47,12 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         at_ms=now_ms if command.producer_id != NO_PRODUCER_ID else -1,
     )
     events = (*before.events, *forgotten, appended)
-    return Outcome(events=events, reply=Appended(base_offset=base_offset), timers=before.timers, within=before.within)
+    return Outcome(
+        events=events,
+        reply=Appended(base_offset=base_offset),
+        timers=before.timers,
+        inside_transaction=before.inside_transaction,
+    )
 
 
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:

@@ -25,7 +25,7 @@ from exacta.core.ids import (
 
 
 class Phase(Enum):
-    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (D2)."""
+    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (decision D2)."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"

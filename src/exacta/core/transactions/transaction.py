@@ -15,7 +15,7 @@
     COMPLETE_ABORT   INVALID_STATE    done            INVALID_STATE *  abort, bump **  INVALID_STATE    done
 
 Before the tables every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
-and groups (D2), so that no phase lies between, and nobody is ever told to wait for one.
+and groups (decision D2), so that no phase lies between, and nobody is ever told to wait for one.
 
 In version 2 EndTxn bumps the epoch, so that a pair names one transaction, and a late request finds itself fenced. A
 repeat of EndTxn names the pair before; it is answered as the first time if that pair's transaction ended like this (and
@@ -200,8 +200,8 @@ class Extension(Struct, frozen=True):
     last write that is acknowledged (KIP-939)."""
 
     @property
-    def within(self) -> TransactionId | None:
-        """Return what `Outcome.within` says of the write."""
+    def inside_transaction(self) -> TransactionId | None:
+        """Return what `Outcome.inside_transaction` says of the write."""
         return None if self.is_decisive else self.transaction_id
 
 

@@ -1,4 +1,4 @@
-"""Produce: append record batches. Bytes are checked here, the rest by the core (DESIGN D5)."""
+"""Produce: append record batches. Bytes are checked here, the rest by the core (decision D5)."""
 
 import struct
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ LONGEST_WAIT_MS = 60_000
 
 
 def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all partitions from one state of the log (DESIGN D2)."""
+    """Answer all partitions from one state of the log (decision D2)."""
     if request.session_epoch not in (FULL_EPOCH, FINAL_EPOCH):
         _handle_incremental(broker, request, context, reply)
         return

@@ -1,7 +1,8 @@
 """DescribeLag: how far groups are behind, in records that their readers get, and who holds back the rest. Exacta's own.
 
-Offsets cannot say it: they number markers and aborted records too (`core/lag.py`), which is why tools that subtract
-them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin there.
+Offsets cannot say it: they number markers and aborted records too (`core/groups/lag.py`), which is why tools that
+subtract them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin
+there.
 """
 
 from exacta.core.groups.lag import PartitionLag, lag_of_group

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext

@@ -4,7 +4,7 @@ Version 6 is two-phase commit (KIP-939). It is told of where the configuration a
 released Apache Kafka shows; refused, it is refused as there.
 """
 
-from exacta.config.options import Configuration
+from exacta.config.configuration import Configuration
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBoundReply

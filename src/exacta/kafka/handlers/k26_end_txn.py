@@ -1,4 +1,4 @@
-"""EndTxn: commit or abort, durable and in effect in all partitions and groups at once (DESIGN D2)."""
+"""EndTxn: commit or abort, durable and in effect in all partitions and groups at once (decision D2)."""
 
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion

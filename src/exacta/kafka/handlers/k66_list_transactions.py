@@ -24,7 +24,7 @@ MAX_VERSION = 2
 PLAIN_ERROR = ListTransactionsResponse
 
 STATES = frozenset(phase.value for phase in Phase) | {
-    # Kafka's other states: known by name, never reached here (D2).
+    # Kafka's other states: known by name, never reached here (decision D2).
     "PrepareCommit",
     "PrepareAbort",
     "Dead",

@@ -66,7 +66,7 @@ _CORRELATION_ID = struct.Struct(">i")
 
 
 class RequestHeader(Struct, frozen=True, gc=False):
-    """What every request starts with; `client_id` is null for clients that do not name themselves."""
+    """The header of every request; `client_id` is null for clients that do not name themselves."""
 
     api_key: int
     api_version: int
@@ -77,9 +77,9 @@ class RequestHeader(Struct, frozen=True, gc=False):
 _decoders: dict[tuple[type[Message], int], Decoder] = {}
 _encoders: dict[tuple[type[Message], int], Encoder] = {}
 _flexible_requests: dict[tuple[int, int], bool] = {}
-"""By API key and version; keys and versions that the codec does not know never enter, so that nobody can fill it."""
+"""Functions by API key and version. Keys and versions that the codec does not know never enter: nobody can fill it."""
 _response_headers: dict[tuple[type[Message], int], bool] = {}
-"""Whether the header of a response has tags."""
+"""True if the header of a response has tags."""
 
 
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:

@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS: Final[dict[str, int]] = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
-"""By the names of the configuration `compression.type`."""
+"""The codecs by the names of the configuration `compression.type`."""
 
 LEVELS: Final = {GZIP: -1, LZ4: 9, ZSTD: 3}
 """Kafka's own, where nobody has chosen; Snappy has none."""

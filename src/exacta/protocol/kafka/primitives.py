@@ -1,4 +1,4 @@
-"""What generated codec functions call, and the errors that the codec raises.
+"""The functions that generated codecs call, and the errors that the codec raises.
 
 Owns the parts of Kafka's wire format that are too rare or too long to be generated in line: variable-length integers
 above one byte, tag sections, refusals. Nothing here reads further than the buffer it is given.
@@ -41,10 +41,10 @@ class EncodeError(ValueError):
 
 
 DECODE_FAULTS = (IndexError, struct.error, UnicodeDecodeError)
-"""What generated decoders raise by themselves on truncated or malformed input."""
+"""Exceptions that generated decoders raise by themselves on truncated or malformed input."""
 
 ENCODE_FAULTS = (struct.error, AttributeError, TypeError, UnicodeEncodeError)
-"""What generated encoders raise by themselves on values that do not fit."""
+"""Exceptions that generated encoders raise by themselves on values that do not fit."""
 
 
 def bad_length(field: str, prefix: int, remaining: int) -> Never:

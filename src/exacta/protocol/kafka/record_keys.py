@@ -1,4 +1,4 @@
-"""Where the records of one batch lie, and by which keys: for who compacts a log, or keeps out what has no keys.
+"""The places and keys of the records in one batch, for compaction and for topics that refuse records without a key.
 
 Owns the walk over decompressed records as far as their values. Timestamps are stepped over: `record_edits.py` reads
 them where a batch is written anew.

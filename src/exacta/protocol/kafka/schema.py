@@ -63,7 +63,7 @@ def version_range(text: str | None) -> VersionRange:
 
 
 class Wire:
-    """How one field travels: the versions that have it, those in which it may be null, and its tag if it has one."""
+    """The form of one field: the versions that have it, those in which it may be null, and its tag if it has one."""
 
     __slots__ = ("nullable", "tag", "versions")
 

@@ -1,4 +1,4 @@
-"""The names under which a query is known to the cluster (DESIGN.md §5).
+"""The names under which a query is known to the cluster (docs/explanation/spark-sink-protocol.md).
 
 Owns the naming only. Everything begins with the query's name, which is its id or what option `transactional.id.prefix`
 says, and a hyphen. Ids and groups are a bounded set: one per task and attempt number, never one per batch.

@@ -1,4 +1,4 @@
-"""The sink's transaction protocol on the driver's side (DESIGN.md §5): prepare, commit, abort, recover.
+"""The sink's transaction protocol on the driver's side: prepare, commit, abort, recover.
 
 Owns the rules; knows Spark not at all. `sink.py` calls it where Spark calls, `task.py` is its other half,
 `query_records.py` reads and writes what the cluster remembers, `incarnations.py` fences.

@@ -1,6 +1,6 @@
 """The writer that Spark sees: it turns Spark's calls into the steps of the transaction protocol.
 
-Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch (DESIGN.md §5):
+Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
 
 1. the planner process constructs a writer and pickles it twice, for the tasks;
 2. each attempt of a task calls `write` on its copy;

@@ -1,4 +1,4 @@
-"""The sink's transaction protocol on a task's side (DESIGN.md §5, step 2).
+"""The sink's transaction protocol on a task's side (docs/explanation/spark-sink-protocol.md, step 2).
 
 Owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as its last
 write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional id of

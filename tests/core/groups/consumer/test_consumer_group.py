@@ -4,28 +4,19 @@ import pytest
 from msgspec import structs
 
 from exacta.core.commands import (
-    CommitOffsets,
     DeleteGroup,
     DeleteOffsets,
     DeleteTopic,
     JoinGroup,
-    LeaveGroup,
-    MemberToRemove,
-    OffsetToCommit,
 )
-from exacta.core.events import GroupEpochsReserved
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, MembersLeft, OffsetsDeletedReply
+from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, OffsetsDeletedReply
 from exacta.core.state.consumer_membership import GroupPhase, MemberPhase
 from tests.core.groups.classic.members import Group
+from tests.core.groups.consumer.answers import FENCED, FIRST, SECOND, SESSION_MS, UNKNOWN
 from tests.core.groups.consumer.members import REBALANCE_MS, Consumer, group_of, settle
 from tests.core.world import SMALL, World
-
-FIRST, SECOND = 2, 3
-"""The first epochs that members of a new group have, as in Apache Kafka."""
-SESSION_MS = SMALL.group_consumer_session_timeout_ms
-FENCED, UNKNOWN, STALE = Rejection.FENCED_MEMBER_EPOCH, Rejection.UNKNOWN_MEMBER_ID, Rejection.STALE_MEMBER_EPOCH
 
 
 def test_one_member_gets_everything_at_once(world: World) -> None:
@@ -244,206 +235,6 @@ def test_who_is_no_member(world: World) -> None:
     assert a.leave() is Rejection.GROUP_ID_NOT_FOUND
     a.join()
     assert b.send(1) is UNKNOWN
-
-
-# --- static members ---------------------------------------------------------------------------------------------------
-
-
-def test_a_static_member_that_left_for_a_while_is_succeeded_without_a_rebalance(world: World) -> None:
-    a = Consumer(world, "a", "t", instance_id="A")
-    b = Consumer(world, "b", "t", instance_id="B")
-    a.join()
-    b.join()
-    settle(a, b)
-    epoch, had = group_of(world).epoch, b.shall_own
-    left = b.leave(-2)
-    assert isinstance(left, ConsumerHeartbeatDone)
-    assert left.member_epoch == -2
-    a.step()
-    assert len(a.shall_own) == 3, "they wait for the successor"
-    successor = Consumer(world, "b2", "t", instance_id="B")
-    successor.join()
-    assert (successor.epoch, successor.shall_own) == (epoch, had)
-    assert group_of(world).epoch == epoch
-    assert b.beat() is Rejection.FENCED_INSTANCE_ID
-    assert b.leave() is Rejection.FENCED_INSTANCE_ID
-    assert b.commit(partition=0, epoch=epoch) is UNKNOWN
-
-
-def test_a_member_that_succeeds_another_gives_its_own_part_to_the_others(world: World) -> None:
-    """Or one of the two parts would belong to nobody, with nothing to change that."""
-    a = Consumer(world, "a", "t", instance_id="A")
-    b = Consumer(world, "b", "t")
-    a.join()
-    b.join()
-    settle(a, b)
-    a.leave(-2)
-    b.instance_id = "A"
-    b.join()
-    settle(b)
-    assert b.indexes == [0, 1, 2, 3, 4, 5]
-
-
-def test_an_epoch_that_a_leaving_member_brings_about_is_reserved_before_anybody_is_told(world: World) -> None:
-    """Or a member that is forgotten with its group would come to them a second time."""
-    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
-    a.join()
-    b.join()
-    settle(a, b)
-    while group_of(world).epoch + 1 < world.state.reserved_group_epoch:
-        a.subscribe(*(("t", "u") if a.topics == ("t",) else ("t",)))
-    world.send(LeaveGroup(group_id="g", members=(MemberToRemove(member_id="b"),)))
-    for topics in (("t", "u"), ("t",), ("t", "u"), ("t",)):
-        a.subscribe(*topics)
-    told = a.epoch
-    a.leave()
-    world.crash()
-    a.join()
-    assert a.epoch > told
-
-
-def test_members_are_removed_by_administrators(world: World) -> None:
-    """By the classic protocol's request, as in Apache Kafka."""
-    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t", instance_id="B")
-    a.join()
-    b.join()
-    removed = [
-        MemberToRemove(member_id="a"),
-        MemberToRemove(member_id="who"),
-        MemberToRemove(member_id="who", instance_id="B"),
-        MemberToRemove(instance_id="B"),
-        MemberToRemove(instance_id="Z"),
-    ]
-    left = world.send(LeaveGroup(group_id="g", members=tuple(removed)))
-    assert left == MembersLeft(rejections=(None, UNKNOWN, Rejection.FENCED_INSTANCE_ID, None, UNKNOWN))
-    assert group_of(world).members == {}
-
-
-def test_an_instance_id_is_not_taken_from_who_has_it(world: World) -> None:
-    a, thief = Consumer(world, "a", "t", instance_id="A"), Consumer(world, "thief", "t", instance_id="A")
-    a.join()
-    assert thief.join() is Rejection.UNRELEASED_INSTANCE_ID
-    assert thief.send(1) is Rejection.FENCED_INSTANCE_ID
-    assert Consumer(world, "a", "t", instance_id="Z").send(1) is UNKNOWN
-
-
-def test_a_member_that_changes_its_instance_id_lets_the_old_one_go(world: World) -> None:
-    a = Consumer(world, "a", "t", instance_id="A")
-    a.join()
-    a.instance_id = "Z"
-    a.join()
-    assert group_of(world).static == {"Z": "a"}
-    assert isinstance(Consumer(world, "b", "t", instance_id="A").join(), ConsumerHeartbeatDone)
-
-
-def test_a_static_member_that_does_not_come_back_is_out(world: World) -> None:
-    a, b = Consumer(world, "a", "t", instance_id="A"), Consumer(world, "b", "t")
-    a.join()
-    b.join()
-    settle(a, b)
-    a.leave(-2)
-    world.pass_time(SESSION_MS - 1)
-    b.beat()
-    world.pass_time(1)
-    b.step()
-    assert len(b.shall_own) == 6
-    assert group_of(world).static == {}
-
-
-# --- offsets ----------------------------------------------------------------------------------------------------------
-
-
-def test_commits_are_fenced_by_the_epoch(world: World) -> None:
-    """KIP-447; one that was on its way while the epoch rose is taken for what was held all the time (KIP-1251)."""
-    a, b = Consumer(world, "a", "t"), Consumer(world, "b", "t")
-    a.join()
-    settle(a)
-    b.join()
-    settle(a, b)
-    kept, lost = a.indexes[0], b.indexes[0]
-    producer = world.producer()
-    producer.add_group()
-
-    def transactional(epoch: int, partition: int) -> object:
-        return producer.commit_offsets(1, member_id="a", generation=epoch, partition=partition)
-
-    for commit in (lambda epoch, partition: a.commit(epoch=epoch, partition=partition), transactional):
-        assert commit(SECOND, kept) is DONE
-        assert commit(FIRST, kept) is DONE
-        assert commit(FIRST, lost) is STALE
-        assert commit(SECOND + 1, kept) is STALE
-        assert commit(0, kept) is STALE
-    stranger = Consumer(world, "who", "t")
-    assert stranger.commit(epoch=SECOND) is UNKNOWN
-    assert producer.commit_offsets(1) is DONE, "who names nobody: old request versions can name none"
-    assert stranger.world.send(plain_commit()) is UNKNOWN
-    old = CommitOffsets(
-        group_id="g",
-        offsets=(OffsetToCommit(topic="t", partition=kept, offset=1),),
-        member_id="a",
-        generation=SECOND,
-        knows_member_epochs=False,
-    )
-    assert world.send(old) is Rejection.MEMBER_EPOCH_NEEDED
-    a.leave()
-    assert transactional(SECOND, kept) is UNKNOWN
-    b.leave()
-    assert world.send(plain_commit()) is DONE
-    world.check()
-
-
-def plain_commit() -> CommitOffsets:
-    return CommitOffsets(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),))
-
-
-def test_no_epoch_is_ever_given_out_twice(world: World) -> None:
-    """A member's id is its client's own: its late commits of before must not be taken for those of now."""
-    producer = world.producer()
-    given: set[int] = set()
-    for _ in range(4):
-        a = Consumer(world, "a", "t")
-        a.join()
-        for name in ("b", "c"):
-            other = Consumer(world, name, "t")
-            other.join()
-            settle(a, other)
-            assert given.isdisjoint({a.epoch, other.epoch})
-            other.leave()
-        settle(a)
-        given.update(range(group_of(world).epoch + 1))
-        late = a.epoch
-        a.leave()
-        world.crash()
-        assert a.beat() is UNKNOWN, "it joins again, and does not give up as where there is no group"
-        a.join()
-        assert a.epoch not in given
-        producer.add_group()
-        assert producer.commit_offsets(1, member_id="a", generation=late) is STALE
-        assert a.commit(epoch=late) is STALE
-        a.leave()
-        assert world.send(DeleteGroup(group_id="g")) == DONE
-    world.check()
-
-
-def test_a_group_that_was_deleted_goes_on_counting(world: World) -> None:
-    a = Consumer(world, "a", "t")
-    a.join()
-    a.leave()
-    before = group_of(world).epoch
-    world.send(DeleteGroup(group_id="g"))
-    a.join()
-    assert a.epoch > before
-
-
-def test_a_few_epochs_make_one_durable_event(world: World) -> None:
-    a = Consumer(world, "a", "t")
-    for _ in range(20):
-        a.join()
-        a.leave()
-    assert len([event for event in world.log if isinstance(event, GroupEpochsReserved)]) == 1
-
-
-# --- beside classic groups --------------------------------------------------------------------------------------------
 
 
 def test_a_group_speaks_one_protocol_at_a_time(world: World) -> None:

@@ -22,7 +22,7 @@ from exacta.adapters.local.format import (
     segments_of,
     unpack_snapshot,
 )
-from exacta.adapters.local.index.segment_index import pack_sidecar
+from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.layout import begin_of_replay, lay_out
 from exacta.adapters.local.opening.recovery import evidence_of_damage, misplaced, sealed_at
@@ -78,7 +78,7 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
         walk = _Walk(files, segment, previous)
         yield from walk.groups(None if following is None else following.base)
         if following is not None:
-            yield from walk.sidecar(names)
+            yield from walk.segment_index(names)
         elif snapshots and snapshots[-1] > walk.end:
             reason = f"the journal ends before its snapshot of {snapshots[-1]}"
             yield Finding(segment.name, walk.size, reason, Verdict.DAMAGED)
@@ -86,7 +86,7 @@ def inspect(files: Files) -> Iterator[Place | Finding]:
     for segment in compacted:
         walk = _Walk(files, segment, None)
         yield from walk.groups(0)
-        yield from walk.sidecar(names)
+        yield from walk.segment_index(names)
     newest = 0
     for position in snapshots:
         name = file_name(position, SNAPSHOT_SUFFIX)
@@ -180,13 +180,13 @@ class _Walk:
         self._is_whole = False
         return Finding(self.segment.name, offset, reason, verdict)
 
-    def sidecar(self, names: list[str]) -> Iterator[Finding]:
-        """Compare the sidecar with what it would be if it were made now; only a whole segment's can be."""
-        name = self.segment.sidecar_name
+    def segment_index(self, names: list[str]) -> Iterator[Finding]:
+        """Compare the segment index with one that is made now; that takes a whole segment."""
+        name = self.segment.index_name
         if name not in names:
             yield Finding(name, 0, "it is missing", Verdict.MADE_AGAIN)
         elif self._is_whole:
             assert self.last_checksum is not None
-            wanted = b"".join(pack_sidecar(self.segment.growing, self._mark, self.end, self.last_checksum))
+            wanted = b"".join(pack_segment_index(self.segment.growing, self._mark, self.end, self.last_checksum))
             if read_file(self._files, name) != wanted:
                 yield Finding(name, 0, "it does not fit its segment", Verdict.MADE_AGAIN)

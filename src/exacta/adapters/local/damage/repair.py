@@ -27,11 +27,11 @@ from exacta.adapters.local.damage.survey import Lost, Slot, Survey
 from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
     GROUP_HEADER_BYTES,
+    INDEX_SUFFIX,
     MARK_BYTES,
     REPAIR_NAME,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
-    SIDECAR_SUFFIX,
     SNAPSHOT_SUFFIX,
     TEMPORARY_SUFFIX,
     SegmentHeader,
@@ -42,7 +42,7 @@ from exacta.adapters.local.format import (
     pack_snapshot,
     unpack_group_header,
 )
-from exacta.adapters.local.index.segment_index import pack_sidecar
+from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening.recovery import sealed_at
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Group, SegmentScan
@@ -192,7 +192,7 @@ class _Staging:
         self._snapshots()
         if self._plan.cut is not None:
             self._final.remove(NOTE_NAME)  # without it the next start aborts what is open: its end may be cut off
-        self._sidecars()
+        self._segment_indexes()
         for name in self._files.names():
             is_gone = name not in self._final.sources and name not in self._put
             if is_gone and not name.endswith(TEMPORARY_SUFFIX):
@@ -217,7 +217,7 @@ class _Staging:
         self._put.append(name)
 
     def _drop(self, slot: Slot) -> None:
-        for suffix in (SEGMENT_SUFFIX, SIDECAR_SUFFIX):
+        for suffix in (SEGMENT_SUFFIX, INDEX_SUFFIX):
             self._final.remove(SegmentId(slot.base, slot.generation).name(suffix))
 
     # --- segments -----------------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ class _Staging:
             name = file_name(self._plan.known_at, SNAPSHOT_SUFFIX)
             self._write(name, pack_snapshot(self._plan.known_at, self._plan.blob))
 
-    def _sidecars(self) -> None:
+    def _segment_indexes(self) -> None:
         """Make those of the sealed segments that are missing or wrong; no other may be left."""
         final = cast("Files", self._final)
         layout = lay_out(final, self._final.names())
@@ -422,15 +422,15 @@ class _Staging:
                         for row in entry.rows:
                             segment.add(group.payload_position + entry.payload_start, row)
                 end, last_checksum = sealed_at(scan.header, scan)
-                wanted = b"".join(pack_sidecar(segment.growing, scan.header.mark, end, last_checksum))
+                wanted = b"".join(pack_segment_index(segment.growing, scan.header.mark, end, last_checksum))
             finally:
                 self._final.close(handle)
             segment.growing = {}
-            name = segment.sidecar_name
+            name = segment.index_name
             if name not in self._final.names() or read_file(final, name) != wanted:
                 self._write(name, [wanted])
         if segments:
-            self._final.remove(segments[-1].sidecar_name)
+            self._final.remove(segments[-1].index_name)
 
 
 class _Batches:

@@ -1,7 +1,7 @@
 """Sealed segments as files that are only read: opening one with its index, and writing a new one of batches alone.
 
-Owns what cleaning and compaction have in common. A new segment, and its sidecar, are written under temporary names that
-nobody else can have chosen, durably; they become part of the journal when they are renamed (`put_in_place`).
+This is what cleaning and compaction have in common. A new segment and its segment index are written durably, under
+temporary names that nobody else can have chosen. They become part of the journal by being renamed (`put_in_place`).
 """
 
 import errno
@@ -21,8 +21,8 @@ from exacta.adapters.local.format import (
     temporary_name,
     unpack_segment_header,
 )
-from exacta.adapters.local.index.segment_index import is_sound, map_sidecar, pack_sidecar
-from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, Sidecar
+from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
+from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, SegmentIndex
 from exacta.adapters.local.opening.recovery import damaged
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
@@ -44,24 +44,24 @@ def read_header(files: Files, segment: Segment) -> SegmentHeader:
 
 
 def open_sealed(files: Files, segment_id: SegmentId) -> Segment:
-    """Return the segment with its sidecar mapped, of which only what is looked up is checked; raise JournalDamaged."""
+    """Return the segment with its segment index mapped; look-ups check what they use. Raises JournalDamaged."""
     segment = Segment(*segment_id)
-    segment.seal(_map_sidecar(files, segment, read_header(files, segment).mark))
+    segment.seal(_map_segment_index(files, segment, read_header(files, segment).mark))
     return segment
 
 
 def check_indexes(files: Files, segments: Iterable[Segment]) -> None:
-    """Raise DamagedIndex where a sidecar is altered, be it a bit: by what it says data is about to be removed."""
+    """Raise DamagedIndex if any bit of a segment index is altered: data is about to be removed by what it says."""
     for segment in segments:
-        if not is_sound(files, segment.sidecar_name):
-            raise DamagedIndex(segment.sidecar_name)
+        if not is_sound(files, segment.index_name):
+            raise DamagedIndex(segment.index_name)
 
 
-def _map_sidecar(files: Files, segment: Segment, mark: bytes) -> Sidecar:
-    sidecar = map_sidecar(files, segment.sidecar_name, mark)
-    if sidecar is None:
-        raise DamagedIndex(segment.sidecar_name)
-    return sidecar
+def _map_segment_index(files: Files, segment: Segment, mark: bytes) -> SegmentIndex:
+    segment_index = map_segment_index(files, segment.index_name, mark)
+    if segment_index is None:
+        raise DamagedIndex(segment.index_name)
+    return segment_index
 
 
 def require_space(files: Files, needed_bytes: int) -> None:
@@ -77,7 +77,7 @@ class NewSegment(NamedTuple):
     mark: bytes
     size: int
     temporary_name: str
-    temporary_sidecar_name: str
+    temporary_index_name: str
 
 
 class NewSegmentWriter:
@@ -127,11 +127,11 @@ class NewSegmentWriter:
         write_fully(self._files, self._handle, [pack_segment_header(header)], 0)
         self._files.sync(self._handle)
         self.close()
-        name, sidecar_name = (temporary_name(each, self._token) for each in (segment.name, segment.sidecar_name))
+        name, index_name = (temporary_name(each, self._token) for each in (segment.name, segment.index_name))
         writer.write_temporary(
-            self._files, sidecar_name, pack_sidecar(segment.growing, header.mark, end, last_checksum)
+            self._files, index_name, pack_segment_index(segment.growing, header.mark, end, last_checksum)
         )
-        return NewSegment(segment.id, header.mark, size, name, sidecar_name)
+        return NewSegment(segment.id, header.mark, size, name, index_name)
 
     def close(self) -> None:
         """Close the file; what has no name is removed by whoever has asked for it."""
@@ -146,8 +146,8 @@ def put_in_place(files: Files, new: NewSegment) -> Segment:
     Raises OSError.
     """
     segment = Segment(*new.id)
-    files.rename(new.temporary_sidecar_name, segment.sidecar_name)
+    files.rename(new.temporary_index_name, segment.index_name)
     writer.put_in_place(files, new.temporary_name, segment.name)
-    segment.seal(_map_sidecar(files, segment, new.mark))
+    segment.seal(_map_segment_index(files, segment, new.mark))
     segment.size = new.size
     return segment

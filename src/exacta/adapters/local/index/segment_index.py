@@ -1,6 +1,6 @@
-"""The bytes of a sidecar: the index of a sealed segment, as it is mapped into memory.
+"""Bytes of a segment index: the file beside a sealed segment that says where its batches lie, mapped into memory.
 
-Owns packing, unpacking and checking. A sidecar can always be made again from its segment.
+This module packs, unpacks and checks them. A segment index can always be made again from its segment.
 """
 
 from array import array
@@ -12,22 +12,22 @@ from crc32c import crc32c
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import VERSION
-from exacta.adapters.local.index.segment_rows import BLOCK_NUMBERS, COLUMN_COUNT, NUMBER_BYTES, Rows, Sidecar
+from exacta.adapters.local.index.segment_rows import BLOCK_NUMBERS, COLUMN_COUNT, NUMBER_BYTES, Rows, SegmentIndex
 from exacta.ports.journal import Buffer
 
 # magic, version, checksum of all that follows it, mark and end of the segment, checksum of its last group, how many
 # streams and rows
 _HEADER = Struct("=8sII8sQIIQ")
-HEADER_BYTES = _HEADER.size
-# In the machine's own byte order, as the columns are: another machine's magic is wrong, and the sidecar made anew.
+# In the machine's own byte order, as the columns are. The magic is wrong for a machine of the other order, which makes
+# the segment index anew.
 _MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
 _CHECKED_FROM = 16
 _CHECKSUM_BYTES = 4
 _WINDOW_BYTES = 1 << 20
 
 
-def pack_sidecar(growing: Mapping[int, Rows], mark: bytes, end: int, last_checksum: int) -> list[Buffer]:
-    """Return the buffers of the sidecar of the segment with this mark and rows, which holds the journal up to `end`."""
+def pack_segment_index(growing: Mapping[int, Rows], mark: bytes, end: int, last_checksum: int) -> list[Buffer]:
+    """Return the buffers of a segment index: the segment has this mark and these rows, and ends at `end`."""
     streams = array("q", sorted(growing))
     row_ends = array("q", accumulate(growing[stream].high for stream in streams))
     row_count = row_ends[-1] if row_ends else 0
@@ -65,8 +65,8 @@ def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
     return checksums
 
 
-def unpack_sidecar(name: str, data: memoryview, mark: bytes) -> Sidecar | None:
-    """Return what the sidecar says, its columns as views of `data`; None if it is not of the segment of this mark.
+def unpack_segment_index(name: str, data: memoryview, mark: bytes) -> SegmentIndex | None:
+    """Return the segment index with its columns as views of `data`; None if its segment has another mark.
 
     Its numbers are checked when they are looked up; the rest is unchecked (see `is_sound`).
     """
@@ -84,16 +84,16 @@ def unpack_sidecar(name: str, data: memoryview, mark: bytes) -> Sidecar | None:
     streams, row_ends = numbers[:stream_count], numbers[stream_count : 2 * stream_count]
     rows = numbers[2 * stream_count :]
     columns = [rows[at * row_count : (at + 1) * row_count] for at in range(COLUMN_COUNT)]
-    return Sidecar(name, end, last_checksum, streams, row_ends, columns, content, data[checksums_at:].cast("I"))
+    return SegmentIndex(name, end, last_checksum, streams, row_ends, columns, content, data[checksums_at:].cast("I"))
 
 
-def map_sidecar(files: Files, name: str, mark: bytes) -> Sidecar | None:
-    """Map a sidecar, and return what it says; None if it is not of the segment of this mark. Raises OSError."""
-    return unpack_sidecar(name, files.map(name), mark)
+def map_segment_index(files: Files, name: str, mark: bytes) -> SegmentIndex | None:
+    """Map a segment index into memory; return None if its segment has another mark. Raises OSError."""
+    return unpack_segment_index(name, files.map(name), mark)
 
 
 def is_sound(files: Files, name: str) -> bool:
-    """Check every byte of a sidecar, by reading: what is mapped and touched would count as ours."""
+    """Check every byte of a segment index by reading: touched pages of a mapping count as this process's memory."""
     handle = files.open(name)
     try:
         data = files.read(handle, _WINDOW_BYTES, 0)

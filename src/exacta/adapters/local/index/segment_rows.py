@@ -1,24 +1,25 @@
-"""Where the batches of a stream lie within one segment: columns of numbers, searched by bisection.
+"""Rows of one segment: columns of numbers that say where each stream's batches lie, searched by bisection.
 
-Owns the columns, what can be asked of one segment's, and what is known of a segment while it is open. Owns no look-up
-over several segments (see `index`), no bytes on disk (see `sidecar`), and no file handle: a segment carries its own.
+This module has the columns, the questions that one segment's columns answer, and what is known of a segment while it is
+open. Look-ups over several segments are in `stream_index`, the bytes on disk in `segment_index`. File handles are
+opened and closed elsewhere; a segment only carries its own.
 
 Theory of operation. Each batch is a row of seven columns; the rows of one stream follow one another in order of offset.
 In the segment that is written to, each stream has columns of its own, arrays that grow when a group is taken in. When
-the segment is sealed, a sidecar takes their place: one file with the columns of all streams, mapped, so that what is
-kept in memory does not grow with what is kept on disk. Three columns hold running values of their stream, which turns
-nearly every question into a bisection:
+the segment is sealed, a *segment index* takes their place: one file with the columns of all streams. It is mapped into
+memory, so that the memory used does not grow with what is kept on disk. Three columns hold running values of their
+stream, which turns nearly every question into a bisection:
 
 - `ends`: bytes of all batches up to and with this one; a size is the difference of two, a limit of bytes a bisection;
 - `record_counts`: records of all batches up to and with this one;
 - `max_timestamps`: the largest timestamp so far. The first row that reaches a time is the first batch that has one as
-  late, since the running value can only have risen there by the row's own. Only who begins to look behind rows that
-  are later than what follows (their records are deleted) must go by the rows' own `timestamps`.
+  late, since the running value can only have risen there by the row's own. A look-up that begins behind rows with later
+  timestamps (their records are deleted) must go by the rows' own `timestamps`.
 
-A sidecar is checked when it is opened, and its pages are read from the disk again later, maybe after years. So it has a
-checksum for each block of its numbers, and every look-up checks the blocks that its answer rests on. A bisection led
-astray by other blocks is right all the same if the row that it found has what was looked for and the one before has
-not: both are checked, of every bisection, also of one that only bounds another.
+A segment index is checked when it is opened, and its pages are read from the disk again later, maybe after years. So it
+has a checksum for each block of its numbers, and every look-up checks the blocks that its answer rests on. Other blocks
+may lead a bisection astray. The row that it found is right all the same if it has what was looked for, and the row
+before has not: both rows are checked after every bisection, also after one that only bounds another.
 """
 
 from array import array
@@ -30,13 +31,13 @@ from typing import Final, NamedTuple, TypeAlias
 from crc32c import crc32c
 
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SIDECAR_SUFFIX, SegmentId
+from exacta.adapters.local.format import INDEX_SUFFIX, SEGMENT_HEADER_BYTES, SEGMENT_SUFFIX, SegmentId
 from exacta.ports.journal import IndexEntry, JournalDamaged, TimeEntry
 
 Numbers: TypeAlias = "array[int] | memoryview"  # of signed 64-bit numbers
 NUMBER_BYTES: Final = 8
 BLOCK_NUMBERS: Final = 128
-"""So many numbers of a sidecar have a checksum together."""
+"""The number of a segment index's numbers that have one checksum together."""
 
 
 class Column(IntEnum):
@@ -55,7 +56,7 @@ COLUMN_COUNT = len(Column)
 
 
 class DamagedIndex(JournalDamaged):
-    """A sidecar does not say any more what was written to it. The next opening makes it anew: nothing is lost."""
+    """A segment index is altered. The next opening makes it anew: nothing is lost."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -72,21 +73,26 @@ class Rows:
         "ends",
         "first_offsets",
         "high",
+        "index",
         "last_offsets",
         "low",
         "max_timestamps",
         "positions",
         "record_counts",
         "segment",
-        "sidecar",
         "timestamps",
     )
 
     def __init__(
-        self, segment: "Segment", columns: Sequence[Numbers], low: int, high: int, sidecar: "Sidecar | None" = None
+        self,
+        segment: "Segment",
+        columns: Sequence[Numbers],
+        low: int,
+        high: int,
+        segment_index: "SegmentIndex | None" = None,
     ) -> None:
         self.segment = segment
-        self.sidecar = sidecar
+        self.index = segment_index
         (
             self.first_offsets,
             self.last_offsets,
@@ -112,9 +118,9 @@ class Rows:
         )
 
     def check(self, low: int, high: int, *columns: Column) -> None:
-        """Raise DamagedIndex where what these columns have of the rows `low` to `high` (exclusive) is altered."""
-        if self.sidecar is not None:
-            self.sidecar.check_rows(max(low, self.low), min(high, self.high), columns)
+        """Raise DamagedIndex if the rows `low` to `high` (exclusive) are altered in these columns."""
+        if self.index is not None:
+            self.index.check_rows(max(low, self.low), min(high, self.high), columns)
 
     def check_found(self, row: int, *columns: Column) -> None:
         """Check a row that a bisection has found, and the one before it."""
@@ -139,7 +145,7 @@ class Rows:
         return self.record_counts[row - 1] if row > self.low else 0
 
     def size_from(self, offset: int) -> int:
-        """Return the bytes of the batches that `offset` leaves: those whose last offset is as late.
+        """Return the bytes of the batches whose last offset is `offset` or later.
 
         Raises DamagedIndex.
         """
@@ -153,7 +159,7 @@ class Rows:
         return TimeEntry(self.first_offsets[row], self.last_offsets[row], self.timestamps[row])
 
 
-class Sidecar(NamedTuple):
+class SegmentIndex(NamedTuple):
     """The columns of a sealed segment, all streams one after another, in order of their ids.
 
     `row_ends` has for each stream where its rows end; each has at least one. `content` are the bytes of all these
@@ -181,11 +187,11 @@ class Sidecar(NamedTuple):
         return self.row_ends[number - 1] if number else 0, self.row_ends[number]
 
     def check_streams(self) -> None:
-        """Raise DamagedIndex where it does not say any more which streams it has."""
+        """Raise DamagedIndex if the list of streams is altered."""
         self._check(0, len(self.streams))
 
     def check_rows(self, low: int, high: int, columns: Iterable[Column]) -> None:
-        """Raise DamagedIndex where these rows (`high` is exclusive) are not what was written in these columns."""
+        """Raise DamagedIndex if these rows (`high` is exclusive) are altered in these columns."""
         begin, row_count = 2 * len(self.streams), len(self.columns[0])
         for column in columns:
             at = begin + column * row_count
@@ -201,27 +207,27 @@ class Sidecar(NamedTuple):
 class Segment:
     """A segment file as readers know it.
 
-    `growing` has the rows of a segment that is written to, until there is a `sidecar`. `generation` says how often it
+    `growing` has the rows of a segment that is written to, until there is an `index`. `generation` says how often it
     has been cleaned. `handle`, when one is open, and `readers`, the number of jobs on threads that need it, belong to
     `reading.Reader`.
     """
 
-    __slots__ = ("base", "generation", "growing", "handle", "is_compacted", "readers", "sidecar", "size")
+    __slots__ = ("base", "generation", "growing", "handle", "index", "is_compacted", "readers", "size")
 
     def __init__(self, base: int, generation: int = 0, is_compacted: bool = False) -> None:
         self.base = base
         self.generation = generation
         self.is_compacted = is_compacted
         self.growing: dict[int, Rows] = {}
-        self.sidecar: Sidecar | None = None
+        self.index: SegmentIndex | None = None
         self.size = 0
-        """Of the file, in bytes, once it is sealed."""
+        """The size of the file in bytes, once the segment is sealed."""
         self.handle: int | None = None
         self.readers = 0
 
     @property
     def id(self) -> SegmentId:
-        """What its files' names say."""
+        """What the names of its files are made of."""
         return SegmentId(self.base, self.generation, self.is_compacted)
 
     @property
@@ -230,9 +236,9 @@ class Segment:
         return self.id.name(SEGMENT_SUFFIX)
 
     @property
-    def sidecar_name(self) -> str:
-        """The name of the segment's sidecar, which exists once it is sealed."""
-        return self.id.name(SIDECAR_SUFFIX)
+    def index_name(self) -> str:
+        """The name of the file of the segment index, which exists once the segment is sealed."""
+        return self.id.name(INDEX_SUFFIX)
 
     def file_offset(self, position: int) -> int:
         """Return where in the file the journal's `position` lies."""
@@ -241,42 +247,42 @@ class Segment:
     @property
     def streams(self) -> Iterable[int]:
         """The streams that have rows in this segment. Raises DamagedIndex."""
-        if self.sidecar is None:
+        if self.index is None:
             return self.growing
-        self.sidecar.check_streams()
-        return self.sidecar.streams
+        self.index.check_streams()
+        return self.index.streams
 
     def rows(self, stream: int) -> Rows | None:
         """Return the stream's rows; None if it has none here. Raises DamagedIndex."""
-        sidecar = self.sidecar
-        if sidecar is None:
+        segment_index = self.index
+        if segment_index is None:
             return self.growing.get(stream)
-        bounds = sidecar.find(stream)
-        return None if bounds is None else Rows(self, sidecar.columns, *bounds, sidecar)
+        bounds = segment_index.find(stream)
+        return None if bounds is None else Rows(self, segment_index.columns, *bounds, segment_index)
 
     def last_offset(self, stream: int) -> int:
-        """Return the last offset that a stream has here, which has rows. Raises DamagedIndex."""
+        """Return the last offset here of a stream that has rows here. Raises DamagedIndex."""
         rows = self.rows(stream)
         assert rows is not None
         return rows.last_offset
 
     def size_from(self, stream: int, offset: int) -> int:
-        """Return the bytes of the stream's batches that `offset` leaves here; 0 if it has none. Raises DamagedIndex."""
+        """Return the bytes of the stream's batches here whose last offset is `offset` or later. Raises DamagedIndex."""
         rows = self.rows(stream)
         return 0 if rows is None else rows.size_from(offset)
 
     def release(self, files: Files) -> None:
-        """Give back the memory that look-ups in the sidecar have taken."""
-        if self.sidecar is not None and isinstance(self.sidecar.streams, memoryview):
-            files.release_mapped(self.sidecar.streams)
+        """Give back the memory that look-ups in the segment index have taken."""
+        if self.index is not None and isinstance(self.index.streams, memoryview):
+            files.release_mapped(self.index.streams)
 
-    def seal(self, sidecar: Sidecar) -> None:
-        """Look up in the sidecar from now on; rows that an extent names stay as they are."""
-        self.sidecar = sidecar
+    def seal(self, segment_index: SegmentIndex) -> None:
+        """Look up in the segment index from now on; rows that an extent names stay as they are."""
+        self.index = segment_index
         self.growing = {}
 
     def add(self, payload_position: int, entry: IndexEntry) -> bool:
-        """Add a row for a batch of the entry whose payload begins there; return whether it is its stream's first."""
+        """Add a row for a batch of the entry whose payload begins there; return whether the stream had none before."""
         stream, first_offset, last_offset, max_timestamp_ms, start, size, record_count = entry
         rows = self.growing.get(stream)
         is_first = rows is None
@@ -303,7 +309,7 @@ class Segment:
 
 
 class Place(NamedTuple):
-    """What an extent of the local journal refers to: rows `low` to `high` (exclusive)."""
+    """Name the rows, `low` to `high` (exclusive), that an extent of the local journal refers to."""
 
     rows: Rows
     low: int

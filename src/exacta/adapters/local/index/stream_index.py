@@ -10,8 +10,8 @@ range. When neighbouring segments are cleaned, the one that takes their place ha
 A compacted segment has the beginnings of streams. It has a smaller number than all that are not, and comes first in the
 lists of its streams; whatever other segments have of these offsets is no longer found, until they are cleaned of it.
 
-Where a look-up meets a damaged sidecar it says so (`on_damage`) and raises DamagedIndex: then nothing that was found
-may be relied on any more, and nothing of this index either.
+A look-up that meets a damaged segment index calls `on_damage` and raises DamagedIndex. Nothing that was found earlier
+may then be relied on any more, nor may this index.
 """
 
 from array import array
@@ -25,7 +25,7 @@ from exacta.ports.journal import Extent, IndexEntry, TimeEntry
 
 _FIRST_NUMBER = 1 << 31
 _TOUCHES_TILL_RELEASE = 256
-"""Each takes some hundred kilobytes of a sidecar into memory, for the system maps what lies around a page, too."""
+"""Each touch takes some hundred kilobytes of a segment index into memory: the system maps what lies around a page."""
 
 
 _P = ParamSpec("_P")
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 def _telling(look_up: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
-    """Say where a look-up meets a damaged sidecar."""
+    """Call `on_damage` where a look-up meets a damaged segment index."""
 
     @wraps(look_up)
     def telling(self: "Index", /, *arguments: _P.args, **keywords: _P.kwargs) -> _T:
@@ -50,7 +50,7 @@ class Index:
     """All rows of all segments, by stream. The segment added last is the active one."""
 
     def __init__(self, release: Callable[[Segment], None] = lambda segment: None) -> None:
-        """Make an empty index; `release` gives back the memory that a segment's sidecar has taken."""
+        """Make an empty index; `release` gives back the memory that the index of a segment has taken."""
         self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None
         self._release = release
         self._touches = 0
@@ -201,7 +201,7 @@ class Index:
 
     def _touch(self, segment: Segment) -> None:
         """Note that the segment is about to be looked into; give back what was touched before, now and then."""
-        if segment.sidecar is None:
+        if segment.index is None:
             return
         if self._touches >= _TOUCHES_TILL_RELEASE:
             for each in self._touched:

@@ -31,8 +31,8 @@ from exacta.adapters.local.format import (
     positions_of,
     segments_of,
 )
-from exacta.adapters.local.index.segment_index import is_sound, map_sidecar, pack_sidecar
-from exacta.adapters.local.index.segment_rows import Segment, Sidecar
+from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
+from exacta.adapters.local.index.segment_rows import Segment, SegmentIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
@@ -153,28 +153,28 @@ def _open_sealed(files: Files, segment: Segment, following: int | None, previous
         if scan.size != wanted_size:  # case 11
             raise damaged(files, segment.name, min(scan.size, wanted_size), f"{scan.size} bytes, not {wanted_size}")
         segment.size = scan.size
-        sidecar = _load_sidecar(files, segment, header.mark, end)
-        if sidecar is None:
-            sidecar = _rebuild_sidecar(files, segment, scan)
+        segment_index = _load_segment_index(files, segment, header.mark, end)
+        if segment_index is None:
+            segment_index = _rebuild_segment_index(files, segment, scan)
     finally:
         files.close(handle)
-    segment.seal(sidecar)
-    return sidecar.last_checksum
+    segment.seal(segment_index)
+    return segment_index.last_checksum
 
 
-def _load_sidecar(files: Files, segment: Segment, mark: bytes, end: int) -> Sidecar | None:
-    name = segment.sidecar_name
+def _load_segment_index(files: Files, segment: Segment, mark: bytes, end: int) -> SegmentIndex | None:
+    name = segment.index_name
     try:
-        sidecar = map_sidecar(files, name, mark)
+        segment_index = map_segment_index(files, name, mark)
     except FileNotFoundError:
-        return None  # case 8: the crash came between the roll and the sidecar
-    if sidecar is not None and sidecar.end == end and is_sound(files, name):
-        return sidecar
+        return None  # case 8: the crash came between the roll and the segment index
+    if segment_index is not None and segment_index.end == end and is_sound(files, name):
+        return segment_index
     logger.warning("%s does not fit its segment, and is made anew from it", files.directory / name)
     return None
 
 
-def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidecar:
+def _rebuild_segment_index(files: Files, segment: Segment, scan: SegmentScan) -> SegmentIndex:
     for group in scan.groups():
         for entry in group.entries:
             for row in entry.rows:
@@ -184,7 +184,7 @@ def _rebuild_sidecar(files: Files, segment: Segment, scan: SegmentScan) -> Sidec
     header = scan.header
     assert header is not None
     end, last_checksum = sealed_at(header, scan)
-    return write_sidecar(files, segment, header.mark, end, last_checksum)
+    return write_segment_index(files, segment, header.mark, end, last_checksum)
 
 
 def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
@@ -192,14 +192,14 @@ def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
     return (header.end, header.last_checksum) if header.was_written_at_once else (scan.end, scan.last_checksum)
 
 
-def write_sidecar(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> Sidecar:
-    """Write the sidecar of a sealed segment from the rows that it has grown; return it mapped."""
-    name = segment.sidecar_name
-    write_file(files, name, pack_sidecar(segment.growing, mark, end, last_checksum))
-    sidecar = map_sidecar(files, name, mark)
-    if sidecar is None:
+def write_segment_index(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> SegmentIndex:
+    """Write the segment index of a sealed segment from the rows that it has grown; return it mapped."""
+    name = segment.index_name
+    write_file(files, name, pack_segment_index(segment.growing, mark, end, last_checksum))
+    segment_index = map_segment_index(files, name, mark)
+    if segment_index is None:
         raise damaged(files, name, 0, "what was just written reads differently")
-    return sidecar
+    return segment_index
 
 
 # --- the last segment ------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ is alive is written anew, as one segment without events, in the same order of ba
 one, and says where the last one ended. All of it is checked while it is read: a damaged batch must not get a new,
 correct checksum. Where the oldest segments have nothing alive they are dropped, and the journal begins later.
 
-A crash leaves the old files, or both: the new one gets its name when it is durable, and its sidecar is; from then on
-it stands in the place of the old ones (`layout`).
+A crash leaves the old files, or both. The new segment gets its name when it and its segment index are durable. From
+then on it stands in the place of the old ones (`layout`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,9 +62,9 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     sealed = [open_sealed(files, each) for each in sealed_ids]
     # What one says of its end is checked before the choice: one left out by that would part its neighbours.
     for each, following in pairwise(sealed):
-        if each.sidecar is None or each.sidecar.end != following.base:
-            raise DamagedIndex(each.sidecar_name)
-    unneeded = [each for each in sealed if each.sidecar is not None and each.sidecar.end <= replays_begin_at]
+        if each.index is None or each.index.end != following.base:
+            raise DamagedIndex(each.index_name)
+    unneeded = [each for each in sealed if each.index is not None and each.index.end <= replays_begin_at]
     choice = choose(unneeded, floors, segment_bytes)
     if choice is None:
         waits = len(unneeded) < len(sealed) and choose(sealed, floors, segment_bytes) is not None
@@ -117,7 +117,7 @@ def cleaned_bytes(segment: Segment, floors: Mapping[int, int]) -> int:
 
 def write(files: Files, old: Sequence[Segment], floors: Mapping[int, int]) -> NewSegment:
     """Write one segment with what is alive in these, durably; raise OSError or JournalDamaged."""
-    first, last = old[0], old[-1].sidecar
+    first, last = old[0], old[-1].index
     assert last is not None
     new_id = SegmentId(first.base, first.generation + 1)
     new = NewSegmentWriter(files, new_id, read_header(files, first).previous_checksum)

@@ -72,7 +72,7 @@ class Compactor:
 
     def _compactable(self, stream: int, end_offset: int) -> list[Segment]:
         def counts(segment: Segment) -> bool:
-            return segment.sidecar is not None and self._index.last_offset_in(segment, stream) < end_offset
+            return segment.index is not None and self._index.last_offset_in(segment, stream) < end_offset
 
         return list(takewhile(counts, self._index.segments_of(stream)))
 

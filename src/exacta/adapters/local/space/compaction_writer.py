@@ -100,7 +100,7 @@ def compact(
         made, segment, unreadable = _pass(files, sources, pieces, rewriter, number, slice_number, slice_count)
         if before is not None:
             files.remove_gradually(before.temporary_name, lambda: False)
-            files.remove(before.temporary_sidecar_name)
+            files.remove(before.temporary_index_name)
         pieces = {stream: [_Piece(made.temporary_name, segment, rows)] for stream, rows in segment.growing.items()}
     assert made is not None
     return Compacted(made, unreadable)

@@ -86,7 +86,7 @@ class Cleaner:
         self,
         segments: Sequence[Segment],
         floors: Mapping[int, int],
-        waits_for_sidecar: bool,
+        waits_for_segment_index: bool,
         done: Done,
     ) -> None:
         """See `Journal.clean`. `segments` are the oldest, sealed ones."""
@@ -94,7 +94,7 @@ class Cleaner:
 
         def clean() -> _Outcome:
             outcome = self._make_room(segments, kept)
-            if waits_for_sidecar and isinstance(outcome.result, Cleaned):
+            if waits_for_segment_index and isinstance(outcome.result, Cleaned):
                 return outcome._replace(result=outcome.result._replace(may_free_more=True))
             return outcome
 
@@ -187,7 +187,7 @@ class Cleaner:
         old = segments[begin : begin + len(made.segments)]
         assert [segment.id for segment in old] == [*made.segments], "what is replaced lies side by side"
         if made.new is None:
-            last = old[-1].sidecar
+            last = old[-1].index
             assert last is not None
             first_position.write(self._files, last.end)
             with self._uncertain_till_done():
@@ -230,12 +230,12 @@ class Cleaner:
             self._end(outcome.result, done)
 
     def _remove(self, segments: Sequence[Segment], then: Callable[[], None]) -> None:
-        """Remove segments that nobody reads, each by a job of its own, so that sidecars come in between."""
+        """Remove segments that nobody reads, each by a job of its own, so that segment indexes come in between."""
 
         def remove(segment: Segment, *others: Segment) -> None:
             left: Sequence[Segment] = ()
             try:
-                self._files.remove(segment.sidecar_name)
+                self._files.remove(segment.index_name)
                 self._files.remove_gradually(segment.name, self._says_stopped)
                 left = others
             except OSError as error:

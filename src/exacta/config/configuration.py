@@ -1,0 +1,36 @@
+"""The broker's configuration: the options of all rooms in one value.
+
+The rooms are frozen dataclasses, since `msgspec.Struct`s cannot have several bases.
+"""
+
+from dataclasses import asdict, dataclass
+
+from exacta.config.groups import GroupOptions
+from exacta.config.kafka import KafkaOptions
+from exacta.config.log import LogOptions
+from exacta.config.network import NetworkOptions
+from exacta.config.transactions import TransactionOptions
+from exacta.core.state.limits import Limits
+
+
+class ConfigurationError(Exception):
+    """An option that does not exist, or a value that it cannot have; the message is one line for the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions, KafkaOptions):
+    """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
+
+    def limits(self) -> Limits:
+        """Return the limits of the core: an option of a limit's name sets it."""
+        given = {name: value for name, value in asdict(self).items() if name in Limits.__struct_fields__}
+        return Limits(
+            **given
+            | {
+                "transactional_id_expiry_interval_ms": (
+                    self.transaction_remove_expired_transaction_cleanup_interval_ms
+                ),
+                "producer_id_expiry_interval_ms": self.producer_id_expiration_check_interval_ms,
+                "group_consumer_assignors": tuple(self.group_consumer_assignors.split(",")),
+            }
+        )

@@ -1,0 +1,196 @@
+"""Answers ahead of the sync: which answers wait for the disk, and for how much of it.
+
+Owns the table of all answers (`WAITS_FOR`), the groups that must be durable before an answer may come early, and the
+sync of what was only written. Owns neither what a command promises (`exacta.core.promises`) nor what recovery does
+about a loss (`exacta.core.transactions.loss`).
+
+Theory of operation. An answer waits for nothing, until its events are written, or until they are synced. A process
+that dies loses nothing that was written; a machine that stops may lose what was not synced. So an early answer must be
+one that recovery can stand by although its events are missing. Three kinds of answers are such.
+
+- A registration promises only that the next request is accepted. The core makes up for a lost one (decision 0002).
+- A write into an open transaction promises only that the transaction's end will tell, and the end waits for the sync
+  of everything before it (decision 0016). If the machine stops, recovery aborts the transactions that it finds open and
+  fences the producers that it has heard of last. So recovery must find the transaction, or hear of its producer: the
+  write rests on the begin of its transaction.
+- The begin of a handle promises only that its ids are nobody else's (decision 0027). Recovery aborts every handle that
+  it finds open, and nobody ends one that it does not find. So the begin rests on the reservation of the ids.
+
+The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
+before the answer comes early:
+
+    foundation   the answer rests on                                             the rows of `WAITS_FOR`
+    NONE         no earlier event: a write outside of any transaction, or in
+                 one that takes part in a two-phase commit (KIP-939)
+    DURABLE      an event that is durable before what gathers now is written
+    UNSYNCED     an event that a stop of the machine may lose
+    NOT_NEEDED   a begin that recovery needs not find: it fences the producer
+                 anyway (decision 0022), or it is a handle's
+
+A further kind of early answer needs a value of `Promise` with a column here, and its foundation in `wait_for`.
+
+What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
+sync of a begin that must be durable starts at once, while its client makes the first write.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+
+from exacta.core.commands import Command
+from exacta.core.events import Event, IdsReserved, TransactionBegun, TransactionEnded
+from exacta.core.ids import PartitionId, TransactionId
+from exacta.core.outcome import Outcome
+from exacta.core.promises import Promise
+from exacta.core.state.state import State
+from exacta.core.transactions.loss import may_begin_unseen
+from exacta.engine.commit_group import CommitGroup, Wait
+from exacta.ports.scheduler import Scheduler, TimerHandle
+
+SYNC_WITHIN_MS = 20
+"""For so long readers of uncommitted records may not see what is written into an open transaction."""
+
+_RECOVERED = 0
+"""The number of a group that was durable before this engine began."""
+_NO_GROUP = -1
+"""No group must be durable: the foundation is not needed."""
+
+
+class Foundation(IntEnum):
+    """What is known of the earlier event that an answer rests on (see the table above)."""
+
+    NONE = 0
+    DURABLE = 1
+    UNSYNCED = 2
+    NOT_NEEDED = 3
+
+
+_ALWAYS_THE_SAME = {
+    Promise.STATE: Wait.SYNC,
+    Promise.REGISTRATION: Wait.WRITE,
+    Promise.END: Wait.SYNC,
+    Promise.NOTHING: Wait.NOTHING,
+}
+
+WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
+    Foundation.NONE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC, Promise.NEW_ID: Wait.SYNC},
+    Foundation.DURABLE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
+    Foundation.UNSYNCED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC, Promise.NEW_ID: Wait.SYNC},
+    Foundation.NOT_NEEDED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
+}
+
+_PROMISES_OF_EVENTS = frozenset({Promise.REGISTRATION, Promise.NEW_ID})
+"""These promise only as much as the events that they come with."""
+
+
+class AnswersAhead:
+    """Says for what an answer waits, and keeps what is written and not synced. The engine's."""
+
+    def __init__(
+        self, state: State, scheduler: Scheduler, clock: Callable[[], int], make_durable: Callable[[], None]
+    ) -> None:
+        """`make_durable` makes durable, as soon as can be, all that has gathered or is written."""
+        self._state = state
+        self._scheduler = scheduler
+        self._clock = clock
+        self._make_durable = make_durable
+        self._begin_groups: dict[TransactionId, int] = dict.fromkeys(state.transactions, _RECOVERED)
+        """Of each open transaction, the number of the group that holds its begin, or `_NO_GROUP`."""
+        self._reservation_group = _RECOVERED
+        """The number of the group that holds the last reservation of ids."""
+        self._last_synced = _RECOVERED
+        """The last group that is durable before what gathers now is written: it is durable, or in flight."""
+        self.unsynced: set[PartitionId] | None = None
+        """The partitions touched by groups that are written, and neither durable nor in flight; None: no such group."""
+        self._unsynced_since_ms = 0
+        self._sync_timer: TimerHandle | None = None
+
+    # --- what an answer waits for -------------------------------------------------------------------------------------
+
+    def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
+        """Return for what the answer to this command waits; its events are not applied yet."""
+        promise = command.promises
+        if promise in _PROMISES_OF_EVENTS and not outcome.events:
+            promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
+        if promise is Promise.NEW_ID:
+            foundation = self._reservation(outcome, gathering)
+        else:
+            foundation = self._foundation(outcome, gathering)
+        return WAITS_FOR[foundation][promise]
+
+    def _foundation(self, outcome: Outcome, gathering: CommitGroup) -> Foundation:
+        if outcome.inside_transaction is None:
+            return Foundation.NONE
+        number = self._begin_groups.get(outcome.inside_transaction)
+        if number is None:  # it begins with this write
+            (begun,) = (event for event in outcome.events if isinstance(event, TransactionBegun))
+            number = self._next_begin_group(begun, gathering)
+        if number == _NO_GROUP:
+            return Foundation.NOT_NEEDED
+        return self._durable(number)
+
+    def _reservation(self, outcome: Outcome, gathering: CommitGroup) -> Foundation:
+        """Say what is known of the reservation that covers the ids which this outcome gives out."""
+        is_now = any(isinstance(event, IdsReserved) for event in outcome.events)
+        return self._durable(gathering.number if is_now else self._reservation_group)
+
+    def _durable(self, number: int) -> Foundation:
+        return Foundation.DURABLE if number <= self._last_synced else Foundation.UNSYNCED
+
+    def _next_begin_group(self, begun: TransactionBegun, gathering: CommitGroup) -> int:
+        """Return which group holds a begin that is made now, if that must be durable before a write is answered.
+
+        The begin of a handle must not: after a loss recovery aborts it, or nobody can end it (decision 0027).
+        """
+        if begun.owner is None or may_begin_unseen(self._state.transactional_ids[begun.owner], begun.at_ms):
+            return _NO_GROUP
+        return gathering.number
+
+    def note(self, event: Event, gathering: CommitGroup) -> None:
+        """Note where a transaction begins, and that it has ended; to be called before the event is applied."""
+        if isinstance(event, TransactionBegun):
+            number = self._begin_groups[event.transaction_id] = self._next_begin_group(event, gathering)
+            gathering.holds_begin |= number != _NO_GROUP
+        elif isinstance(event, TransactionEnded):
+            self._begin_groups.pop(event.transaction_id, None)
+        elif isinstance(event, IdsReserved):
+            self._reservation_group = gathering.number
+
+    # --- what is written, and not synced ------------------------------------------------------------------------------
+
+    def written(self, group: CommitGroup) -> None:
+        """Note that a group is written ahead of its sync."""
+        if self.unsynced is None:
+            self.unsynced = set()
+            self._unsynced_since_ms = self._clock()
+        self.unsynced |= group.touched
+        if self._sync_timer is None:
+            self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync_in_time)
+
+    def sync_begins(self, written: CommitGroup) -> None:
+        """Make a begin durable while its client makes its first write, which waits for that."""
+        if written.holds_begin:
+            self._make_durable()
+
+    def syncs(self, group: CommitGroup) -> None:
+        """Note that a group is made durable now, and with it everything that was only written before it."""
+        self._last_synced = group.number
+        if self.unsynced is not None:
+            group.synced_too = self.unsynced
+            group.touched |= self.unsynced
+            self.unsynced = None
+
+    def stop(self) -> None:
+        """Ask for no sync any more: the engine stops."""
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
+
+    def _sync_in_time(self) -> None:
+        """Make durable what has waited for that long enough; one timer serves what has been written since, too."""
+        self._sync_timer = None
+        if self.unsynced is None:
+            return
+        left_ms = self._unsynced_since_ms + SYNC_WITHIN_MS - self._clock()
+        if left_ms <= 1:  # the loop's timers and this time are rounded apart
+            self._make_durable()
+        else:
+            self._sync_timer = self._scheduler.call_later(left_ms / 1000, self._sync_in_time)

@@ -1,0 +1,31 @@
+"""Notices: words for connections that did not ask, handed to the sinks that fronts register.
+
+Owns the sinks by their keys. Owns neither what a notice says (the core) nor when it may be told (the engine).
+"""
+
+from collections.abc import Callable, Hashable
+
+from exacta.core.outcome import Notice
+
+Sink = Callable[[Notice], None]
+
+
+class Sinks:
+    """The sinks that are there now, one under each key."""
+
+    def __init__(self) -> None:
+        self._sinks: dict[Hashable, Sink] = {}
+
+    def register(self, key: Hashable, sink: Sink) -> None:
+        """Hand notices under this key to the sink from now on. Raises ValueError where the key is taken."""
+        if key in self._sinks:
+            raise ValueError(f"there is a sink under {key!r} already")
+        self._sinks[key] = sink
+
+    def remove(self, key: Hashable) -> None:
+        """Drop whatever comes under this key from now on, also notices that wait already."""
+        self._sinks.pop(key, None)
+
+    def get(self, key: Hashable) -> Sink | None:
+        """Return the sink under this key now; None: a notice to it is dropped."""
+        return self._sinks.get(key)

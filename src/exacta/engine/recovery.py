@@ -1,0 +1,58 @@
+"""Recovery: the state, and the time, with which an engine begins.
+
+Owns the order of the steps. Owns neither what a snapshot and an event mean (`core.snapshot`, `core.apply`), nor what is
+done about a loss (`core.transactions.loss`), nor how the files are read (the journal).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from exacta.core.commands import Command
+from exacta.core.outcome import Timer
+from exacta.core.snapshot import after_recovery, replayed
+from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
+from exacta.core.transactions.expiry import latest_noted_ms, timers_after_recovery
+from exacta.core.transactions.loss import fences_after_loss
+from exacta.ports.journal import Journal
+
+logger = logging.getLogger(__name__)
+
+
+class Recovered(Struct, frozen=True, kw_only=True):
+    """The state as the journal has it, and what an engine does first with it."""
+
+    state: State
+    clock: Callable[[], int]
+    """The engine's clock from now on: no time that it gives is before one that the state has noted (decision 0018)."""
+    timers: Sequence[Timer]
+    fences: Sequence[Command]
+    """Commands for the first group that is appended: they say what follows from a loss of writes."""
+
+
+def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recovered:
+    """Read the state from a journal that was just opened. Blocks.
+
+    Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
+    """
+    blob, events = journal.replay()
+    state = replayed(blob, events, limits)
+    after_recovery(state, may_have_forgotten=journal.may_have_lost)
+    behind_ms = latest_noted_ms(state) - clock()
+    if behind_ms > 0:
+        logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
+        clock = _ahead(clock, behind_ms)
+    fences: Sequence[Command] = fences_after_loss(state) if journal.may_have_lost else ()
+    if fences:
+        logger.warning(
+            "the machine stopped, and may have lost writes: %d transactional producers are fenced, their open "
+            "transactions aborted",
+            len(fences),
+        )
+    return Recovered(state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences)
+
+
+def _ahead(clock: Callable[[], int], by_ms: int) -> Callable[[], int]:
+    return lambda: clock() + by_ms

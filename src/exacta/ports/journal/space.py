@@ -1,0 +1,57 @@
+"""The journal's space: cleaning frees what nobody asks for any more, compaction what later records replace."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from exacta.ports.compaction import Compact, Rules
+from exacta.ports.journal.results import Cleaned, Failed
+
+
+class CompactionOrder(NamedTuple):
+    """Order that a stream's batches which lie wholly below `end_offset` be compacted by these rules."""
+
+    stream: int
+    end_offset: int
+    rules: Rules
+
+
+class JournalSpace(Protocol):
+    """Free storage, and compact streams.
+
+    What is written last is not *sealed* yet. Only sealed batches can be compacted, and only sealed storage be freed.
+    """
+
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """Free a bounded amount of storage: forget batches that nobody will ask for again, and replayed events.
+
+        `floors` says for each stream from which offset on it is still asked for; a stream that is not in it is gone.
+        The floors must be those of a durable state. Events are forgotten only where two sound snapshots are later. Call
+        again until nothing is freed. A failure loses nothing. At most one call may be under way; appends and reads go
+        on meanwhile.
+        """
+
+    def seal(self) -> None:
+        """Let the next append seal what is written, so that it can be compacted; nothing written: nothing to do."""
+
+    def sealed_to(self, stream: int) -> int:
+        """Return the first offset of the stream that is not sealed, or will not be when it is written."""
+
+    def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
+        """Return which offsets of the stream, from and to (exclusive), could be compacted now and have not been.
+
+        Only batches count that are sealed and lie wholly below `end_offset`.
+        """
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """Compact these streams as far as they are `compactable`; `find` sees what is left of them from then on.
+
+        `floors` are as for `clean`. `rewriter` must be a function that can be imported: it may be called in another
+        process. A failure loses nothing. At most one call may be under way, and none while `clean` is; appends and
+        reads go on meanwhile.
+        """

@@ -1,0 +1,88 @@
+"""The one place where a journal, an engine and a front are put together.
+
+The server, the simulation, the benchmarks and the tests assemble their brokers here, each over a journal, a scheduler
+and a clock of its own; so what they run is the same broker.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from exacta.config.configuration import Configuration
+from exacta.config.retention import retention_rules
+from exacta.core.state.limits import Limits
+from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
+from exacta.engine.upkeep import Schedule
+from exacta.kafka.broker import BrokerContext
+from exacta.ports.journal import Journal
+from exacta.ports.record_format import RecordFormat
+from exacta.ports.scheduler import Scheduler
+from exacta.records.compaction import compaction
+from exacta.records.record_format import KafkaRecordFormat
+
+E = TypeVar("E", bound=Engine)
+B = TypeVar("B", bound=BrokerContext)
+
+
+def upkeep_schedule(configuration: Configuration, *, record_clock: Callable[[], int] | None = None) -> Schedule:
+    """Return the upkeep of the log as the configuration wants it: retention, compaction, the freeing of space."""
+    return Schedule(
+        rules=retention_rules(configuration),
+        rewriter=compaction,
+        record_clock=record_clock,
+        check_interval_ms=configuration.log_retention_check_interval_ms,
+        clean_interval_ms=configuration.log_cleaner_backoff_ms,
+    )
+
+
+def assemble_engine(
+    journal: Journal,
+    scheduler: Scheduler,
+    *,
+    clock: Callable[[], int],
+    limits: Limits,
+    on_failure: Callable[[EngineFailed], None],
+    schedule: Schedule | None = None,
+    fold_every_ms: int = FOLD_EVERY_MS,
+    records: RecordFormat | None = None,
+    make: Callable[..., E] = Engine,  # type: ignore[assignment]
+) -> E:
+    """Recover an engine from the journal. Blocks; raises what `Engine` raises.
+
+    `make` is the engine's class, or a partial of a subclass; `records` is the format of record batches, Kafka's by
+    default. Without a `schedule` all records are kept for ever.
+    """
+    return make(
+        journal,
+        KafkaRecordFormat() if records is None else records,
+        scheduler=scheduler,
+        clock=clock,
+        limits=limits,
+        on_failure=on_failure,
+        schedule=schedule,
+        fold_every_ms=fold_every_ms,
+    )
+
+
+def assemble_broker(
+    engine: Engine,
+    configuration: Configuration,
+    *,
+    cluster_id: str,
+    advertised_host: str,
+    advertised_port: int,
+    log_dir: Path | None = None,
+    wall_clock: Callable[[], int] | None = None,
+    make: Callable[..., B] = BrokerContext,  # type: ignore[assignment]
+) -> B:
+    """Return the facade of the engine for a front's handlers; `make` is its class, or a partial of a subclass."""
+    return make(
+        engine,
+        configuration,
+        cluster_id=cluster_id,
+        advertised_host=advertised_host,
+        advertised_port=advertised_port,
+        log_dir=log_dir,
+        wall_clock=wall_clock,
+    )

@@ -1,0 +1,59 @@
+"""The data directory of a server: the journal in it, the cluster's id, and whether the directory is ours at all."""
+
+import base64
+import os
+import uuid
+from pathlib import Path
+
+from exacta.adapters.local import is_journal
+from exacta.server.errors import ServerError
+
+JOURNAL_DIRECTORY = "journal"
+META_FILE = "meta.properties"
+_META_VERSION = "1"
+
+
+def cluster_id(path: Path) -> str:
+    """Read the cluster's id, or make one and keep it: clients may check that they talk to the same cluster."""
+    if path.exists():
+        lines = (line.partition("=") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+        meta = {key: value for key, _, value in lines}
+        if meta.get("version") != _META_VERSION or not meta.get("cluster.id"):
+            raise ServerError(f"{path} was not written by this version of Exacta")
+        return meta["cluster.id"]
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    beside = path.with_suffix(".new")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(f"version={_META_VERSION}\ncluster.id={made}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return made
+
+
+_NEVER_IN_THE_WAY = frozenset({META_FILE, Path(META_FILE).with_suffix(".new").name, "lost+found"})
+
+
+def refuse_foreign(data: Path) -> None:
+    """Raise ServerError where the directory is somebody else's: it holds other things, and no journal.
+
+    A first start that a crash has interrupted leaves our names only. Hidden files, and the `lost+found` of a file
+    system that is mounted there, are in nobody's way. Beside a journal there may be anything, as there always might.
+    """
+    journal = data / JOURNAL_DIRECTORY
+    try:
+        if not data.is_dir() or (journal.is_dir() and is_journal(os.listdir(journal))):
+            return
+        foreign = sorted(each for each in os.listdir(data) if each[0] != "." and each not in _NEVER_IN_THE_WAY)
+    except OSError:
+        return  # opening it says why
+    if foreign:
+        raise ServerError(
+            f"{data} holds other files ({foreign[0]}{', …' if len(foreign) > 1 else ''}) and no data of Exacta: name a "
+            "new or empty directory with --data"
+        )

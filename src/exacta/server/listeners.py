@@ -1,0 +1,65 @@
+"""The sockets that a server listens on: their endpoints, as an operator writes them, and how they are bound."""
+
+import socket
+
+from msgspec import Struct
+
+from exacta.kafka.broker import WILDCARDS
+from exacta.server.errors import ServerError
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 9092
+
+BACKLOG = 4096
+"""The connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
+
+
+class Endpoint(Struct, frozen=True):
+    """A host and a port. An empty host means every address of this machine; port 0 means any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """Parse HOST:PORT or [IPv6]:PORT. Raises ValueError with a message for the user."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"expected HOST:PORT, or [HOST]:PORT for IPv6, not {text!r}")
+    if not colon or not port.isdecimal():
+        raise ValueError(f"expected HOST:PORT, not {text!r}")
+    if int(port) > 0xFFFF:
+        raise ValueError(f"expected HOST:PORT with a port of at most 65535, not {text!r}")
+    return Endpoint(host, int(port))
+
+
+def bind(listen: Endpoint) -> socket.socket:
+    """Return a bound socket. Raises ServerError."""
+    host = None if listen.host in WILDCARDS and listen.host != "::" else listen.host
+    try:
+        found = socket.getaddrinfo(host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ServerError(cannot_listen(listen, error)) from error
+    # A name may have several addresses; clients that resolve it try IPv4 first where both exist.
+    family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise ServerError(cannot_listen(listen, error)) from error
+    return sock
+
+
+def cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
+    """Return the message for an endpoint that cannot be had."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot listen on {listen}: {reason.lower()}"

@@ -1,0 +1,98 @@
+"""The process of `exacta serve`: its signals, its limits, its exit code."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from exacta.config.configuration import Configuration
+from exacta.posix import resource
+from exacta.server.advice import with_advice
+from exacta.server.errors import ServerError
+from exacta.server.event_loop import new_event_loop
+from exacta.server.identity import refuse_foreign
+from exacta.server.listeners import Endpoint
+from exacta.server.log_lines import configure_logging
+from exacta.server.open_files import files_allowed
+from exacta.server.server import Server
+
+logger = logging.getLogger("exacta.server")
+
+_FEW_FILES = 4096
+EXIT_FAILED = 1
+_SWITCH_INTERVAL_SECONDS = 0.0005
+"""The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
+
+
+def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:
+    """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
+
+    Says where it listens in one line on stdout.
+    """
+    configure_logging()
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    allow_many_files(configuration)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        try:
+            return runner.run(_serve(configuration, data, listen, advertise))
+        except ServerError as error:
+            sys.stderr.write(f"exacta: {error}\n")
+            return EXIT_FAILED
+
+
+def allow_many_files(configuration: Configuration) -> None:
+    """Raise the soft limit of file handles to the hard one: each connection has one, and each sealed segment.
+
+    Says so where that is few, or fewer than were asked for.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # where it is unlimited, some systems refuse so many
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    allowed, wanted = files_allowed(), configuration.max_connections
+    if allowed < _FEW_FILES or (wanted != Configuration().max_connections and allowed // 2 < wanted):
+        logger.warning(
+            "only %d files may be open, so at most %d connections: raise the hard limit (ulimit -Hn, or LimitNOFILE= "
+            "of a systemd unit) to twice the connections that there may be",
+            allowed,
+            min(allowed // 2, wanted),
+        )
+
+
+async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:
+    loop = asyncio.get_running_loop()
+    refuse_foreign(data)
+    server = Server(loop, configuration, data, listen, advertise)
+    server.open()
+    await server.start()
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it, to have us outlive the terminal
+        loop.add_signal_handler(signal.SIGHUP, asked.set)
+    # What is alive now lives as long as the server: collecting garbage need not look at it.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    if server.is_for_all:
+        logger.warning(
+            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
+            "reaches it can read, write and delete everything",
+            server.listening,
+        )
+    sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
+    sys.stdout.flush()
+    asking = asyncio.ensure_future(asked.wait())
+    await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
+    if not server.failure.done():
+        logger.info("stopping")
+        await server.stop()
+    asking.cancel()
+    if server.failure.done():
+        server.abandon()
+        reason = f"stopped at once, nothing unwritten was acknowledged: {server.failure.result()}"
+        raise ServerError(with_advice(reason))
+    logger.info("stopped")
+    return 0
