@@ -119,7 +119,8 @@ class InitProducerId(Command, frozen=True, kw_only=True):
 class AppendBatch(Command, frozen=True, kw_only=True):
     """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
 
-    `transactional_id` is None where the batch is of no transaction, whoever sends it.
+    `transactional_id` is None where the batch belongs to no transaction of such an id, whoever sends it. `transaction`
+    names the handle that the batch is written into. Its bytes then say the handle's producer id, and no sequence.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE
@@ -134,6 +135,7 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     base_sequence: int = -1
     version: TransactionVersion = TransactionVersion.V1
+    transaction: TransactionId | None = None
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):
@@ -190,6 +192,27 @@ class EndTransactions(Command, frozen=True, kw_only=True):
 
     transactions: tuple[TransactionToEnd, ...]
     commit: bool
+
+
+class BeginTransaction(Command, frozen=True, kw_only=True):
+    """Begin a transaction without a transactional id: a handle. The client is the one that asks."""
+
+    promises: ClassVar[Promise] = Promise.NEW_ID
+
+    timeout_ms: int
+    client_id: str = ""
+    client_host: str = ""
+
+
+class EndHandle(Command, frozen=True, kw_only=True):
+    """Commit or abort a handle. Everybody who knows its id may; the client is the one that asks."""
+
+    promises: ClassVar[Promise] = Promise.END
+
+    transaction_id: TransactionId
+    commit: bool
+    client_id: str = ""
+    client_host: str = ""
 
 
 class AbortByMarker(Command, frozen=True, kw_only=True):
@@ -260,15 +283,19 @@ class CommitOffsets(Command, frozen=True, kw_only=True):
 
 
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
-    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447)."""
+    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447).
+
+    The transaction is that of a transactional id, named by its holder's pair, or the handle that `transaction` names.
+    """
 
     promises: ClassVar[Promise] = Promise.WRITE
 
-    transactional_id: str
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
     group_id: str
     offsets: tuple[OffsetToCommit, ...]
+    transactional_id: str = ""
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    transaction: TransactionId | None = None
     member_id: str = ""
     generation: int = NO_GENERATION
     version: TransactionVersion = TransactionVersion.V1

@@ -9,6 +9,7 @@ from exacta.core.commands import (
     AddGroup,
     AddPartitions,
     AppendBatch,
+    BeginTransaction,
     Command,
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -19,6 +20,7 @@ from exacta.core.commands import (
     DeleteOffsets,
     DeleteRecords,
     DeleteTopic,
+    EndHandle,
     EndTransaction,
     EndTransactions,
     ExpireConsumer,
@@ -45,7 +47,7 @@ from exacta.core.groups.consumer import leaving as consumer_leaving
 from exacta.core.log import append, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.transactions import binding, expiry, loss, marker, transaction, transaction_set
+from exacta.core.transactions import binding, expiry, handle, loss, marker, transaction, transaction_set
 
 
 def decide(state: State, command: Command, now_ms: int) -> Outcome:
@@ -66,6 +68,8 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     AddGroup: transaction.add_group,
     EndTransaction: transaction.end,
     EndTransactions: transaction_set.end_all,
+    BeginTransaction: handle.begin,
+    EndHandle: handle.end,
     AbortByMarker: marker.abort_by_marker,
     FenceAfterLoss: loss.fence_after_loss,
     AbortAfterLoss: loss.abort_after_loss,

@@ -30,6 +30,8 @@ class Rejection(Enum):
     INVALID_TRANSACTION_TIMEOUT = auto()
     TRANSACTION_NOT_BEGUN = auto()
     """The partition or group is not part of an open transaction of this producer."""
+    TRANSACTION_NOT_FOUND = auto()
+    """No transaction without an owner has this id, or what became of it is not remembered any more."""
     INVALID_TRANSACTIONAL_ID = auto()
     TOO_MANY_TRANSACTIONS = auto()
     """More than may be ended in one step: end them one by one."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 
 
@@ -46,6 +46,13 @@ class TransactionEndedReply(Reply, frozen=True, kw_only=True):
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
+
+
+class TransactionBegunReply(Reply, frozen=True, kw_only=True):
+    """A handle is open: its id, and the producer id under which its records lie, at epoch 0."""
+
+    transaction_id: TransactionId
+    producer_id: ProducerId
 
 
 class TransactionsRefused(Reply, frozen=True, kw_only=True):

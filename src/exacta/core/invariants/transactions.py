@@ -14,7 +14,7 @@ from exacta.core.events import (
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, PartitionId, ProducerId, TransactionId
 from exacta.core.invariants.log import Log, open_at_end
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Transaction, handle_name, name_of
+from exacta.core.state.transaction import Transaction, name_of
 from exacta.core.transactions.numbering import Pair, highest_ids
 
 
@@ -94,10 +94,11 @@ def only_older_ones_hold_back(state: State, log: Log) -> Iterator[str]:
 
 def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
     """Invariant 6: epochs only grow, up to the limit; producer ids have one owner; and old epochs write nothing."""
-    bound: dict[str, Pair] = {}
+    bound: dict[str | TransactionId, Pair] = {}
     begun: dict[TransactionId, Pair] = {}
     kept: set[TransactionId] = set()
-    owner: dict[ProducerId, str] = {}
+    owner: dict[ProducerId, str | TransactionId] = {}
+    whose: str | TransactionId
     for event in log:
         match event:
             case BatchAppended() if event.producer_id in owner:
@@ -107,7 +108,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                 continue
             case TransactionBegun(owner=None):
                 pair = begun[event.transaction_id] = (event.producer_ids[0], event.producer_epoch)
-                whose = handle_name(event.transaction_id)
+                whose = event.transaction_id
                 if pair[0] in owner:
                     yield f"6: {event} is given a producer id of {owner[pair[0]]}"
             case TransactionBegun():
@@ -116,7 +117,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                     yield f"6: {event} begins although {bound[str(event.owner)]} is current"
                 continue
             case TransactionEnded():
-                whose = handle_name(event.transaction_id) if event.owner is None else event.owner
+                whose = event.transaction_id if event.owner is None else event.owner
                 current = bound.get(whose)
                 expected = begun.pop(event.transaction_id, current)
                 moved = expected != current and event.transaction_id not in kept

@@ -6,13 +6,14 @@ open transaction is told so before its sequence is looked at, because its client
 
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, ProducersExpired
-from exacta.core.ids import NO_PRODUCER_ID, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, TransactionId, TransactionVersion
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.transactions.handle import extension_in_handle, open_handle
 from exacta.core.transactions.transaction import Extension, extension_for_write
 
 
@@ -21,6 +22,8 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    if command.transaction is not None:
+        return _append_in_handle(state, partition, command, command.transaction, now_ms)
     before = Extension()
     forgotten: tuple[ProducersExpired, ...] = ()
     if command.producer_id != NO_PRODUCER_ID:
@@ -55,6 +58,34 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     )
 
 
+def _append_in_handle(
+    state: State, partition: Partition, command: AppendBatch, transaction_id: TransactionId, now_ms: int
+) -> Outcome:
+    """Append a batch under the producer id of a handle, whoever wrote it."""
+    transaction = open_handle(state, transaction_id, now_ms)
+    if isinstance(transaction, Rejection):
+        return Outcome(reply=transaction)
+    if command.producer_id != NO_PRODUCER_ID:  # its sequences would be taken for the handle's
+        return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+    before = extension_in_handle(transaction, partition_id=partition.partition_id, now_ms=now_ms)
+    appended = BatchAppended(
+        partition_id=partition.partition_id,
+        base_offset=partition.next_offset,
+        record_count=command.record_count,
+        size=command.size,
+        max_timestamp_ms=command.max_timestamp_ms,
+        transactional=True,
+        producer_id=transaction.producer_ids[0],
+        producer_epoch=transaction.producer_epoch,
+        at_ms=now_ms,
+    )
+    return Outcome(
+        events=(*before.events, appended),
+        reply=Appended(base_offset=partition.next_offset),
+        inside_transaction=before.inside_transaction,
+    )
+
+
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
     """Let a further producer be known; where there are too many, forget who has been silent for the longest time."""
     if len(partition.producers) < state.limits.max_producers_per_partition:
@@ -78,6 +109,9 @@ def _check_producer(
     if transactional and (held is None or held.transactional_id != command.transactional_id):
         # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
+    transaction = state.volatile.transaction_by_producer.get(producer_id)
+    if transaction is not None and transaction.owner is None:
+        return Rejection.INVALID_PRODUCER_ID_MAPPING  # a handle's; whoever writes into it names it
     if producer_id >= state.volatile.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID
