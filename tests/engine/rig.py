@@ -6,7 +6,7 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import ProducerEpoch, ProducerId
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import EngineFailed
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
@@ -197,6 +197,7 @@ def batch(
     count: int = 1,
     topic: str = "t",
     timestamp_ms: int = 0,
+    transaction: TransactionId | None = None,
 ) -> AppendBatch:
     return AppendBatch(
         topic=topic,
@@ -208,4 +209,5 @@ def batch(
         producer_epoch=ProducerEpoch(producer[1]),
         base_sequence=sequence,
         transactional_id=transactional_id,
+        transaction=transaction,
     )
