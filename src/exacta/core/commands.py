@@ -6,34 +6,76 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from exacta.core.command import Command, Parked
+from exacta.core.groups.commands import (
+    ConsumerHeartbeat,
+    ExpireConsumer,
+    ExpireMember,
+    ExpireRebalance,
+    ExpireRevocation,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    MemberToRemove,
+    SyncGroup,
+)
 from exacta.core.ids import (
     NO_GENERATION,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     ProducerEpoch,
     ProducerId,
-    Ticket,
     TransactionId,
     TransactionVersion,
 )
 from exacta.core.promises import Promise
 
+__all__ = [
+    "HIGH_WATERMARK",
+    "AbortAfterLoss",
+    "AbortByMarker",
+    "AddGroup",
+    "AddPartitions",
+    "AppendBatch",
+    "BeginTransaction",
+    "Command",
+    "CommitOffsets",
+    "CommitTransactionalOffsets",
+    "ConsumerHeartbeat",
+    "CreatePartitions",
+    "CreateTopic",
+    "DeleteGroup",
+    "DeleteOffsets",
+    "DeleteRecords",
+    "DeleteTopic",
+    "EndHandle",
+    "EndTransaction",
+    "EndTransactions",
+    "ExpireConsumer",
+    "ExpireMember",
+    "ExpireProducers",
+    "ExpireRebalance",
+    "ExpireRevocation",
+    "ExpireTransaction",
+    "ExpireTransactionalIds",
+    "FenceAfterLoss",
+    "ForgetAborted",
+    "Heartbeat",
+    "InitProducerId",
+    "JoinGroup",
+    "LeaveGroup",
+    "MemberToRemove",
+    "OffsetToCommit",
+    "Parked",
+    "SetTopicConfigs",
+    "SyncGroup",
+    "TransactionToEnd",
+]
+
 HIGH_WATERMARK = -1
 """Instead of an offset, in DeleteRecords."""
-
-
-class Command(Struct, frozen=True, kw_only=True):
-    """Base of all commands. A command whose answer promises less than the state says so."""
-
-    promises: ClassVar[Promise] = Promise.STATE
-
-
-class Parked(Command, frozen=True, kw_only=True):
-    """Base of the commands whose answer may wait for other commands; it then comes under the ticket."""
-
-    ticket: Ticket
 
 
 # --- topics -----------------------------------------------------------------------------------------------------------
@@ -45,7 +87,7 @@ class CreateTopic(Command, frozen=True, kw_only=True):
     topic: str
     topic_id: bytes
     partition_count: int
-    configs: dict[str, str] = {}
+    configs: dict[str, str] = field(default_factory=dict)
     validate_only: bool = False
 
 
@@ -313,121 +355,3 @@ class DeleteOffsets(Command, frozen=True, kw_only=True):
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
-
-
-# --- groups, classic protocol -----------------------------------------------------------------------------------------
-
-
-class JoinGroup(Parked, frozen=True, kw_only=True):
-    """Join a group or rejoin it; the answer waits for the other members.
-
-    `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
-    told to join again under that id (KIP-394, JoinGroup v4). `subscription` are the topics that the member reads, None
-    where that is not known. `instance_id` makes it a static member (KIP-345). `knows_skip_assignment`: as a leader it
-    can be told that all have their assignments (KIP-814, JoinGroup v9).
-    """
-
-    group_id: str
-    member_id: str
-    new_member_id: str
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: tuple[tuple[str, bytes], ...]
-    knows_member_id_required: bool
-    subscription: frozenset[str] | None = None
-    instance_id: str | None = None
-    knows_skip_assignment: bool = False
-
-
-class SyncGroup(Parked, frozen=True, kw_only=True):
-    """Fetch the own assignment; the leader brings everybody's. Protocol and its type: None if not said (KIP-559)."""
-
-    group_id: str
-    member_id: str
-    generation: int
-    assignments: tuple[tuple[str, bytes], ...] = ()
-    instance_id: str | None = None
-    protocol_type: str | None = None
-    protocol: str | None = None
-
-
-class Heartbeat(Command, frozen=True, kw_only=True):
-    """Say that the member lives."""
-
-    promises: ClassVar[Promise] = Promise.NOTHING
-
-    group_id: str
-    member_id: str
-    generation: int
-    instance_id: str | None = None
-
-
-class MemberToRemove(Struct, frozen=True, kw_only=True):
-    """One member, by its id or, where that is empty, by its instance id alone (KIP-345)."""
-
-    member_id: str = ""
-    instance_id: str | None = None
-
-
-class LeaveGroup(Command, frozen=True, kw_only=True):
-    """Let members leave at once instead of by time-out."""
-
-    group_id: str
-    members: tuple[MemberToRemove, ...]
-
-
-class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
-    """Join a group of the consumer protocol, go on in it, or leave (KIP-848); the epoch says which.
-
-    None, and a time-out of -1, say nothing: it is as it was. `topics` are names, `pattern` is in RE2's syntax; `owned`
-    are topic ids and partitions.
-    """
-
-    group_id: str
-    member_id: str
-    member_epoch: int
-    client_id: str
-    client_host: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    topics: frozenset[str] | None = None
-    pattern: str | None = None
-    assignor: str | None = None
-    owned: frozenset[tuple[bytes, int]] | None = None
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the client says everything, as it does after an error: it then wants to be told everything too."""
-        subscribes = self.topics is not None or self.pattern is not None
-        return self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None
-
-
-class ExpireConsumer(Command, frozen=True, kw_only=True):
-    """Timer: remove a member of the consumer protocol that has not been heard of in the session time-out."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireRevocation(Command, frozen=True, kw_only=True):
-    """Timer: remove a member of the consumer protocol that has not given up in time what it must."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireMember(Command, frozen=True, kw_only=True):
-    """Timer: remove a member that has not been heard of in its session time-out."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireRebalance(Command, frozen=True, kw_only=True):
-    """Timer: go on without the members that did not join, or sync, in time."""
-
-    group_id: str

@@ -25,3 +25,13 @@ class Group(Struct, array_like=True):
     group_id: str
     offsets: OffsetMap = field(default_factory=dict)
     pending: dict[TransactionId, OffsetMap] = field(default_factory=dict)
+
+
+def merge(offsets: OffsetMap, pending: OffsetMap) -> None:
+    """Let the pending offsets take effect, but for those that a later plain commit has overtaken."""
+    for topic, by_partition in pending.items():
+        target = offsets.setdefault(topic, {})
+        for index, offset in by_partition.items():
+            present = target.get(index)
+            if present is None or present.order < offset.order:
+                target[index] = offset
