@@ -111,6 +111,15 @@ class Steps:
         log.end = event.base_offset + event.record_count
         if event.producer_id < 0:
             return
+        if event.base_sequence >= 0:
+            self._sequence(log, event)
+        if event.transactional:
+            _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
+            if open_epoch != event.producer_epoch:
+                self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
+            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
+
+    def _sequence(self, log: _Log, event: BatchAppended) -> None:
         epoch, wanted = log.sequences.get(event.producer_id, (event.producer_epoch, event.base_sequence))
         if event.producer_epoch > epoch:
             wanted = 0
@@ -118,11 +127,6 @@ class Steps:
             self._complain(f"1: {event} where epoch {epoch}, sequence {wanted} was next")
         following = (event.base_sequence + event.record_count) % self._limits.sequence_modulus
         log.sequences[event.producer_id] = event.producer_epoch, following
-        if event.transactional:
-            _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
-            if open_epoch != event.producer_epoch:
-                self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
-            log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
 
     def _end(self, event: TransactionEnded) -> None:
         markers = {(partition_id, producer_id) for partition_id, _, producer_id in event.markers}

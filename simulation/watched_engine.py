@@ -12,6 +12,7 @@ from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
+from exacta.core.invariants.transactions import lost_handles_do_not_commit
 from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.engine.commit_group import Wait
@@ -140,6 +141,8 @@ class WatchedEngine(Engine):
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
         self._look_at_time(event)
+        for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
+            self.complain(violation)
         self.groups.decided(self._state, event, self.complain)
         super()._take(event, payload, wait)
         if event.durable:
@@ -180,6 +183,9 @@ class WatchedEngine(Engine):
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
             self.groups.recovered(self._state, self.ledger.events, self.complain)
+            if self._journal.may_have_lost:
+                found = (key for key, each in self._state.transactions.items() if each.owner is None)
+                self.ledger.lost_handles.update(found)
             self._latest_ms = latest_noted_ms(self._state)
         super()._show(changes)
         count = self.ledger.count_at(self._journal.position)
@@ -208,5 +214,5 @@ class WatchedEngine(Engine):
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:
             self._looked_at = count
-            for violation in violations(self._state, self.ledger.events):
+            for violation in violations(self._state, self.ledger.events, (), self.ledger.lost_handles):
                 self.complain(violation)

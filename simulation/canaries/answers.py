@@ -5,6 +5,7 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
+from exacta.core.ids import ProducerId, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.transactions.loss import fences_after_loss
@@ -76,6 +77,45 @@ def unseen_not_fenced() -> Replacements:
 )
 def always_unseen() -> Replacements:
     return [(answers_ahead, "may_begin_unseen", lambda held, now_ms: True)]
+
+
+@canary(
+    "a handle that lost writes with the machine is left open, and commits (decision 0027)",
+    shows=r"lost write: .* which is committed|handles: .* is committed",
+)
+def lost_handle_commits() -> Replacements:
+    def of_ids(state: State) -> list[FenceAfterLoss | AbortAfterLoss]:
+        return [each for each in fences_after_loss(state) if isinstance(each, FenceAfterLoss)]
+
+    return [(recovery, "fences_after_loss", of_ids)]
+
+
+@canary(
+    "a restart goes on with the ids that the journal has last, not with those behind what was reserved (0027)",
+    shows=r"ids: .* a second time|ids: .* comes next",
+)
+def id_given_out_twice() -> Replacements:
+    recovered = snapshot.after_recovery
+
+    def after_recovery(state: State, **options: bool) -> None:
+        recovered(state, **options)
+        volatile = state.volatile
+        holders = (each.producer_id for each in state.transactional_ids.values())
+        written = (producer_id for each in state.transactions.values() for producer_id in each.producer_ids)
+        ended = (producer_id for each in state.ended_handles.values() for producer_id in each.producer_ids)
+        last = max([*state.transactions, *state.ended_handles], default=-1)
+        volatile.next_transaction_id = TransactionId(last + 1)
+        volatile.next_producer_id = ProducerId(max([*holders, *written, *ended], default=-1) + 1)
+
+    return [(recovery, "after_recovery", after_recovery)]
+
+
+@canary(
+    "the begin of a handle is answered before the reservation of its ids is durable (decision 0027)",
+    shows=r"ids: .* a second time",
+)
+def reservation_not_awaited() -> Replacements:
+    return [(AnswersAhead, "_reservation", lambda self, outcome, gathering: Foundation.DURABLE)]
 
 
 @canary("a restart begins with a clock that is behind what was noted (decision 0018)", shows=r"8: .* was noted")
