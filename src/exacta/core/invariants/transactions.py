@@ -147,7 +147,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
 
 
 def ids_are_given_out_once(state: State, log: Log) -> Iterator[str]:
-    """No transaction id is given out twice, and no id of either kind is given out that is not reserved (0027)."""
+    """Invariant 9: no transaction id is given out twice, and no id of either kind that is not reserved (0027)."""
     reserved = (0, 0)
     given: set[TransactionId] = set()
     begun: set[TransactionId] = set()
@@ -155,16 +155,16 @@ def ids_are_given_out_once(state: State, log: Log) -> Iterator[str]:
         if isinstance(event, IdsReserved):
             ends = (int(event.end_producer_id), int(event.end_transaction_id))
             if ends[0] < reserved[0] or ends[1] < reserved[1]:
-                yield f"ids: {event} takes back what was reserved: {reserved}"
+                yield f"9: {event} takes back what was reserved: {reserved}"
             reserved = ends
         producer_id, transaction_id = highest_ids((event,))
         if producer_id >= reserved[0] or transaction_id >= reserved[1]:
-            yield f"ids: {event} gives out what is not reserved: {reserved} is"
+            yield f"9: {event} gives out what is not reserved: {reserved} is"
         if isinstance(event, TransactionBegun) or (
             isinstance(event, TransactionEnded) and event.transaction_id not in begun
         ):
             if given and event.transaction_id <= max(given):
-                yield f"ids: {event} is given a transaction id that is not above {max(given)}"
+                yield f"9: {event} is given a transaction id that is not above {max(given)}"
             given.add(event.transaction_id)
         if isinstance(event, TransactionBegun):
             begun.add(event.transaction_id)
@@ -172,17 +172,17 @@ def ids_are_given_out_once(state: State, log: Log) -> Iterator[str]:
             begun.discard(event.transaction_id)
     volatile = state.volatile
     if given and max(given) >= volatile.next_transaction_id:
-        yield f"ids: transaction {max(given)} was given out, and {volatile.next_transaction_id} comes next"
+        yield f"9: transaction {max(given)} was given out, and {volatile.next_transaction_id} comes next"
     holders = [each.producer_id for each in state.transactional_ids.values()]
     if holders and max(holders) >= volatile.next_producer_id:
-        yield f"ids: producer id {max(holders)} was given out, and {volatile.next_producer_id} comes next"
+        yield f"9: producer id {max(holders)} was given out, and {volatile.next_producer_id} comes next"
 
 
 def lost_handles_do_not_commit(log: Log, found_after_loss: Set[TransactionId]) -> Iterator[str]:
-    """No handle is committed that was found open after a loss: writes may be missing from it (0027)."""
+    """Invariant 2: no handle is committed that was found open after a loss, and so may have lost writes (0027)."""
     for event in log:
         if isinstance(event, TransactionEnded) and event.committed and event.transaction_id in found_after_loss:
-            yield f"handles: {event} is committed, and writes of it may be lost"
+            yield f"2: {event} is committed, and writes of it may be lost"
 
 
 def open_transactions_can_end(state: State, log: Log) -> Iterator[str]:
