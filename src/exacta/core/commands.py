@@ -1,4 +1,4 @@
-"""What can be asked of the core: one struct per command, complete with whatever entropy it needs.
+"""The commands: all that can be asked of the core. A command brings whatever entropy it needs.
 
 Timers are commands too: the core asks for them in `Outcome.timers`, the engine sends them back when they are due, and
 `decide` looks again whether they still apply.

@@ -1,4 +1,4 @@
-"""What has happened: one struct per event. Durable state is a fold of the durable ones, in journal order.
+"""The events: all that can happen, one struct each. Durable state is a fold of the durable ones, in journal order.
 
 Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
 default, and `TAGS` has the number of each. Volatile events change the state in memory only: the course of a rebalance,
@@ -173,7 +173,7 @@ class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like
 
 
 Marker = tuple[PartitionId, Offset, ProducerId]
-"""Where a control batch lies, and under which of the transaction's producer ids."""
+"""The place of a control batch, and the one of the transaction's producer ids that it is for."""
 
 
 class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
@@ -190,7 +190,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     committed: bool
     markers: tuple[Marker, ...]
     marker_epoch: ProducerEpoch
-    """What the markers say. Where the end bumps, it is above every write of the transaction (KIP-890)."""
+    """The markers say this epoch. Where the end bumps, it is above every write of the transaction (KIP-890)."""
     at_ms: int
     owner: str | None = None
     next_producer_id: ProducerId = NO_PRODUCER_ID
@@ -202,7 +202,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
 
     @property
     def bumps(self) -> bool:
-        """Whether the holder of its owner has another pair from now on."""
+        """Return whether the holder of its owner has another pair from now on."""
         return self.next_producer_id != NO_PRODUCER_ID
 
     def marker_in(self, partition_id: PartitionId, producer_id: ProducerId) -> Offset | None:

@@ -23,7 +23,7 @@ Ticket = NewType("Ticket", int)
 
 
 class TransactionVersion(IntEnum):
-    """Which transaction protocol a request speaks; a client may speak one now and the other later (KIP-890)."""
+    """The transaction protocol that a request speaks; a client may speak one now and the other later (KIP-890)."""
 
     V1 = 1
     """Partitions and groups are registered by requests of their own; the epoch outlives a transaction."""
@@ -32,7 +32,7 @@ class TransactionVersion(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
+    """The reason why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
 
     OWNER = 0
     """Its own producer asked."""

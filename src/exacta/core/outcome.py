@@ -1,4 +1,4 @@
-"""What `decide` returns: the events to make durable, the answer, what to tell others, and what to do later."""
+"""The outcome of a command, which `decide` returns: events to make durable, the answer, notices, and timers."""
 
 from collections.abc import Hashable
 

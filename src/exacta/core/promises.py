@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Promise(IntEnum):
-    """What the answer to a command promises its client, over any crash."""
+    """The promise that the answer to a command makes to its client, over any crash."""
 
     STATE = 0
     """The answer holds for good: what it says exists is there, and no epoch or generation in it is given out again."""

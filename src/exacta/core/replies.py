@@ -1,4 +1,4 @@
-"""What an accepted command answers. A wire protocol turns these into its own responses."""
+"""The answers to accepted commands. A wire protocol turns these into its own responses."""
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ class ProducerBoundReply(Reply, frozen=True, kw_only=True):
 
 
 class PartitionsVerified(Reply, frozen=True, kw_only=True):
-    """Which partitions, in the command's order, are part of the producer's open transaction."""
+    """The answer whether each partition, in the command's order, is part of the producer's open transaction."""
 
     registered: tuple[bool, ...]
 
@@ -56,7 +56,7 @@ class TransactionBegunReply(Reply, frozen=True, kw_only=True):
 
 
 class TransactionsRefused(Reply, frozen=True, kw_only=True):
-    """Of a set of transactions none was ended: `rejections`, in the command's order, say which stood in the way."""
+    """None of a set of transactions was ended: `rejections`, in the command's order, say which stood in the way."""
 
     rejections: tuple[Rejection | None, ...]
 
@@ -82,13 +82,13 @@ class RecordsDeleted(Reply, frozen=True, kw_only=True):
 
 
 class OffsetsTaken(Reply, frozen=True, kw_only=True):
-    """Of the offsets, in the command's order, those without a rejection are committed."""
+    """The offsets without a rejection are committed; the rejections are in the command's order."""
 
     rejections: tuple[Rejection | None, ...]
 
 
 class OffsetsDeletedReply(Reply, frozen=True, kw_only=True):
-    """Of the partitions, in the command's order, those without a rejection have no offset in the group any more."""
+    """The partitions without a rejection, in the command's order, have no offset in the group any more."""
 
     rejections: tuple[Rejection | None, ...]
 
@@ -115,7 +115,7 @@ class Joined(Reply, frozen=True, kw_only=True):
 
 
 class MembersLeft(Reply, frozen=True, kw_only=True):
-    """Of the members, in the command's order, those without a rejection are in the group no more."""
+    """The members without a rejection, in the command's order, are in the group no more."""
 
     rejections: tuple[Rejection | None, ...]
 

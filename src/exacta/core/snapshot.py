@@ -37,7 +37,7 @@ class _Snapshot(Struct, frozen=True, array_like=True):
     reserved_group_epoch: int = 0
     settled: dict[str, Membership] = {}
     settled_consumers: list[ConsumerGroupUpdated] = []
-    """What makes each group from nothing."""
+    """The events that make each group from nothing."""
 
 
 _encoder = msgspec.msgpack.Encoder()

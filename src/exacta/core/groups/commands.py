@@ -1,4 +1,4 @@
-"""What members of groups ask of the core; `core/commands.py` has all commands."""
+"""The commands of the members of groups; `core/commands.py` has all commands."""
 
 from typing import ClassVar
 
@@ -91,7 +91,7 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
 
     @property
     def is_full(self) -> bool:
-        """Whether the client says everything, as it does after an error: it then wants to be told everything too."""
+        """Return whether the client says everything, as after an error: it then wants to be told everything too."""
         subscribes = self.topics is not None or self.pattern is not None
         return self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None
 

@@ -1,4 +1,4 @@
-"""How the events of offsets and groups change the state; `core/apply.py` has the table of all events."""
+"""The fold of the events of offsets and groups; `core/apply.py` has the table of all events."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

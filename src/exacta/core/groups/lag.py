@@ -1,4 +1,4 @@
-"""How far a group is behind, in records that its readers get: what can be said of it without looking into the log.
+"""The lag of a group, in records that its readers get, as far as it can be told without looking into the log.
 
 Owns what the state contributes: positions, offsets, who holds the rest back, and how many aborted records lie where. A
 partition's offsets also number markers and aborted records, which no read_committed reader gets; hence the difference
@@ -46,7 +46,7 @@ class PartitionLag(Struct, frozen=True):
     last_stable_offset: Offset
     high_watermark: Offset
     next_offset: Offset
-    """Where the group reads on: its position, or the first record where it has none or where that is gone."""
+    """The group reads on here: at its position, or at the first record where it has none or where that is gone."""
     holders: tuple[Holder, ...]
 
 

@@ -91,7 +91,7 @@ def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
 
 
 def groups_are_durable(state: State, log: Log) -> Iterator[str]:
-    """What members are told of their groups is in the journal; epochs only grow, below what is reserved (0025, 0012).
+    """The journal has all that members are told of their groups; epochs only grow, below what is reserved (0025, 0012).
 
     And no partition is two members' in the consumer protocol.
     """

@@ -1,4 +1,4 @@
-"""How the events of topics, partitions and their logs change the state; `core/apply.py` has the table of all events."""
+"""The fold of the events of topics, partitions and their logs; `core/apply.py` has the table of all events."""
 
 from collections.abc import Callable
 from itertools import takewhile

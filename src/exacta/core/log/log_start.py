@@ -1,10 +1,9 @@
-"""Where a partition's records begin: they are deleted from there on only, and never come back (KIP-107).
+"""The start of a partition's log: records before it are deleted, and never come back (KIP-107).
 
-And which aborted transactions it still has records of, once it has been compacted.
+The module also forgets the aborted transactions whose records compaction has removed.
 
-Whoever's they are: also records of open transactions go, as in Apache Kafka, whose transactions then begin, for
-readers, where what is left of them does. What a partition knows of its producers stays: a repeat of a deleted batch is
-still a repeat.
+Records of open transactions go, too, as in Apache Kafka. For readers such a transaction then begins with its first
+record that is left. A partition goes on to know its producers: a repeat of a deleted batch is still a repeat.
 """
 
 from exacta.core.commands import HIGH_WATERMARK, DeleteRecords, ForgetAborted

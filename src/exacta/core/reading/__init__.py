@@ -1,1 +1,1 @@
-"""What fronts, tools and consoles read of the state: views that they print, and that hide how the state is kept."""
+"""Views of the state for fronts, tools and consoles. They hide how the state is kept."""

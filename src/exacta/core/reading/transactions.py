@@ -1,4 +1,4 @@
-"""What is told of transactions and of producers: lists, descriptions and reasons (KIP-664, and requests of our own).
+"""Views of transactions and producers: lists, descriptions and reasons (KIP-664, and requests of our own).
 
 A transaction is named by its transactional id, a handle as `handle_name` says. A transactional id may have the name of
 a handle, and then hides it from those who ask by name. By its producer id the handle is found all the same.
@@ -42,11 +42,11 @@ class DescribedPartition(Struct, frozen=True):
     topic: str
     index: int
     first_offset: Offset
-    """Where the transaction's first record lies in it; `NOTHING_WRITTEN`."""
+    """The offset of the transaction's first record in it; `NOTHING_WRITTEN`."""
 
 
 class DescribedTransaction(Struct, frozen=True, kw_only=True):
-    """What a transactional id or a handle is doing."""
+    """A description of a transactional id or a handle."""
 
     name: str
     phase: Phase
@@ -54,9 +54,9 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
     """The holder's, by which EndTxn ends the transaction."""
     producer_epoch: ProducerEpoch
     timeout_ms: int
-    """Of the open transaction; else of the next one."""
+    """The time-out of the open transaction; else that of the next one."""
     start_ms: int
-    """As in `ListedTransaction`."""
+    """See `ListedTransaction`."""
     last_update_ms: int
     client_id: str = ""
     client_host: str = ""
@@ -71,7 +71,7 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is open."""
+        """Return whether a transaction is open."""
         return self.phase is Phase.ONGOING
 
 
@@ -81,12 +81,12 @@ class DescribedProducer(Struct, frozen=True, kw_only=True):
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     last_sequence: int
-    """Of its last batch; -1: its batches have none."""
+    """The last sequence of its last batch; -1: its batches have none."""
     last_timestamp_ms: int
     has_coordinator: bool
-    """Whether it belongs to a transactional id or to an open transaction."""
+    """True if it belongs to a transactional id or to an open transaction."""
     open_first_offset: Offset
-    """Where its open transaction begins in the partition; `NOTHING_WRITTEN`."""
+    """The first offset of its open transaction in the partition; `NOTHING_WRITTEN`."""
 
 
 def list_transactions(state: State) -> Iterator[ListedTransaction]:

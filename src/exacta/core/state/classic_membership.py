@@ -1,6 +1,6 @@
-"""Who is in a group (classic protocol): plain frozen data. The rules are in `classic_group/`.
+"""The members of a group of the classic protocol, as plain frozen data. The rules are in `core/groups/classic/`.
 
-A change makes a new `Membership`. What a rebalance has come to is durable (`settled`); its course is not.
+A change makes a new `Membership`. The result of a rebalance is durable (`settled`); its course is not.
 Both structs are written to the journal: a field may be added only at the end and with a default.
 """
 
@@ -16,7 +16,7 @@ CONSUMERS = "consumer"
 
 
 class Phase(Enum):
-    """Where a group stands, by Kafka's names."""
+    """The state of a group, by Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

@@ -1,4 +1,4 @@
-"""Who is in a group of the consumer protocol (KIP-848): plain frozen data. The rules are in `consumer_group/`.
+"""The members of groups of the consumer protocol (KIP-848), as plain frozen data, for `core/groups/consumer/`.
 
 A change makes a new `ConsumerGroup`, and is durable (`consumer_updates`). Members are written to the journal as they
 are: a field may be added only at the end and with a default.
@@ -12,14 +12,14 @@ TopicPartition = tuple[bytes, int]
 """Topic id and index."""
 
 JOINING_EPOCH = 0
-"""What a member says that joins, or joins again."""
+"""A member that joins, or joins again, says this epoch."""
 LEAVING_EPOCH = -1
 LEFT_FOR_A_WHILE_EPOCH = -2
-"""Of a static member that will be back: it stays in the group, with its partitions, until its session ends."""
+"""A static member that will be back says this: it stays in the group, with its partitions, until its session ends."""
 
 
 class MemberPhase(Enum):
-    """How far a member is on its way to its target."""
+    """The member's progress on its way to its target."""
 
     STABLE = "Stable"
     UNREVOKED = "UnrevokedPartitions"
@@ -29,7 +29,7 @@ class MemberPhase(Enum):
 
 
 class GroupPhase(Enum):
-    """Where a group stands, by Kafka's names."""
+    """The state of a group, by Kafka's names."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -109,5 +109,5 @@ class ConsumerGroup(Struct, frozen=True, kw_only=True):
         return GroupPhase.RECONCILING
 
     def is_reconciled(self, member: ConsumerMember) -> bool:
-        """Whether a member has what it shall have."""
+        """Return whether a member has what it shall have."""
         return member.phase is MemberPhase.STABLE and member.epoch == self.target_epoch

@@ -1,4 +1,4 @@
-"""What happened to transactional ids that their clients cannot tell from the error code: who was fenced when, and why.
+"""Incidents: fencings and aborts of which clients cannot tell the reason from the error code.
 
 On the wire a time-out and a takeover are both "fenced by a newer instance", so the reasons are kept: of each id the
 last few, of the ids those to which something happened last (`Limits`). Durable, as a part of the fold.
@@ -12,7 +12,7 @@ from exacta.core.ids import Cause, ProducerEpoch, ProducerId
 
 
 class IncidentKind(IntEnum):
-    """What happened to the producer that had the pair."""
+    """The misfortune of the producer that had the pair."""
 
     FENCED = 0
     ABORTED = 1

@@ -19,10 +19,10 @@ from exacta.core.state.transaction import EndedHandle, Transaction, Transactiona
 
 
 class Volatile(Struct):
-    """What a restart forgets or rebuilds."""
+    """The part of the state that a restart forgets or rebuilds."""
 
     topic_names: dict[bytes, str] = field(default_factory=dict)
-    """By topic id: which topic it names now (KIP-516)."""
+    """The topic that each topic id names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
     """Groups as they are now; as `State.settled` has them after a restart."""
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
@@ -32,14 +32,14 @@ class Volatile(Struct):
     least_group_epoch: int = 0
     """No group comes to an epoch or a generation below: one that the last crash has forgotten may have had it."""
     first_group_epoch: int = 1
-    """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
+    """A new group of the consumer protocol begins to count here: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     holder_by_producer: dict[ProducerId, TransactionalId] = field(default_factory=dict)
     """The transactional id whose present pair has this producer id."""
     transaction_by_producer: dict[ProducerId, Transaction] = field(default_factory=dict)
     """The open transaction whose records lie under this producer id."""
     open_handles: int = 0
-    """How many open transactions have no owner."""
+    """The number of open transactions that have no owner."""
     next_producer_id: ProducerId = ProducerId(0)
     next_transaction_id: TransactionId = TransactionId(0)
     may_have_forgotten: set[str] = field(default_factory=set)
@@ -56,7 +56,7 @@ class State(Struct):
     transactions: dict[TransactionId, Transaction] = field(default_factory=dict)
     """Those that are open, in the order of their ids."""
     ended_handles: dict[TransactionId, EndedHandle] = field(default_factory=dict)
-    """How the last transactions without an owner ended, in that order."""
+    """The ends of the last transactions without an owner, in their order."""
     groups: dict[str, Group] = field(default_factory=dict)
     reserved_producer_id: ProducerId = ProducerId(0)
     """All producer ids that were given out are below (decision 0027)."""
@@ -74,7 +74,7 @@ class State(Struct):
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:
-        """Whether there is a group of this name: it has offsets, or has had members since the last start."""
+        """Return whether there is a group of this name: it has offsets, or has had members since the last start."""
         volatile = self.volatile
         return group_id in self.groups or group_id in volatile.memberships or group_id in volatile.consumer_groups
 
@@ -88,7 +88,7 @@ class State(Struct):
         return Rejection.UNKNOWN_MEMBER_ID if self.volatile.has_recovered else Rejection.GROUP_ID_NOT_FOUND
 
     def has_room_for_group(self, group_id: str) -> bool:
-        """Whether this group is there already or may begin."""
+        """Return whether this group is there already or may begin."""
         members_of = len(self.volatile.memberships) + len(self.volatile.consumer_groups)
         most = max(len(self.groups), members_of)
         return most < self.limits.max_groups or self.has_group(group_id)

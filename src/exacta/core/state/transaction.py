@@ -25,7 +25,7 @@ from exacta.core.ids import (
 
 
 class Phase(Enum):
-    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (decision D2)."""
+    """The state of a transactional id. Ending is one event, so nothing is ever half ended (decision D2)."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -79,7 +79,7 @@ class TransactionalId(Struct, array_like=True):
     last_update_ms: int = -1
     open: TransactionId | None = None
     last_committed: bool | None = None
-    """How the last transaction ended. None: none has ended since the present holder initialised the id."""
+    """The outcome of the last transaction. None: none has ended since the present holder initialised the id."""
     last_start_ms: int = -1
     """When the last transaction that has ended began."""
     bumped_by_end: bool = False
@@ -108,16 +108,16 @@ class TransactionalId(Struct, array_like=True):
 
     @property
     def has_unused_pair(self) -> bool:
-        """Whether nothing has begun or ended under the present pair yet."""
+        """Return whether nothing has begun or ended under the present pair yet."""
         return self.bumped_by_end or (self.open is None and self.last_committed is None)
 
     def has_kept(self, transaction: Transaction) -> bool:
-        """Whether this transaction of the id was begun under a pair that its holder has not any more (KIP-939)."""
+        """Return whether the id's transaction was begun under a pair that its holder has not any more (KIP-939)."""
         return self.producer_epoch != transaction.producer_epoch or self.producer_id not in transaction.producer_ids
 
 
 class EndedHandle(Struct, frozen=True, array_like=True):
-    """How a transaction without an owner ended, for whoever asks again; remembered for a time (`Limits`)."""
+    """The outcome of a transaction without an owner, for whoever asks again; it is remembered for a time (`Limits`)."""
 
     transaction_id: TransactionId
     committed: bool

@@ -1,4 +1,4 @@
-"""What time ends: transactions open for too long, transactional ids and partitions' producers idle for too long.
+"""Expiry: time ends transactions, and forgets idle transactional ids and idle producers of partitions.
 
 Timers bring the commands; each looks again whether it still applies. A transaction's timer is set when it begins, and
 the engine drops it with the transaction's end. Idle ones are looked for at intervals.

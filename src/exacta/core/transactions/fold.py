@@ -1,4 +1,4 @@
-"""How the events of producers and transactions change the state; `core/apply.py` has the table of all events."""
+"""The fold of the events of producers and transactions; `core/apply.py` has the table of all events."""
 
 from collections.abc import Callable
 from functools import lru_cache

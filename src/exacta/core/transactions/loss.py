@@ -1,4 +1,4 @@
-"""What becomes of transactions when the machine stops (decisions 0016 and 0022).
+"""Transactions after a stop of the machine (decisions 0016, 0022 and 0027).
 
 A write into an open transaction is acknowledged before it is durable: all that it promises is that the transaction's
 end will tell. So where such writes may be missing, the transaction cannot be allowed to commit any more. It is aborted
@@ -9,15 +9,19 @@ and its producer fenced, as when it is open for too long; its client is told the
     ended or bound of late *                 the begin and writes     fenced
     ended or bound before that               the begin **             left as it is
     of two-phase commits; kept (KIP-939)     nothing ***              left as it is
+    an open handle                           writes                   aborted ****
 
 * Writes are acknowledged while the begin is not durable yet only if its producer's last transaction had ended, or the
 producer had been bound, at most `UNSEEN_MS` before (`may_begin_unseen`). Time never goes back, so that a begin which is
 missing is not earlier than whatever is durable; hence its producer is among those whom the recovered state heard of at
 most `UNSEEN_MS` before the latest that it has noted.
 
-** Which is made up for (`transaction.py`, decision 0002).
+** A missing begin is made up for (`transaction.py`, decision 0002).
 
 *** It was durable with its acknowledgement; and a keeping is durable, and nothing is written after it.
+
+**** There is no producer to be fenced. A handle whose begin is missing is not found, and its end is refused
+(`handle.py`).
 """
 
 from exacta.core.commands import AbortAfterLoss, FenceAfterLoss

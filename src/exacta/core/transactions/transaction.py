@@ -190,7 +190,7 @@ def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
 
 
 class Extension(Struct, frozen=True):
-    """What registers a partition or group, to go before the write that needs it."""
+    """The registration of a partition or group, which goes before the write that needs it."""
 
     transaction_id: TransactionId | None = None
     events: tuple[Event, ...] = ()

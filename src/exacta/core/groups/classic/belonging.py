@@ -1,4 +1,4 @@
-"""What members do between rebalances: fetch their assignment, and say that they live."""
+"""The requests of members between rebalances: they fetch their assignment, and say that they live."""
 
 from msgspec.structs import replace
 

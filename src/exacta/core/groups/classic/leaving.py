@@ -1,4 +1,4 @@
-"""Who goes: by LeaveGroup, by a session's end, by being late for a rebalance."""
+"""Members go: by LeaveGroup, by a session's end, by being late for a rebalance."""
 
 from msgspec.structs import replace
 
