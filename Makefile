@@ -45,7 +45,7 @@ test-spark-connector: .venv-spark-kafka/.installed  ## Spark's own Kafka connect
 # Both transaction protocols, each with all of the sink's kills, and Spark's own sink beside it.
 ON_KAFKA = EXACTA_TEST_BROKER=kafka EXACTA_TEST_KILLS=$(KILLS)
 SPARK_KAFKA_PYTEST = .venv-spark-kafka/bin/python -m pytest
-FAILURES = tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/test_lost_markers.py
+FAILURES = tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/sink/test_lost_markers.py
 
 test-spark-kafka: .venv-spark-kafka/.installed  ## kill -9 of Spark and Apache Kafka (needs Java and Maven; an hour)
 	$(ON_KAFKA) EXACTA_TEST_TRANSACTION_VERSION=2 $(SPARK_KAFKA_PYTEST) $(FAILURES) $(ARGS)
@@ -101,9 +101,11 @@ test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under 
 SEQUENCES ?= 10000
 SEED ?= 1
 
+ASKED_OF_KAFKA = tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py
+
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) EXACTA_TEST_SEED=$(SEED) $(BIN)/python -m pytest tests/differential $(ARGS)
-	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/kafka/test_transaction_errors.py $(ARGS)
+	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest $(ASKED_OF_KAFKA) $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24

@@ -28,7 +28,7 @@ from exacta.core.snapshot import fold, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.engine import Answer, Engine
-from exacta.engine.upkeep import Keep, Schedule
+from exacta.engine.upkeep import Retention, Schedule
 from exacta.protocol.kafka.records import control_batch
 from exacta.records.compaction import compaction
 from exacta.server.assembly import assemble_engine
@@ -50,7 +50,7 @@ class World:
             clock=lambda: time.time_ns() // 1_000_000,
             limits=Limits(max_partitions=1 << 30, max_groups=1 << 30, max_producers_per_partition=1 << 30),
             on_failure=lambda failure: None,
-            schedule=Schedule(rules=lambda configs: Keep(), rewriter=compaction),
+            schedule=Schedule(rules=lambda configs: Retention(), rewriter=compaction),
         )
 
     @property

@@ -22,6 +22,7 @@ from exacta.kafka.connection import Connection
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
+from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
 from simulation.disk.simulated import SimulatedDisk
 from simulation.groups import GroupsTold
@@ -128,16 +129,16 @@ class Broker:
         self.lives += 1
         self._trace.note("start", self.lives)
         process = self._process = Process(self._loop, self._complain)
-        files = ProcessFiles(self.disk, process, self._plan, self._trace, self._key_bytes)
+        files = ProcessFiles(self.disk, process, self._plan, self._trace)
         try:
             journal = WatchedJournal.open(
-                cast("Any", files),
+                files,
                 process.call_soon,
+                job_runner=InPlace(files, self._key_bytes),
                 new_worker=process.worker(self._job_seconds),
                 elapsed_seconds=self._elapsed_seconds,
                 **self._sizes,
             )
-            assert isinstance(journal, WatchedJournal)
             self._recover(process, journal)
         except ProcessKilled:
             process.kill()

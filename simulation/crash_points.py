@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from exacta.core.commands import (
     AddGroup,
@@ -31,6 +31,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
+from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import Operation, SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
@@ -74,13 +75,13 @@ class Scene:
 
     def _recover(self, ledger: Ledger, complain: Callable[[str], None], stopped: bool) -> None:
         journal = WatchedJournal.open(
-            cast("Any", self.disk),
+            self.disk,
             self.process.call_soon,
+            job_runner=InPlace(self.disk),
             segment_bytes=SEGMENT_BYTES,
             snapshot_events=SNAPSHOT_EVENTS,
             new_worker=self.process.worker(lambda: JOB_SECONDS),
         )
-        assert isinstance(journal, WatchedJournal)
         self.journal = journal
         journal.ledger = ledger
         watch = Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped)

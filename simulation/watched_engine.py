@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.journal import _Framed
+from exacta.adapters.local.framing import Framed
 from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
@@ -80,7 +80,7 @@ class WatchedJournal(LocalJournal):
             (self.ledger.durable if durably else self.ledger.written)(result.position)
         return result
 
-    def _frame(self, entries: Sequence[Entry]) -> _Framed:
+    def _frame(self, entries: Sequence[Entry]) -> Framed:
         group = super()._frame(entries)
         self.ledger.framed(self.position, len(entries), group.end)
         for entry in entries:
@@ -129,10 +129,11 @@ class WatchedEngine(Engine):
         commands: Sequence[Command],
         done: Callable[..., None],
         payloads: Sequence[Buffer | None] | None = None,
-    ) -> None:
+    ) -> int:
         """See `Engine.submit`."""
-        super().submit(commands, self.groups.listening(commands, done), payloads)
+        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
+        return rests_on
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         if isinstance(event, TopicDeleted):

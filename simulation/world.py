@@ -15,11 +15,12 @@ from typing import NamedTuple
 from exacta.adapters.local.space.compaction_writer import KEY_BYTES
 from exacta.config.options import configure
 from exacta.ports.compaction import BYTES_PER_KEY
+from exacta.protocol.kafka.errors import ErrorCode
 from simulation.analysis import anomalies
 from simulation.broker import Broker
 from simulation.cast import SHORT, Troupe
 from simulation.chance import dice
-from simulation.clients.admin import TOPICS, create
+from simulation.clients.admin import TOPICS, create, intrude
 from simulation.clients.connection import Disconnected
 from simulation.clients.pipeline import INPUTS, SESSION_MS, offset_request, offsets_in
 from simulation.clients.reading import read_everything
@@ -195,6 +196,8 @@ class World:
             return
         here = self._troupe.surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
         await self._until_nothing_is_open()
+        if not self.violations and (told := await intrude(here)) is not ErrorCode.INVALID_TOPIC_EXCEPTION:
+            self.complain(f"internal topics: a write was answered {told.name}")
         await self._last_end()
         try:
             if not self.violations:

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from exacta.adapters.local import journal
-from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.cli.serve import run
+from simulation.disk.in_place import InPlace
 
 
 def refusing(switch: Path, call: str, pattern: str, number: int) -> type[PosixFiles]:
@@ -25,10 +25,6 @@ def refusing(switch: Path, call: str, pattern: str, number: int) -> type[PosixFi
         def __init__(self, directory: Path) -> None:
             super().__init__(directory)
             self._names: dict[int, str] = {}
-
-        def aside(self) -> InPlace:  # type: ignore[override]
-            """Run in this process what has one of its own: another would know nothing of the refusals."""
-            return InPlace(self)
 
         def _try(self, name_or_handle: "str | int") -> None:
             name = self._names.get(name_or_handle, "") if isinstance(name_or_handle, int) else name_or_handle
@@ -57,5 +53,8 @@ def refusing(switch: Path, call: str, pattern: str, number: int) -> type[PosixFi
 
 if __name__ == "__main__":
     switch_, call_, pattern_, errno_, *arguments_ = sys.argv[1:]
-    journal.PosixFiles = refusing(Path(switch_), call_, pattern_, getattr(errno, errno_))  # type: ignore[misc]
+    files = refusing(Path(switch_), call_, pattern_, getattr(errno, errno_))
+    journal.PosixFiles = files  # type: ignore[misc]
+    # A child process would know nothing of the refusals, so its jobs run in this one.
+    journal.ChildProcess = lambda directory: InPlace(files(directory))  # type: ignore[assignment,misc]
     sys.exit(run(arguments_))

@@ -6,12 +6,11 @@ from typing import Any
 from exacta.core import snapshot
 from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
 from exacta.core.ids import ProducerId, TransactionId
-from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import answers_ahead, recovery
 from exacta.engine.answers_ahead import AnswersAhead, Foundation
-from exacta.engine.commit_group import CommitGroup
+from exacta.engine.commit_group import Wait
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
 from simulation.canaries import canary
@@ -24,7 +23,7 @@ Replacements = list[tuple[object, Any, object]]
     shows=r"lost write: .* which is committed|refused: .*: OUT_OF_ORDER_SEQUENCE_NUMBER",
 )
 def answer_before_durable() -> Replacements:
-    def release(self: JournalWriter, release: Callable[[], None]) -> None:
+    def release(self: JournalWriter, release: Callable[[], None], wait: Wait = Wait.SYNC) -> None:
         release()
 
     return [(JournalWriter, "release", release)]
@@ -35,16 +34,9 @@ def answer_before_durable() -> Replacements:
     shows=r"lost write: .* which is committed|a transaction commits that has lost",
 )
 def begin_not_awaited() -> Replacements:
-    foundation = AnswersAhead._foundation
-
-    def ignores_the_sync(self: AnswersAhead, outcome: Outcome, gathering: CommitGroup) -> Foundation:
-        if outcome.inside_transaction in self._begin_groups:
-            return Foundation.DURABLE
-        return foundation(self, outcome, gathering)
-
     # What is synced as soon as it is written is hardly ever missed.
     return [
-        (AnswersAhead, "_foundation", ignores_the_sync),
+        (AnswersAhead, "foundation", lambda self, transaction_id: Foundation.DURABLE),
         (AnswersAhead, "sync_begins", lambda self, written: None),
     ]
 
@@ -115,7 +107,7 @@ def id_given_out_twice() -> Replacements:
     shows=r"ids: .* a second time",
 )
 def reservation_not_awaited() -> Replacements:
-    return [(AnswersAhead, "_reservation", lambda self, outcome, gathering: Foundation.DURABLE)]
+    return [(AnswersAhead, "reservation", lambda self: Foundation.DURABLE)]
 
 
 @canary("a restart begins with a clock that is behind what was noted (decision 0018)", shows=r"8: .* was noted")

@@ -30,7 +30,7 @@ def retry_after_failed_sync() -> Replacements:
 
 
 @canary(
-    "recovery believes what the page cache shows of a tail whose sync failed (B6)",
+    "recovery believes what the page cache shows of a tail whose sync failed, and does not write it once more",
     shows=r"8: (.* it was sound when|recovered up to .* was durable)",
 )
 def tail_not_written_again() -> Replacements:

@@ -148,3 +148,8 @@ def marker_left_out() -> Replacements:
         return replace(event, markers=event.markers[:-1]) if len(event.markers) > 1 else event
 
     return [(transaction, "ending", without_the_last), (binding, "ending", without_the_last)]
+
+
+@canary("anybody writes into __consumer_offsets, as into any topic", shows=r"internal topics: ")
+def internal_topics_are_written_to() -> Replacements:
+    return [(append, "INTERNAL_TOPICS", frozenset())]

@@ -12,7 +12,7 @@ from exacta.adapters.local.opening import recovery, replay
 from exacta.adapters.local.snapshots import snapshot_files
 from exacta.adapters.local.space import compaction_writer
 from exacta.core.commands import Command, ForgetAborted
-from exacta.engine.compaction_schedule import Compactions
+from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Buffer
@@ -79,20 +79,20 @@ def aborted_record_is_the_last() -> Replacements:
 def abort_marker_before_its_entry() -> Replacements:
     return [
         (compaction._Aborted, "ends", lambda self, header: False),
-        (Compactions, "to_forget", lambda self: []),
+        (CompactionSchedule, "to_forget", lambda self: []),
     ]
 
 
 @canary("readers are told no more of an aborted transaction whose records are still there", shows=r"aborted read: ")
 def aborted_entry_before_its_records() -> Replacements:
-    def to_forget(self: Compactions) -> list[Command]:
+    def to_forget(self: CompactionSchedule) -> list[Command]:
         return [
             ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=seen.last_stable_offset)
             for partition, seen, _ in self._partitions()
             if partition.aborted and partition.aborted[0].last_offset < seen.last_stable_offset
         ]
 
-    return [(Compactions, "to_forget", to_forget)]
+    return [(CompactionSchedule, "to_forget", to_forget)]
 
 
 @canary("a compacted segment is put in place before it is durable", shows=r"8: .*compacted-\d+\.log, byte \d+: ")
@@ -107,12 +107,12 @@ def compacted_segment_not_synced() -> Replacements:
 
 @canary("compaction goes beyond the last stable offset", shows=r"lost write: .*(last of|superseded)|aborted read: ")
 def compaction_beyond_the_stable_offset() -> Replacements:
-    candidate = Compactions._candidate
+    candidate = CompactionSchedule._candidate
 
-    def beyond(self: Compactions, partition: Any, seen: Visible, compacting: Any, now_ms: int) -> object:
+    def beyond(self: CompactionSchedule, partition: Any, seen: Visible, compacting: Any, now_ms: int) -> object:
         return candidate(self, partition, replace(seen, last_stable_offset=seen.high_watermark), compacting, now_ms)
 
-    return [(Compactions, "_candidate", beyond)]
+    return [(CompactionSchedule, "_candidate", beyond)]
 
 
 @canary(

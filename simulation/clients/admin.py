@@ -2,10 +2,19 @@
 
 from collections.abc import Mapping
 
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from exacta.core.state.internal_topics import GROUP_OFFSETS
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages import k19_create_topics, k20_delete_topics, k21_delete_records
+from exacta.protocol.kafka.messages import (
+    k10_find_coordinator,
+    k19_create_topics,
+    k20_delete_topics,
+    k21_delete_records,
+)
+from simulation.clients.batches import batch
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
+from simulation.clients.transactional import produce_request
 
 TOPICS = {"in": 2, "out": 2, "plain": 2, "short": 1, "keyed": 2, "aging": 1}
 NO_POLICIES: Mapping[str, Mapping[str, str]] = {}
@@ -35,6 +44,15 @@ async def create(
         if all(each.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS) for each in answer.topics):
             return
         await here.connection.back_off()
+
+
+async def intrude(here: Surroundings) -> ErrorCode:
+    """Write into the topic in which Apache Kafka keeps groups' offsets; return what the broker answers."""
+    lookup = k10_find_coordinator.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    await here.connection.until_answered(lookup, 4)
+    forged = batch([b"forged"], (NO_PRODUCER_ID, NO_PRODUCER_EPOCH), -1, transactional=False, now_ms=here.now_ms())
+    answer = await here.connection.until_answered(produce_request((GROUP_OFFSETS, 0), forged, None), 8)
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
 async def administrate(here: Surroundings) -> bool:

@@ -7,16 +7,13 @@ process that is dead does nothing to the disk, not even from a `finally`.
 import errno
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from exacta.adapters.local.child_process import InPlace
-from exacta.adapters.local.space import compaction_writer
 from exacta.ports.journal import Buffer
 from simulation.disk.simulated import SimulatedDisk
 from simulation.process import Process
 from simulation.trace import Trace
 
-T = TypeVar("T")
 CHANGES = frozenset({"create", "write", "truncate", "sync_data", "sync", "sync_directory", "rename", "remove"})
 
 
@@ -33,18 +30,6 @@ class Plan(Protocol):
         """Return how many of so many bytes a write takes: one at least."""
 
 
-class _InPlace(InPlace):
-    """A compaction holds only so many keys at a time."""
-
-    def __init__(self, files: "ProcessFiles", key_bytes: int) -> None:
-        super().__init__(files)
-        self._key_bytes = key_bytes
-
-    def run(self, job: Callable[..., T], *args: object) -> T:
-        """See `Aside.run`."""
-        return super().run(job, *args, *((self._key_bytes,) if job is compaction_writer.compact else ()))
-
-
 class ProcessFiles:
     """Implement `exacta.adapters.local.files.Files` for one life of a process."""
 
@@ -54,14 +39,12 @@ class ProcessFiles:
         process: Process,
         plan: Plan,
         trace: Trace,
-        key_bytes: int = compaction_writer.KEY_BYTES,
     ) -> None:
         self.directory = disk.directory
         self._disk = disk
         self._process = process
         self._plan = plan
         self._trace = trace
-        self._key_bytes = key_bytes
         self._names: dict[int, str] = {}
 
     def _enter(self, call: str, *details: object) -> None:
@@ -222,7 +205,3 @@ class ProcessFiles:
     def boot_id(self) -> str:
         """See `Files.boot_id`."""
         return self._disk.boot_id()
-
-    def aside(self) -> InPlace:
-        """See `Files.aside`: what happens to the process happens within the job, too."""
-        return _InPlace(self, self._key_bytes)

@@ -20,7 +20,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import DirectoryInUse
 from exacta.ports.journal import Buffer
 
@@ -375,10 +374,6 @@ class SimulatedDisk:
     def boot_id(self) -> str:
         """See `Files.boot_id`."""
         return f"boot {self._boot_number}"
-
-    def aside(self) -> InPlace:
-        """See `Files.aside`."""
-        return InPlace(self)
 
 
 def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:

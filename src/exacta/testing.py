@@ -68,7 +68,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect: `host:port`. Known from the first start on."""
+        """Return where clients connect: `host:port`, known from the first start on."""
         if self._listen.port == 0:
             raise ServerError("the broker has not been started")
         return str(self._listen)

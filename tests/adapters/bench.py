@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from exacta.adapters.local import LocalJournal
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import Journal
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns
 
@@ -33,7 +33,7 @@ class Bench:
             )
         else:
             self.files = SimulatedDisk() if name == "simulated disk" else directory
-            self._make = lambda: LocalJournal.open(
+            self._make = lambda: open_journal(
                 self.files,
                 call_soon,
                 segment_bytes=self.segment_bytes,

@@ -8,10 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.ports.journal import CompactionOrder, Entry, IndexEntry, Journal
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.compacting import RULES, thinned
 from tests.adapters.turns import Turns, append, read
@@ -39,7 +39,7 @@ class SideBySide(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.memory = MemoryJournal(self.storage, self.turns.call_soon)
-        self.local = LocalJournal.open(
+        self.local = open_journal(
             self.files, self.turns.call_soon, segment_bytes=SEGMENT_BYTES, elapsed_seconds=lambda: 0.0
         )
 

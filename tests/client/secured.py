@@ -17,10 +17,13 @@ import socket
 import ssl
 import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
+import msgspec
+from msgspec import Struct
+
+from exacta.client.routing import Client
+from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.protocol.kafka import codec
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
@@ -34,9 +37,8 @@ MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 OFFERED = {3: (0, 9), 10: (0, 3), 17: (0, 1), 18: (0, 3), 36: (0, 2)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Access:
-    """How to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
+class Access(Struct, frozen=True, kw_only=True):
+    """The means to connect to a secured cluster: addresses by protocol, passwords by user, files of certificates."""
 
     listeners: dict[str, str]
     accounts: dict[str, str]
@@ -62,15 +64,14 @@ class Access:
         )
 
 
-@dataclass
-class Script:
-    """What a scripted broker does, and what it has seen."""
+class Script(Struct):
+    """The script of a scripted broker, and the requests that the broker has seen."""
 
-    accounts: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, str] = {}
     iterations: int = 4096
     session_lifetime_ms: int = 0
     forged_signature: bool = False
-    mechanisms: list[str] = field(default_factory=lambda: list(MECHANISMS))
+    mechanisms: list[str] = msgspec.field(default_factory=lambda: list(MECHANISMS))
     hang_ups: int = 0  # how many requests are met so
     answers_handshakes_anywhere: bool = False
     silent: bool = False  # what is asked once logged in is not answered
@@ -137,7 +138,7 @@ class ScriptedBroker:
 
 
 class _Session:
-    """What one connection has come to."""
+    """The state of one connection."""
 
     def __init__(self, script, login, port):
         self._script = script
@@ -306,3 +307,9 @@ def _exactly(stream, count):
             return None
         found += part
     return found
+
+
+def nodes_with(broker, tls):
+    """Return the ids of the brokers, asked through TLS."""
+    with Client(Cluster(bootstrap=broker.address, security=Security(tls=tls))) as client:
+        return client.nodes()

@@ -13,18 +13,12 @@ from contextlib import suppress
 import pytest
 
 from exacta.client.errors import ConnectionLost
+from exacta.client.group_offsets import fetch_stable_offsets
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import TRANSACTION, Client, Coordinator, Leader
 from exacta.client.security import Cluster as Target
 from exacta.client.topics import create_topic
-from exacta.client.transactions import (
-    CommittedOffset,
-    TopicPartition,
-    commit_offset,
-    end_transaction,
-    fetch_stable_offsets,
-    init_producer_id,
-)
+from exacta.client.transactions import CommittedOffset, TopicPartition, commit_offset, end_transaction, init_producer_id
 from tests.client.appending import append
 from tests.client.secured import Access
 from tests.spark.clusters import read_committed

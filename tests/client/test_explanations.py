@@ -1,4 +1,4 @@
-"""What `exacta transactions` shows and does; on a cluster of Apache Kafka what can be had there."""
+"""`exacta transactions` shows and ends transactions, on a cluster of Apache Kafka as far as Kafka tells."""
 
 import pytest
 from typer.testing import CliRunner

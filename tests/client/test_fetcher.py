@@ -74,7 +74,7 @@ def test_what_is_known_of_a_topic_may_be_older_than_its_id(bootstrap, monkeypatc
 
 
 def test_a_range_fetched_by_topic_id(monkeypatch):
-    """From the mock cluster of librdkafka, several brokers that take ids."""
+    """The range is fetched from the mock cluster of librdkafka, which has several brokers that take ids."""
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
     servers = ",".join(f"{broker.host}:{broker.port}" for broker in producer.list_topics(timeout=10).brokers.values())
     for value in (b"a", b"b"):

@@ -1,7 +1,8 @@
 """Groups as an administrator sees them, against a real broker."""
 
 from exacta.client.group_administration import delete_group, list_groups
-from exacta.client.transactions import CommittedOffset, TopicPartition, commit_offset, end_transaction, fetch_offsets
+from exacta.client.group_offsets import fetch_offsets
+from exacta.client.transactions import CommittedOffset, TopicPartition, commit_offset, end_transaction
 from tests.client.test_transactions import taken
 from tests.spark.clusters import new_topic
 

@@ -1,4 +1,4 @@
-"""What `exacta groups lag` says; on a cluster of Apache Kafka what can be had there."""
+"""`exacta groups lag` tells the lag of a group, on a cluster of Apache Kafka as far as Kafka tells."""
 
 import pytest
 from typer.testing import CliRunner
@@ -44,7 +44,7 @@ def test_records_are_counted_and_the_holder_is_named(client, topic, group):
     assert (second.unread, second.held_back, second.last_stable_offset) == (0, 1, 0)
     if found.exact:
         assert first.unread == 1, "the marker is none"
-        assert [holder.transactional_id for holder in second.holders] == [topic]
+        assert [holder.transactional_id for holder in second.held_by] == [topic]
     else:
         assert first.unread == 2, "at most"
 

@@ -1,6 +1,6 @@
-"""Which markers are written again, by what a cluster of Apache Kafka would answer.
+"""The lost markers are written again, after answers that a cluster of Apache Kafka would give.
 
-A cluster that really lost some: `tests/spark/test_lost_markers.py` with EXACTA_TEST_BROKER=kafka.
+A cluster that really lost some: `tests/spark/sink/test_lost_markers.py` with EXACTA_TEST_BROKER=kafka.
 """
 
 from types import SimpleNamespace

@@ -42,7 +42,7 @@ def test_the_examples_of_the_rfcs(algorithm, first, server_first, final, server_
 @settings(max_examples=25)
 @given(st.text(min_size=1), st.text(min_size=1), st.sampled_from(["sha256", "sha512"]))
 def test_any_name_and_password_in_both_algorithms(username, password, algorithm):
-    """Without preparation, as Apache Kafka takes them: what is stored there is what was typed."""
+    """Names and passwords are taken without preparation, as Apache Kafka takes them: it stores what was typed."""
     username, password = (text.encode("utf-8", "ignore").decode() or "x" for text in (username, password))
     server = ScramServer(Script(accounts={username: password}), algorithm)
     scram = Scram(algorithm, username, password)

@@ -1,33 +1,21 @@
 """Connections that are secured: one contract, on a scripted broker and, where there is one, on Apache Kafka."""
 
-import ssl
 import time
 from pathlib import Path
 
 import pytest
 import trustme
-from benchmarks.kafka.security import REAUTHENTICATION_MS, Secured
+from benchmarks.kafka.security import REAUTHENTICATION_MS
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import AuthenticationFailed, DeadlineExceeded, KafkaError, TlsFailed
 from exacta.client.routing import TRANSACTION, Client, Coordinator, UnknownTopic
-from exacta.client.security import PLAINTEXT, Cluster, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.client.tls_stores import convert_jks, identify
+from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.client.transactions import init_producer_id
-from tests.client.secured import MECHANISMS, REAL, Access, Script, ScriptedBroker, scripted, server_context
+from tests.client.secured import MECHANISMS, REAL, Access, ScriptedBroker, scripted
 
-#: Much less than a client would try for.
 AT_ONCE_S = 8.0
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory):
-    return Secured.at(tmp_path_factory.mktemp("secured"), "127.0.0.1")
-
-
-@pytest.fixture
-def script(certificates):
-    return Script(accounts=dict(certificates.accounts))
+"""Much less than a client would try for."""
 
 
 @pytest.fixture(params=["scripted", "real"])
@@ -59,7 +47,7 @@ def refusal(access, protocol, security, *, host="127.0.0.1"):
     return refused.value
 
 
-# -- what works -------------------------------------------------------------------------------------------------------
+# --- what works -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -104,7 +92,7 @@ def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, 
             assert client._connections._seed is connection
 
 
-# -- what is refused, and how it is said ------------------------------------------------------------------------------
+# --- what is refused, and how it is said ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -186,7 +174,7 @@ def test_a_permission_that_is_missing_is_named(access):
     )
 
 
-# -- what only a script does ------------------------------------------------------------------------------------------
+# --- what only a script does ------------------------------------------------------------------------------------------
 
 
 def secured(broker, script, mechanism="SCRAM-SHA-256"):
@@ -276,194 +264,6 @@ def test_a_password_that_was_changed_meanwhile_ends_the_session(script):
         with pytest.raises(AuthenticationFailed, match="refused user 'exacta' by SCRAM-SHA-256"):
             client.nodes()
         assert connection.closed
-
-
-def test_certificates_that_were_renewed_are_read_again(script, tmp_path):
-    """Executors live longer than certificates do in some places."""
-    first, second = Secured.at(tmp_path / "a", "127.0.0.1"), Secured.at(tmp_path / "b", "127.0.0.1")
-    ca = tmp_path / "ca.pem"
-    ca.write_bytes((first.folder / "ca.pem").read_bytes())
-    tls = Tls(truststore=TrustStore(location=str(ca)))
-    with ScriptedBroker(script, context=server_context(first.folder)) as broker:
-        assert nodes_with(broker, tls) == [1]
-    with ScriptedBroker(script, context=server_context(second.folder)) as broker:
-        with pytest.raises(TlsFailed):
-            nodes_with(broker, tls)
-        ca.write_bytes((second.folder / "ca.pem").read_bytes())
-        assert nodes_with(broker, tls) == [1]
-
-
-# -- stores -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def tls_broker(script, certificates):
-    context = server_context(certificates.folder, client_certificate=True)
-    with ScriptedBroker(script, context=context) as broker:
-        yield broker
-
-
-def nodes_with(broker, tls):
-    with Client(Cluster(bootstrap=broker.address, security=Security(tls=tls))) as client:
-        return client.nodes()
-
-
-def test_stores_as_text(tls_broker, certificates):
-    key, chain = split_pem(certificates.folder / "client.pem")
-    tls = Tls(
-        truststore=TrustStore(certificates=(certificates.folder / "ca.pem").read_text()),
-        keystore=KeyStore(key=key, certificate_chain=chain),
-    )
-    assert nodes_with(tls_broker, tls) == [1]
-
-
-def split_pem(path):
-    key, marker, chain = path.read_text().partition("-----BEGIN CERTIFICATE-----")
-    return key, marker + chain
-
-
-def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
-    from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
-
-    key, chain = split_pem(certificates.folder / "client.pem")
-    own, *others = load_pem_x509_certificates(chain.encode())
-    encryption = BestAvailableEncryption(b"store-secret")
-    keystore = tmp_path / "client.p12"
-    keystore.write_bytes(
-        pkcs12.serialize_key_and_certificates(
-            b"client", load_pem_private_key(key.encode(), None), own, others or None, encryption
-        )
-    )
-    ca = load_pem_x509_certificate((certificates.folder / "ca.pem").read_bytes())
-    truststore = tmp_path / "trust.p12"
-    truststore.write_bytes(
-        pkcs12.serialize_java_truststore(
-            [pkcs12.PKCS12Certificate(ca, b"ca")], BestAvailableEncryption(b"trust-secret")
-        )
-    )
-    tls = Tls(
-        truststore=TrustStore(location=str(truststore), password="trust-secret"),
-        keystore=KeyStore(location=str(keystore), kind="PKCS12", password="store-secret"),
-    )
-    assert nodes_with(tls_broker, tls) == [1]
-    wrong = Tls(truststore=TrustStore(location=str(truststore), password="no-secret"))
-    with pytest.raises(TlsFailed, match=r"trust\.p12' cannot be opened as PKCS12: wrong password"):
-        nodes_with(tls_broker, wrong)
-
-
-def test_the_key_of_a_pkcs12_store_is_in_no_file_without_a_password(certificates, tmp_path):
-    """It passes through a file, which stays behind where the process is killed in that moment."""
-    from cryptography.hazmat.primitives.serialization import NoEncryption, load_pem_private_key, pkcs12
-    from cryptography.x509 import load_pem_x509_certificate
-
-    key, chain = split_pem(certificates.folder / "client.pem")
-    keystore = tmp_path / "client.p12"
-    keystore.write_bytes(
-        pkcs12.serialize_key_and_certificates(
-            b"client",
-            load_pem_private_key(key.encode(), None),
-            load_pem_x509_certificate(chain.encode()),
-            None,
-            NoEncryption(),
-        )
-    )
-    files, passwords = [], set()
-
-    class Watched(ssl.SSLContext):
-        def load_cert_chain(self, file, *, password):
-            files.append(Path(file).read_bytes())
-            passwords.add(password())
-            super().load_cert_chain(file, password=password)
-
-    for _ in range(2):
-        identify(Watched(ssl.PROTOCOL_TLS_CLIENT), KeyStore(location=str(keystore)))
-    assert all(b"BEGIN ENCRYPTED PRIVATE KEY" in content for content in files)
-    assert not any(b"BEGIN PRIVATE KEY" in content for content in files)
-    assert len(passwords) == 2, "each is used once"
-
-
-def test_a_key_that_is_encrypted(tls_broker, certificates, tmp_path):
-    from cryptography.hazmat.primitives.serialization import (
-        BestAvailableEncryption,
-        Encoding,
-        PrivateFormat,
-        load_pem_private_key,
-    )
-
-    key, chain = split_pem(certificates.folder / "client.pem")
-    encrypted = load_pem_private_key(key.encode(), None).private_bytes(
-        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"key-secret")
-    )
-    keystore = tmp_path / "client.pem"
-    keystore.write_text(encrypted.decode() + chain)
-    trust = TrustStore(location=str(certificates.folder / "ca.pem"))
-    opened = KeyStore(location=str(keystore), key_password="key-secret")
-    assert nodes_with(tls_broker, Tls(truststore=trust, keystore=opened)) == [1]
-    for password in (None, "no-secret"):
-        with pytest.raises(TlsFailed, match=r"is option 'kafka\.ssl\.key\.password' right\?"):
-            nodes_with(
-                tls_broker, Tls(truststore=trust, keystore=KeyStore(location=str(keystore), key_password=password))
-            )
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"\xfe\xed\xfe\xed\0\0\0\x02", "convert it once with: keytool -importkeystore -srckeystore "),
-        (
-            b"-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n",
-            "holds no certificate in PEM that can be read",
-        ),
-        (b"0\x82\0\0", "cannot be opened as PKCS12: wrong password, or another format"),
-        (None, "cannot be read on this machine: No such file or directory"),
-    ],
-)
-def test_stores_that_cannot_be_read(tls_broker, tmp_path, content, sentence):
-    store = tmp_path / "trust.jks"
-    if content is not None:
-        store.write_bytes(content)
-    with pytest.raises(TlsFailed) as refused:
-        nodes_with(tls_broker, Tls(truststore=TrustStore(location=str(store))))
-    assert sentence in str(refused.value)
-
-
-def test_the_command_that_converts_a_java_keystore():
-    assert convert_jks("/a/b.jks").endswith(
-        "keytool -importkeystore -srckeystore /a/b.jks -destkeystore /a/b.p12 -deststoretype PKCS12"
-    )
-
-
-# -- values -----------------------------------------------------------------------------------------------------------
-
-
-def test_no_secret_in_a_repr_and_a_cluster_is_a_key():
-    def cluster(password):
-        return Cluster(
-            bootstrap="a:1",
-            security=Security(
-                tls=Tls(
-                    truststore=TrustStore(location="t", password="hidden-1"),
-                    keystore=KeyStore(
-                        key="hidden-2", certificate_chain="c", password="hidden-3", key_password="hidden-4"
-                    ),
-                ),
-                sasl=Sasl(mechanism="PLAIN", username="u", password=password),
-            ),
-        )
-
-    assert "hidden" not in repr(cluster("hidden-5"))
-    assert {cluster("a"): 1, cluster("a"): 2, cluster("b"): 3} == {cluster("a"): 2, cluster("b"): 3}
-    assert PLAINTEXT.protocol == "PLAINTEXT"
-
-
-def test_the_machines_own_authorities_are_trusted_where_there_is_no_truststore(monkeypatch, script, certificates):
-    loaded = []
-    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: loaded.append(1))
-    with ScriptedBroker(script, context=server_context(certificates.folder)) as broker:
-        with pytest.raises(TlsFailed, match="not trusted"):
-            nodes_with(broker, Tls(verify_host_name=False))
-        assert loaded == [1]
 
 
 def test_routes_go_through_the_login_too(script):

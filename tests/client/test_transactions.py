@@ -3,6 +3,7 @@
 import pytest
 
 from exacta.client.errors import DeadlineExceeded, ErrorClass, KafkaError
+from exacta.client.group_offsets import fetch_offset, fetch_offsets, fetch_stable_offsets
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client, Node, UnknownTopic
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
@@ -16,9 +17,6 @@ from exacta.client.transactions import (
     describe_transactions,
     end_transaction,
     end_transactions,
-    fetch_offset,
-    fetch_offsets,
-    fetch_stable_offsets,
     init_producer_id,
     list_transactions,
 )

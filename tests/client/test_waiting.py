@@ -1,4 +1,4 @@
-"""What a client says, and when it gives up, while it cannot reach anybody."""
+"""A client says whom it waits for, and gives up in time, while it cannot reach anybody."""
 
 import logging
 import socket
@@ -23,7 +23,7 @@ def soon(monkeypatch):
 
 @pytest.fixture
 def names(monkeypatch):
-    """What a look-up of any name ends with."""
+    """The error with which a look-up of any name ends."""
 
     def end_with(error):
         def getaddrinfo(host, *_, **__):

@@ -47,7 +47,7 @@ def produce(servers, topic, transactional_id, numbers):
 
 
 def test_a_reader_that_shows_aborted_rows_is_found_out(broker):
-    """On a real log: `read_committed` is clean, `read_uncommitted` in its place is not."""
+    """On a real log, a `read_committed` reader is clean, and a `read_uncommitted` reader in its place is not."""
     servers, topic = broker.bootstrap_servers, "numbers"
     topics.create(servers, [topic], partitions=2)
     produce(servers, topic, "first", range(10)).commit_transaction()

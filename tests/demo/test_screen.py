@@ -1,4 +1,4 @@
-"""What the demo shows at its end."""
+"""The closing table of the demo."""
 
 import io
 

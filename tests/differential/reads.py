@@ -26,6 +26,7 @@ from tests.differential.calls import Answer, Call, Place, name_of, sends
 from tests.differential.members import versions
 from tests.differential.side import NOBODY, Side
 from tests.differential.steps import CLIENTS, Step, ages, usual
+from tests.differential.topics import telling
 from tests.differential.transactions import of_first
 
 TIME = 0
@@ -374,5 +375,5 @@ reading = st.one_of(
     ),
 )
 
-sequences = st.lists(st.one_of(usual, reading), min_size=1, max_size=25)
+sequences = st.lists(st.one_of(usual, reading, telling), min_size=1, max_size=25)
 """Transactions, looked at all the time."""

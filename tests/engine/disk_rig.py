@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from exacta.adapters.local import LocalJournal
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.rig import ManualLoop, Rig
 
@@ -43,7 +44,7 @@ class DiskRig(Rig):
         self.start()
 
     def open_journal(self) -> LocalJournal:
-        return LocalJournal.open(
+        return open_journal(
             self.disk,
             self.loop.call_soon,
             segment_bytes=self.segment_bytes,

@@ -7,7 +7,7 @@ import pytest
 from exacta.core.commands import CreateTopic
 from exacta.core.state.transaction import Phase
 from exacta.engine.clock import Clock
-from exacta.engine.upkeep import Keep, Schedule
+from exacta.engine.upkeep import Retention, Schedule
 from tests.engine.compacting import last_values
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
@@ -64,7 +64,7 @@ def test_the_clock_of_this_machine_passes() -> None:
 def test_a_clock_that_jumps_ahead_deletes_no_young_record() -> None:
     rig_time = [0]
     schedule = Schedule(
-        rules=lambda configs: Keep(50_000),
+        rules=lambda configs: Retention(50_000),
         rewriter=last_values,
         record_clock=lambda: rig_time[0],
         check_interval_ms=CHECK_MS,

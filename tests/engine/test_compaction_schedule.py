@@ -9,8 +9,8 @@ import pytest
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.ids import PartitionId
 from exacta.engine import compaction_schedule as compaction
-from exacta.engine.compaction_schedule import Compacting
-from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
+from exacta.engine.compaction_schedule import CompactionPolicy
+from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Retention, Schedule
 from exacta.ports.compaction import Rules
 from exacta.ports.journal import CompactionOrder, Failed
 from tests.engine.compacting import LastValues, last_values
@@ -22,9 +22,9 @@ SEGMENT_BYTES = 400
 FOR_EVER_MS = 1 << 50
 
 
-def rules(configs: Mapping[str, str]) -> Keep:
+def rules(configs: Mapping[str, str]) -> Retention:
     if "compact" not in configs:
-        return Keep()
+        return Retention()
     numbers = {name: int(value) for name, value in configs.items() if name.endswith(("_ms", "_bytes"))}
     settings = {
         "min_lag_ms": 0,
@@ -34,7 +34,7 @@ def rules(configs: Mapping[str, str]) -> Keep:
         "delete_retention_ms": 7,
         **numbers,
     }
-    return Keep(compacting=Compacting(min_dirty_ratio=float(configs.get("ratio", "0.5")), **settings))
+    return Retention(compacting=CompactionPolicy(min_dirty_ratio=float(configs.get("ratio", "0.5")), **settings))
 
 
 TOLD: list[Rules] = []

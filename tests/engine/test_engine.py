@@ -10,7 +10,7 @@ from exacta.core.commands import (
     InitProducerId,
 )
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, ProducerBoundReply, TopicDeletedReply, TransactionEndedReply
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
@@ -214,18 +214,6 @@ def test_an_aborted_list_comes_with_the_records(rig: Rig) -> None:
 # --- fetch ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_fetch_waits_for_records_or_its_time(rig: Rig) -> None:
-    waiting, impatient = rig.fetch(max_wait_ms=500), rig.fetch(max_wait_ms=100)
-    rig.loop.pass_time(100)
-    assert (len(waiting), len(impatient)) == (0, 1)
-    assert impatient[0].records == []
-    rig.append(b"one")
-    rig.loop.settle()
-    assert [bytes(buffer) for buffer in waiting[0].records] == [b"one"]
-    rig.loop.pass_time(500)
-    assert len(waiting) == 1, "answered once"
-
-
 def test_a_committed_reader_is_not_woken_by_an_open_transaction(rig: Rig) -> None:
     producer = bound(rig)
     waiting = rig.fetch(max_wait_ms=10_000)
@@ -236,44 +224,6 @@ def test_a_committed_reader_is_not_woken_by_an_open_transaction(rig: Rig) -> Non
     rig.submit(end(producer, commit=True))
     rig.loop.settle()
     assert len(waiting) == 1
-
-
-def test_min_and_max_bytes(rig: Rig) -> None:
-    waiting = rig.fetch(max_wait_ms=1000, min_bytes=6)
-    for payload in (b"aaa", b"bbb", b"ccc"):
-        rig.append(payload)
-        rig.loop.settle()
-    assert b"".join(map(bytes, waiting[0].records)) == b"aaabbb"
-    assert rig.records(max_bytes=7) == b"aaabbb"
-    assert rig.records(max_bytes=1) == b"aaa", "one batch at least (KIP-74)"
-    assert rig.records(2) == b"ccc"
-
-
-def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
-    assert rig.fetch(5)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
-    assert rig.fetch(-1)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
-    assert rig.fetch(partition=9)[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_a_deleted_topic_answers_who_waits_for_it(rig: Rig) -> None:
-    waiting = rig.fetch(max_wait_ms=10_000)
-    assert isinstance(rig.ask(DeleteTopic(topic="t")), TopicDeletedReply)
-    rig.loop.settle()
-    assert waiting[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
-    assert rig.engine.visible("t", 0) is None
-
-
-def test_a_failing_read_is_an_answer(rig: Rig) -> None:
-    rig.append(b"one")
-    rig.loop.settle()
-    rig.storage.read_fault = "EIO"
-    results = rig.fetch()
-    rig.loop.settle()
-    assert results[0].rejection is Rejection.STORAGE_ERROR
-    assert results[0].records == []
-
-
-# --- time -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_transaction_is_aborted_at_its_time_also_after_a_crash(rig: Rig) -> None:
@@ -417,11 +367,3 @@ def test_a_topic_id_deletes_no_other_topic_of_that_name(rig: Rig) -> None:
     rig.loop.settle()
     assert answers[2] is Rejection.UNKNOWN_TOPIC_ID
     assert rig.engine.visible("t", 0) == Visible(0, 0, 0)
-
-
-def test_an_answered_fetch_is_not_kept_alive_by_its_deadline(rig: Rig) -> None:
-    rig.fetch(max_wait_ms=60_000)
-    rig.append(b"one")
-    rig.loop.settle()
-    assert rig.engine._fetcher._by_key == {}
-    assert rig.engine._fetcher._waiting == {}

@@ -10,10 +10,10 @@ import re
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionEndedReply
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
 from tests.engine.producer import Producer
@@ -153,7 +153,7 @@ def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) 
             keep_names=chance.random() < 0.5,
         )
         if chance.random() < 0.3:  # and once more, before anything was appended
-            LocalJournal.open(crashed, DiskLoop().call_soon, segment_bytes=SEGMENT_BYTES).close()
+            open_journal(crashed, DiskLoop().call_soon, segment_bytes=SEGMENT_BYTES).close()
             crashed = crashed.restarted()
         refused += check(crashed, told, machine_stopped=True)
     assert refused, "or nothing was open when the machine stopped"

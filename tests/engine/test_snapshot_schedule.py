@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, Folding
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.ports.journal import Failed, Fold
 from tests.engine.rig import ManualLoop, Rig
 
@@ -67,7 +67,7 @@ class SlowJournal:
 
 
 class Slow:
-    """Folding over such a journal, the first one under way."""
+    """SnapshotSchedule over such a journal, the first one under way."""
 
     def __init__(self) -> None:
         self.journal = SlowJournal()
@@ -75,7 +75,7 @@ class Slow:
         self.saved = 0
         journal: Any = self.journal
         deadlines = Deadlines(self.loop, self.now_ms)
-        self.folding = Folding(journal, deadlines, self.now_ms, self.note, every_ms=1_000)
+        self.folding = SnapshotSchedule(journal, deadlines, self.now_ms, self.note, every_ms=1_000)
         self.folding.look()
         assert len(self.journal.under_way) == 1
 

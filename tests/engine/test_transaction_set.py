@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
 from exacta.core.apply import apply
 from exacta.core.commands import (
     AddGroup,
@@ -24,6 +23,7 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns
 from tests.engine.disk_rig import DiskRig
@@ -134,7 +134,7 @@ def ended_on_disk() -> SimulatedDisk:
 
 def phases(disk: SimulatedDisk) -> list[Phase]:
     """Recover from a disk; return where the transactions stand, all of whose parts must stand together."""
-    journal = LocalJournal.open(disk, Turns().call_soon)
+    journal = open_journal(disk, Turns().call_soon)
     blob, events = journal.replay()
     state = restore(blob, Limits())
     for event in events:

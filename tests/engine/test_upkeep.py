@@ -7,7 +7,7 @@ import pytest
 from exacta.core.commands import CreateTopic, DeleteTopic, EndTransaction, SetTopicConfigs
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
-from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Keep, Schedule
+from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Retention, Schedule
 from exacta.ports.journal import Cleaned, Failed
 from tests.engine.compacting import last_values
 from tests.engine.producer import Producer
@@ -17,9 +17,9 @@ CHECK_MS = 10_000
 CLEAN_MS = 1_000
 
 
-def rules(configs: Mapping[str, str]) -> Keep:
+def rules(configs: Mapping[str, str]) -> Retention:
     time, size = configs.get("time"), configs.get("size")
-    return Keep(None if time is None else int(time), None if size is None else int(size))
+    return Retention(None if time is None else int(time), None if size is None else int(size))
 
 
 SCHEDULE = Schedule(rules=rules, rewriter=last_values, check_interval_ms=CHECK_MS, clean_interval_ms=CLEAN_MS)

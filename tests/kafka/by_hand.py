@@ -30,6 +30,7 @@ class Client(asyncio.Transport):
 
     def __init__(self, broker: "Broker", reads: bool) -> None:
         super().__init__()
+        self.broker = broker
         self.reads = reads
         self.closed = False
         self.received = bytearray()
@@ -163,9 +164,11 @@ class Broker:
 
     def __init__(self, **options: Any) -> None:
         self.loop = Loop()
+        self.held_syncs: list[Callable[[], Any]] | None = None
+        """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
         self.engine = assemble_engine(
-            MemoryJournal(MemoryStorage(), self.loop.call_soon),
+            MemoryJournal(MemoryStorage(), self._synced),
             self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),
@@ -183,6 +186,21 @@ class Broker:
     def connect(self, *, reads: bool = True) -> Client:
         self.clients.append(Client(self, reads))
         return self.clients[-1]
+
+    def _synced(self, callback: Callable[..., Any], *args: Any) -> None:
+        if self.held_syncs is None:
+            self.loop.call_soon(callback, *args)
+        else:
+            self.held_syncs.append(lambda: callback(*args))
+
+    def hold_syncs(self) -> None:
+        """Let no sync end, until `release_syncs`."""
+        self.held_syncs = []
+
+    def release_syncs(self) -> None:
+        """Let the syncs end that have been held, and those that come."""
+        held, self.held_syncs = self.held_syncs or [], None
+        self.loop.ready.extend(held)
 
     def turn(self) -> None:
         """Let the loop turn once."""

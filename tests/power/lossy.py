@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from exacta.adapters.local.child_process import InPlace
 from exacta.adapters.local.files import PosixFiles
 from exacta.ports.journal import Buffer
+from simulation.disk.in_place import InPlace
 
 
 class Notes:
@@ -82,9 +82,6 @@ class LossyFiles(PosixFiles):
     def boot_id(self) -> str:
         return self.boot
 
-    def aside(self) -> InPlace:
-        return InPlace(self)
-
 
 def main() -> None:
     """Run `exacta` over such files."""
@@ -94,6 +91,7 @@ def main() -> None:
     LossyFiles.notes = Notes(Path(sys.argv[1]))
     LossyFiles.boot = sys.argv[2]
     journal.PosixFiles = LossyFiles  # type: ignore[misc]
+    journal.ChildProcess = lambda directory: InPlace(LossyFiles(directory))  # type: ignore[assignment,misc]
     sys.argv[1:] = sys.argv[3:]
     run()
 

@@ -8,17 +8,28 @@ import crc32c
 import pytest
 
 from exacta.config.configuration import Configuration
+from exacta.kafka.config_source import ResourceType
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, opened, recompressed, validate_batch
-from exacta.records.admission import Budget, batch_rules
+from exacta.records import admission
+from exacta.records.admission import Budget, KnownRules, batch_rules
+from tests.kafka.by_hand import Broker
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, produce, values_in
 
 NOW_MS = 1_000_000
+NONE = ErrorCode.NONE
 
 
 def stored(wire: Wire) -> list[tuple[BatchHeader, list[bytes]]]:
@@ -29,6 +40,24 @@ def stored(wire: Wire) -> list[tuple[BatchHeader, list[bytes]]]:
     for _, view in iter_batches(records):
         validate_batch(view)
     return [(header, values_in(view)) for header, view in iter_batches(records)]
+
+
+def created(**configs: str) -> CreateTopicsRequest:
+    wanted = [CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]
+    return CreateTopicsRequest(
+        topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1, configs=wanted)]
+    )
+
+
+def altered(max_message_bytes: str) -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name="max.message.bytes", config_operation=SET, value=max_message_bytes)
+    resource = AlterConfigsResource(resource_type=ResourceType.TOPIC, resource_name="t", configs=[config])
+    return IncrementalAlterConfigsRequest(resources=[resource])
+
+
+def error_of(answer: Any) -> int:
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
 
 
 def says_log_append_time(records: bytes) -> bytes:
@@ -51,6 +80,46 @@ def test_the_size_limit_follows_its_changes(wire: Wire) -> None:
     changes(wire, ("max.message.bytes", DELETE, None))
     assert produce(wire, large).error_code == ErrorCode.NONE
     assert produce(wire, batch(b"x" * 2_000_000), topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topics_rules_are_read_once_and_again_when_its_configurations_are_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[object] = []
+
+    def counted(configs: dict[str, str], configuration: Configuration) -> Any:
+        read.append(configs)
+        return batch_rules(configs, configuration)
+
+    monkeypatch.setattr(admission, "batch_rules", counted)
+    monkeypatch.setattr(admission, "MAX_KNOWN_RULES", 2)
+    known = KnownRules(Configuration())
+    read.clear()
+    first, second = {"max.message.bytes": "5"}, {"max.message.bytes": "6"}
+    for configs in (first, first, second, second, {}, {}, None, second):
+        rules = known.of("t", configs)
+        assert (configs is None) == (rules is None)
+        assert rules is None or rules.max_bytes == int(
+            configs.get("max.message.bytes", Configuration().message_max_bytes)
+        )
+    assert read == [first, second, second], "what is deleted is forgotten"
+    for topic in ("u", "v", "w"):
+        known.of(topic, first)
+        assert len(known._known) <= 2
+
+
+def test_an_altered_configuration_holds_for_the_next_request_on_the_wire() -> None:
+    broker = Broker()
+    client = broker.connect()
+    broker.ask(client, created(**{"max.message.bytes": "1000"}), 7)
+    data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch(b"x" * 200))])
+    write = ProduceRequest(acks=-1, topic_data=[data])
+    assert error_of(broker.ask(client, write, 9)) == ErrorCode.NONE
+    sent = [(write, 9), (altered("100"), 1), (write, 9), (altered("1000"), 1), (write, 9)]
+    client.send_bytes(b"".join(client.frame(*each) for each in sent))
+    broker.settle()
+    answers = [answer for _, answer in client.answers()]
+    assert [error_of(answers[each]) for each in (0, 2, 4)] == [NONE, ErrorCode.MESSAGE_TOO_LARGE, NONE]
 
 
 @pytest.mark.parametrize("version", [3, 8, 11])

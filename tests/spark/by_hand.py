@@ -78,7 +78,7 @@ class Query:
         prepared = driver.prepare()
         results = [self.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(3)]
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
-        driver.decide(prepared.driver, Decision(batch_id, 3, "Q", "file:/a", "these", tuple(entries)))
+        driver.cluster.decide(prepared.driver, Decision(batch_id, 3, "Q", "file:/a", "these", tuple(entries)))
         for task in timed_out:  # what the broker does to a transaction whose time is up
             init_producer_id(self.client, self.names.attempt(task, 0), transaction_timeout_ms=60_000)
 

@@ -1,4 +1,4 @@
-"""Where the tests of the client and of Spark find a broker, and how they look at what is in it.
+"""Find a broker for the tests of the client and of Spark, and look at what is in it.
 
 `EXACTA_TEST_BOOTSTRAP` names a running cluster (Apache Kafka, say); without it each test session has an Exacta of its
 own, or, with `EXACTA_TEST_BROKER=kafka`, a node of Apache Kafka.
@@ -117,7 +117,7 @@ def held_back(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
 
 
 class Tally(NamedTuple):
-    """How often the rows of a set are among a topic's committed records."""
+    """The number of times that each row of a set is among a topic's committed records."""
 
     lost: int  # rows that are not there
     twice: int  # records too many
@@ -125,7 +125,7 @@ class Tally(NamedTuple):
 
     @property
     def exactly_once(self) -> bool:
-        """Whether every row is there once, and nothing else."""
+        """Return whether every row is there once, and nothing else."""
         return self == (0, 0, 0)
 
 

@@ -16,7 +16,10 @@ def bootstrap():
 
 @pytest.fixture(params=["one by one"] if ELSEWHERE or ON_KAFKA else ["at once", "one by one"])
 def way(request):
-    """How the sink ends a batch's transactions: Exacta knows both ways, any other cluster the second."""
+    """The way in which the sink ends a batch's transactions.
+
+    Exacta knows both ways, any other cluster only the second.
+    """
     if request.param == "one by one":
         request.getfixturevalue("one_by_one")
     return request.param

@@ -28,23 +28,23 @@ DECIDED = "after the decision"
 BEFORE_THE_ENDS = "before the ends"
 BETWEEN_THE_ENDS = "between the ends"
 COMMITTED = "after commit"
-#: A request of whatever process has just been sent; `skip` says how many others went before it.
 A_REQUEST = "at a request"
+"""A request of whatever process has just been sent; `skip` says how many others went before it."""
 
-#: Where the broker ends all transactions of a batch at once there is no such moment; the sink then does without that.
 ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
+"""A broker that ends all transactions of a batch at once has no such moment, so the sink then ends them one by one."""
 
 # What befalls the process that comes to the point.
 HALT, DIE, RAISE = "halt", "die", "raise"
-#: Or it deletes files, those of the pattern `lost`, and goes on.
 LOSE = "lose"
+"""The process deletes the files of the pattern `lost`, and goes on."""
 
 RELEASED_WITHIN_S = 240.0
 LOOK_EVERY_S = 0.001
 
 
 class Strike(NamedTuple):
-    """Where a fault has struck, and in which process."""
+    """The point at which a fault has struck, and the process."""
 
     point: str
     pid: int
@@ -57,7 +57,7 @@ def travel_by_value() -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-# -- the one who arms -------------------------------------------------------------------------------------------------
+# --- the one who arms -------------------------------------------------------------------------------------------------
 
 
 def arm(directory: Path, point: str, action: str = HALT, *, skip: int = 0, lost: str = "") -> None:
@@ -88,7 +88,7 @@ def release(directory: Path, strike: Strike) -> None:
     (directory / f"released-{strike.pid}").touch()
 
 
-# -- the one who is struck --------------------------------------------------------------------------------------------
+# --- the one who is struck --------------------------------------------------------------------------------------------
 
 
 def armed_point(directory: str) -> str | None:
@@ -182,7 +182,8 @@ class FaultyWriter(ExactaStreamWriter):
 
     def driver(self):
         driver = super().driver()
-        decide, decide_and_end, end_all = driver.decide, driver.decide_and_end, driver.end_all
+        cluster = driver.cluster
+        decide, decide_and_end, end_all = cluster.decide, cluster.decide_and_end, cluster.end_all
 
         def faulty_decide(*arguments, **named):
             decide(*arguments, **named)
@@ -204,7 +205,7 @@ class FaultyWriter(ExactaStreamWriter):
                 reach(self.directory, BETWEEN_THE_ENDS)
             return end_all(entries)
 
-        driver.decide, driver.decide_and_end, driver.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
+        cluster.decide, cluster.decide_and_end, cluster.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
         return driver
 
     def commit(self, messages, batchId):

@@ -48,6 +48,7 @@ class Broker(Protocol):
         """Start what was killed again, and wait until it serves."""
 
 
+# A dataclass, since `__post_init__` sets further attributes.
 @dataclass
 class Campaign:
     """One query, its victims and what became of them."""
@@ -126,7 +127,7 @@ class Campaign:
         ]
         return "\n".join(lines)
 
-    # -- one kill -----------------------------------------------------------------------------------------------------
+    # --- one kill -----------------------------------------------------------------------------------------------------
 
     def _carry_out(self, kill: Kill) -> None:
         """Bring the query to the kill's point, kill, and set right again what has died."""
@@ -184,7 +185,7 @@ class Campaign:
             zombies.kill()
         self._zombies.clear()
 
-    # -- the query ----------------------------------------------------------------------------------------------------
+    # --- the query ----------------------------------------------------------------------------------------------------
 
     def _wait(self, happened, what: str, within_s: float = _STRIKES_WITHIN_S) -> None:
         """Wait for an event while the query is kept at work."""

@@ -1,17 +1,18 @@
-"""What a campaign kills, and at which points of a micro-batch: drawn from one seed, before anything runs.
+"""Draw from one seed, before anything runs, what a campaign kills and at which points of a micro-batch.
 
 Owns the plan. `kill_campaign.py` carries it out.
 """
 
 import random
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from tests.spark import faults
 
 
 class Victim(StrEnum):
-    """Who is killed."""
+    """The processes that are killed."""
 
     SPARK = "Spark"  # the whole process tree
     DRIVER = "driver"  # and Java; the Python workers live on as zombies
@@ -20,12 +21,13 @@ class Victim(StrEnum):
     BROKER = "broker"
 
 
-#: At any time while a batch is in flight, and at the moment when its rows are seen in the sink's log.
 ANY_TIME = "at any time"
+"""The kill strikes at any time while a batch is in flight, or at the moment when its rows are seen in the sink's
+log."""
 ROWS_IN_LOG = "rows in the log"
 
-#: Points that need no help of the sink under test, so that other sinks can be put to the same test.
 OF_ANY_SINK = (faults.TASKS_WRITING, ROWS_IN_LOG, ANY_TIME)
+"""Points that need no help of the sink under test, so that other sinks can be put to the same test."""
 
 _IN_TASKS = (faults.TASKS_WRITING, faults.MARKER_WRITTEN)
 _IN_COMMIT = (
@@ -39,23 +41,22 @@ POINTS = {
     Victim.WORKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, faults.A_REQUEST),
     Victim.BROKER: (*_IN_TASKS, *_IN_COMMIT, faults.A_REQUEST, ANY_TIME),
 }
-#: On a cluster of several machines, where executors die apart from the driver.
 ON_A_CLUSTER = {
     Victim.DRIVER: POINTS[Victim.DRIVER],
     Victim.EXECUTOR: _IN_TASKS,
     Victim.WORKER: (*_IN_TASKS, faults.A_REQUEST),
     Victim.BROKER: POINTS[Victim.BROKER],
 }
-#: Of a hundred kills. A new Spark costs ten seconds, a new worker or broker one.
+"""The points on a cluster of several machines, where executors die apart from the driver."""
 SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.EXECUTOR: 18, Victim.WORKER: 37, Victim.BROKER: 37}
+"""The shares of a hundred kills. A new Spark costs ten seconds, a new worker or broker one."""
 
-#: A batch of the campaign's size takes about so many requests.
 _REQUESTS_OF_A_BATCH = 40
+"""A batch of the campaign's size takes about so many requests."""
 _LONGEST_DELAY_S = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kill:
+class Kill(Struct, frozen=True, kw_only=True):
     """One kill: of whom, and where."""
 
     victim: Victim
@@ -66,7 +67,7 @@ class Kill:
 
     @property
     def ends_life(self) -> bool:
-        """Whether a new Spark must begin after it."""
+        """Return whether a new Spark must begin after the kill."""
         return self.victim in (Victim.SPARK, Victim.DRIVER)
 
 

@@ -16,8 +16,8 @@ from tests.spark.pipelines import Job
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 180.0
 LOOK_EVERY_S = 0.002
-#: A task may fail again and again, for as long as somebody kills workers.
 MASTER = "local[2,20]"
+"""A task may fail again and again, for as long as somebody kills workers."""
 
 
 def wait_until(happened: Callable[[], object], what: str, within_s: float = READY_WITHIN_S) -> None:

@@ -11,18 +11,19 @@ import json
 import os
 import sys
 import threading
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from tests.spark import faults
 
-#: Spark's own sink.
 SPARKS_OWN = "kafka"
+"""Spark's own sink."""
 LOOK_EVERY_S = 0.05
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A query that copies topic `source` to topic `sink`."""
 
     bootstrap: str
@@ -33,14 +34,14 @@ class Job:
     limit: int  # about so many rows in a batch
     tasks: int = 2
     sink_format: str = "faulty"
-    options: dict[str, str] = field(default_factory=dict)  # of the writer
-    connection: dict[str, str] = field(default_factory=dict)  # of reader and writer, over `bootstrap`
+    options: dict[str, str] = {}  # of the writer
+    connection: dict[str, str] = {}  # of reader and writer, over `bootstrap`
     available_now: bool = False
     restarts: bool = True
 
     def line(self) -> bytes:
         """Return the line that orders this job."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return json.dumps(msgspec.structs.asdict(self)).encode() + b"\n"
 
 
 def start_session(master, settings):

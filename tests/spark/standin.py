@@ -28,14 +28,15 @@ from exacta.client.transactions import TopicPartition
 from exacta.spark.options import SinkOptions
 from exacta.spark.sink import end_together
 from exacta.spark.sink.checkpoint import Checkpoint
+from exacta.spark.sink.cluster import QueryOnCluster
 from exacta.spark.sink.errors import SinkError
 from exacta.spark.sink.note import SinkNotes
 from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.task import write_task
 
-#: Where the transactions of a decided batch are ended one by one; where they are ended with the decision, there is no
-#: such moment.
 BETWEEN_THE_ENDS = "between the ends"
+"""A point that exists where the transactions of a decided batch are ended one by one. If they are ended with the
+decision, there is no such moment."""
 
 CRASH_POINTS = (
     "before preparing",
@@ -66,45 +67,56 @@ class CrashingNotes(SinkNotes):
         self.reached("noted and not decided")
 
 
+class CrashingCluster(QueryOnCluster):
+    """The cluster of a driver that is killed where `reached` raises."""
+
+    reached = None
+
+    def begin(self, driver, nothing):
+        super().begin(driver, nothing)
+        self.reached("begun without a note")
+
+    def decide(self, driver, decision, shared=frozenset()):
+        self.reached("decision not ended", lambda: self.put_decision(driver, decision))
+        super().decide(driver, decision, shared)
+        self.reached("after the decision")
+
+    def decide_and_end(self, driver, decision, written):
+        if end_together.can_end_at_once(self.client, driver):
+            self.reached("decision not ended", lambda: self.put_decision(driver, decision))
+        if not super().decide_and_end(driver, decision, written):
+            return False
+        self.reached("after the decision")
+        return True
+
+    def end_all(self, entries):
+        if entries:
+            self.reached(BETWEEN_THE_ENDS, lambda: super(CrashingCluster, self).end_all(entries[: len(entries) // 2]))
+        return super().end_all(entries)
+
+    def sweep(self, driver, **arguments):
+        self.reached("before a sweep")
+        return super().sweep(driver, **arguments)
+
+
 class CrashingDriver(SinkDriver):
     """A driver that is killed where `reached` raises."""
 
     def __init__(self, reached, *arguments, **named):
         super().__init__(*arguments, **named)
-        self._reached = reached
-
-    def _begin(self, driver):
-        super()._begin(driver)
-        self._reached("begun without a note")
-
-    def decide(self, driver, decision, shared=frozenset()):
-        self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
-        super().decide(driver, decision, shared)
-        self._reached("after the decision")
-
-    def decide_and_end(self, driver, decision, written):
-        if end_together.can_end_at_once(self._client, driver):
-            self._reached("decision not ended", lambda: self.records.put_decision(driver, decision))
-        if not super().decide_and_end(driver, decision, written):
-            return False
-        self._reached("after the decision")
-        return True
-
-    def end_all(self, entries):
-        if entries:
-            self._reached(BETWEEN_THE_ENDS, lambda: super(CrashingDriver, self).end_all(entries[: len(entries) // 2]))
-        return super().end_all(entries)
+        plain = self.cluster
+        self.cluster = CrashingCluster(
+            plain.client, plain.names, plain.marker, transaction_timeout_ms=plain.transaction_timeout_ms
+        )
+        self.cluster.reached = self._reached = reached
 
     def commit(self, results, batch_id, *, tasks, reads):
         self._reached("after all tasks")
         super().commit(results, batch_id, tasks=tasks, reads=reads)
         self._reached("after commit")
 
-    def sweep(self, driver, **arguments):
-        self._reached("before a sweep")
-        return super().sweep(driver, **arguments)
 
-
+# A dataclass, since `__post_init__` sets further attributes.
 @dataclass
 class Campaign:
     """One query, killed again and again until its input is written."""

@@ -1,4 +1,4 @@
-"""What Spark calls for each micro-batch, and where: the sink leans on it, and no documentation promises it.
+"""The sink leans on the calls that Spark makes for each micro-batch, which no documentation promises.
 
 `sink.py` says why: preparing a batch is bound to pickling the writer, because only the process that plans a batch
 pickles it, and must not happen where the batch is committed. If this test fails with a new release of PySpark, that

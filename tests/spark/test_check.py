@@ -17,11 +17,11 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark import CheckFailed, check
 from tests.spark.clusters import new_topic
 
-#: The module; the package shows the function of the same name.
 CHECK = sys.modules["exacta.spark.check"]
+"""The module; the package shows the function of the same name."""
 
-#: The parts of a name that this run gives to jobs: what they leave is told from what others do.
 RUN = os.urandom(4).hex()
+"""The parts of a name that this run gives to jobs: what they leave is told from what others do."""
 
 
 def frame(streaming=True, **columns):
@@ -107,7 +107,7 @@ def test_a_checkpoint_that_cannot_be_read(bootstrap, options, tmp_path):
 
 
 def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
-    """What an Apache Kafka with access rules answers; `test_secured.py` asks one."""
+    """The errors are those that an Apache Kafka with access rules answers; `test_secured.py` asks one."""
 
     def refused(client, producer, **_):
         assert producer.transactional_id.startswith(f"{RUN}-check-")

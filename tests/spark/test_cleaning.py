@@ -26,7 +26,7 @@ def decide_and_die(query, batch_id):
     prepared = query.driver().prepare()
     results = [query.task(prepared, batch_id, task, [10 * batch_id + task]) for task in range(2)]
     entries = tuple(DecisionEntry(result.task, 0, *result.producer[1:]) for result in results)
-    query.driver().decide(prepared.driver, Decision(batch_id, 2, "Q", "file:/a", "these", entries))
+    query.driver().cluster.decide(prepared.driver, Decision(batch_id, 2, "Q", "file:/a", "these", entries))
 
 
 def groups(query):
@@ -74,12 +74,12 @@ def test_a_batch_that_was_decided_is_committed(query):
 def test_a_batch_that_was_not_decided_is_aborted_and_its_driver_fenced(query):
     prepared = query.driver().prepare()
     results = [query.task(prepared, 0, task, [task]) for task in range(2)]
-    query.driver().records.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
+    query.driver().cluster.put_decision(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
     assert clean(query.client, query.names.name).last_batch is None
     check_nothing_left(query)
     assert query.rows() == []
     with pytest.raises(NewerDriver):
-        query.driver().decide(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
+        query.driver().cluster.decide(prepared.driver, Decision(0, 2, "Q", "file:/a", "these", ()))
     assert all(result.producer is not None for result in results)
 
 
@@ -144,7 +144,7 @@ def test_a_query_that_moves_is_running(query):
         watch(query.client, query.names.name, 2, pause=begin_a_batch)
 
 
-# -- the command ------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def run(query, *arguments, answer=None):

@@ -1,4 +1,4 @@
-"""What `exacta.spark.write` decides without Spark: its options, its memory, the job that it sends to the tasks."""
+"""`exacta.spark.write` decides these without Spark: its options, its memory, the job that it sends to the tasks."""
 
 import pyarrow as pa
 import pytest

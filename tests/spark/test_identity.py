@@ -15,7 +15,7 @@ from exacta.spark.cleaning import clean
 from exacta.spark.sink.checkpoint_files import SparkFiles
 from tests.spark.clusters import check_exactly, new_topic, tally
 from tests.spark.queries import fill, reading, run, writing
-from tests.spark.test_checkpoint_files import check_contract
+from tests.spark.sink.test_checkpoint_files import check_contract
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -1,4 +1,4 @@
-"""Which Java Spark is given, and what is said where there is none."""
+"""Spark is given a Java, and a sentence says if there is none."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a campaign is going to kill, and where; and that a fault strikes where it is armed, once."""
+"""A campaign draws its kills and their points, and a fault strikes where it is armed, once."""
 
 import pytest
 

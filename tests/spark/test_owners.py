@@ -1,4 +1,4 @@
-"""Whose transactions and groups those of a Spark query are, as an operator sees them."""
+"""An operator sees which query the transactions and groups of a Spark query belong to."""
 
 import pytest
 from typer.testing import CliRunner

@@ -4,8 +4,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
-from exacta.spark import check
-from exacta.spark.sink import one_task_per_partition
+from exacta.spark import check, one_task_per_partition
 from tests.conformance.brokers import broker_process
 from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, read_committed

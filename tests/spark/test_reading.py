@@ -1,4 +1,4 @@
-"""What only Spark shows of reading: batches, what it calls when, limits under its triggers, sentences, progress."""
+"""Only real Spark shows these sides of reading: batches, its calls, limits under its triggers, sentences, progress."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 
 from exacta.spark import session, watch_offsets
 from tests.spark.clusters import new_topic
-from tests.spark.test_source_identity import committed
+from tests.spark.source.test_topic_identity import committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -119,8 +119,8 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
 
 
-#: More than the tests before this one have begun in the same virtual machine, which numbers them.
 STREAMS = 250
+"""This is more than the tests before this one have begun in the same virtual machine, which numbers them."""
 
 
 def forget_rows_at_hand(spark):

@@ -9,11 +9,11 @@ from tests.spark.successors import ROWS, Query, ended
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-#: Decided and ended at once, the driver is refused; one by one, its tasks' transactions are gone.
 TAKEN_OVER = (
     "was taken over by a newer run of it",
     "was ended before its batch was decided: by another run of the query",
 )
+"""Decided and ended at once, the driver is refused; one by one, its tasks' transactions are gone."""
 SHORT_MS = "4000"  # for a transaction; longer than a batch takes on a busy machine
 
 

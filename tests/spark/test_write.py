@@ -112,7 +112,7 @@ def test_a_batch_that_is_repeated_is_not_written_again_whichever_way_it_went(spa
     assert len(first) == len(again) >= 4
     assert [written.alone for _, written in first] == [batch_id % 2 == 0 for batch_id in range(len(first))]
     for (batch_id, written), replay in zip(first, again, strict=True):
-        assert replay == (batch_id, exacta.spark.WrittenBatch(written.rows, tasks=0, replayed=True))
+        assert replay == (batch_id, exacta.spark.WrittenBatch(rows=written.rows, tasks=0, replayed=True))
     check_exactly(bootstrap, sink, range(800))
 
 

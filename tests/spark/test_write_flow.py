@@ -33,7 +33,7 @@ class Frame:
 
 
 class Spark:
-    """What Spark does for `write`: it collects rows, and runs jobs of two tasks."""
+    """A Spark for `write`: it collects rows, and runs jobs of two tasks."""
 
     def __init__(self, monkeypatch):
         self._monkeypatch = monkeypatch
@@ -94,7 +94,7 @@ def plan(query, batch_id, until):
 
 
 def restarted(monkeypatch):
-    """What a process knows of its sinks goes with it."""
+    """The knowledge of a process about its sinks goes with the process."""
     monkeypatch.setattr("exacta.spark.sink.process_memory._memories", {})
 
 
@@ -172,7 +172,7 @@ def test_at_least_once_asks_for_nothing(spark, query):
 
 
 def test_a_finished_batch_is_refused_before_anything_is_taken_over(spark, query):
-    """As from a notebook, with the checkpoint of a query that runs."""
+    """The call comes as from a notebook, with the checkpoint of a query that runs."""
     plan(query, 0, 10)
     (query.checkpoint / "commits").mkdir(exist_ok=True)
     (query.checkpoint / "commits" / "0").write_text("v1")
@@ -201,7 +201,7 @@ def test_a_copied_checkpoint_is_refused(spark, query, tmp_path_factory, monkeypa
 
 
 def test_what_preparing_complains_of_is_what_the_caller_hears(spark, query, monkeypatch):
-    """Also where Spark fails beside it; and what Spark complains of, where preparing went well."""
+    """The caller hears it even if Spark fails beside it, and hears Spark's complaint if preparing went well."""
     plan(query, 0, 10)
 
     def refuse(self):

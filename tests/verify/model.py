@@ -6,7 +6,8 @@ other, as on Kafka, so that partitions become visible one after the other.
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.verify.history import (
     FORMAT,
@@ -29,16 +30,15 @@ TOPICS = {"append": 3, "transfer": 2, "etl-in": 2, "etl-out": 2}
 GROUP = "group"
 
 
-@dataclass
-class Open:
+class Open(Struct):
     """A transaction that has not ended."""
 
     name: str
     producer: str
     transactional_id: str
     records: list[tuple[str, int, str]]
-    offsets: list[int | None] = field(default_factory=list)
-    claims: dict[tuple[str, int], int] = field(default_factory=dict)
+    offsets: list[int | None] = []
+    claims: dict[tuple[str, int], int] = {}
     asked: bool = False
 
 

@@ -11,7 +11,7 @@ from tests.conformance.brokers import BrokerProcess, broker_process
 
 
 class Served:
-    """What `exacta verify` is told of it."""
+    """The broker, as `exacta verify` is told of it."""
 
     def __init__(self, broker: BrokerProcess, folder: Path) -> None:
         self.bootstrap = broker.bootstrap

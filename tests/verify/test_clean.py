@@ -70,7 +70,8 @@ def test_write_cycles_and_partly_visible_transactions_are_information() -> None:
 
 @pytest.mark.parametrize("older_commits", [True, False])
 def test_what_an_older_open_transaction_holds_back_is_no_anomaly(older_commits: bool) -> None:
-    """Of a committed transaction over two partitions one is read, and the other only when the older one has ended."""
+    """One partition of a committed transaction over two is read, and the other only when the older transaction has
+    ended."""
     verdict = analyse(held_back_history(older_commits))
     assert verdict.passed
     assert verdict.information == [Kind.PARTLY_VISIBLE]

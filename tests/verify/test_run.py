@@ -40,7 +40,8 @@ from tests.verify.served import served
 
 SECONDS = float(os.environ.get("EXACTA_TEST_VERIFY", "0"))
 KILLED_EVERY_S = 20.0 if os.environ.get("EXACTA_TEST_BROKER") == "kafka" else 1.0
-"""In a long run: hundreds of times in ten minutes, where a start takes no longer than a blink."""
+"""The mean time between kills in a long run: hundreds of kills in ten minutes, if a start takes no longer than a
+blink."""
 
 
 @pytest.fixture

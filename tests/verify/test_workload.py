@@ -1,4 +1,4 @@
-"""What clients write down of what they are told: without a cluster, with a librdkafka that is scripted."""
+"""Clients write down what they are told. The tests need no cluster, and script librdkafka."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from exacta.verify.history import CommitAsked, End, Isolation, Op, Outcome, Poll
 from exacta.verify.workload import reading
 from exacta.verify.workload.clients import Producers
 from exacta.verify.workload.notes import Notes
-from exacta.verify.workload.plan import Fate, Plan
+from exacta.verify.workload.plan import Plan, PlannedEnd
 from exacta.verify.workload.producing import Transactor
 from exacta.verify.workload.spec import Role, Spec
 
@@ -79,8 +79,8 @@ def transacted(monkeypatch: pytest.MonkeyPatch, plan: Plan, *producers: Scripted
     return notes, transactor
 
 
-def plan_of(fate: Fate, *, late: bool = False) -> Plan:
-    return Plan(fate=fate, records=[("t", 0, "a"), ("t", 0, "b")], flush=True, look=False, late=late)
+def plan_of(end: PlannedEnd, *, late: bool = False) -> Plan:
+    return Plan(end=end, records=[("t", 0, "a"), ("t", 0, "b")], flush=True, look=False, late=late)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def plan_of(fate: Fate, *, late: bool = False) -> Plan:
 def test_an_acknowledged_abort_makes_a_refused_commit_certain(
     monkeypatch: pytest.MonkeyPatch, producer: Scripted, committing: bool, outcome: Outcome, goes_on: bool
 ) -> None:
-    notes, transactor = transacted(monkeypatch, plan_of(Fate.COMMIT), producer)
+    notes, transactor = transacted(monkeypatch, plan_of(PlannedEnd.COMMIT), producer)
     (end,) = notes.of(End)
     assert (end.committing, end.outcome) == (committing, outcome)
     assert bool(end.error) is (producer.errors["commit"] is not None)
@@ -105,7 +105,7 @@ def test_an_acknowledged_abort_makes_a_refused_commit_certain(
 
 def test_an_abort_has_offsets_to_forget(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = Scripted()
-    transacted(monkeypatch, plan_of(Fate.ABORT), producer)
+    transacted(monkeypatch, plan_of(PlannedEnd.ABORT), producer)
     assert producer.calls == ["begin", "a", "b", "flush", "offsets", "abort"]
 
 
@@ -126,7 +126,9 @@ def test_a_zombie_goes_on_also_with_records_and_offsets(monkeypatch: pytest.Monk
     spec = Spec(role=Role.ETL, process="p", incarnation=1, seed="", epoch_ns=0, client={}, transactional_id="id")
     transactor = Transactor(spec, notes)
     assert transactor.ready()
-    transactor.transact("p.1.1", plan_of(Fate.ZOMBIE, late=late), send_offsets=lambda each: zombie._call("offsets"))
+    transactor.transact(
+        "p.1.1", plan_of(PlannedEnd.ZOMBIE, late=late), send_offsets=lambda each: zombie._call("offsets")
+    )
     after = zombie.calls[zombie.calls.index("taken over") + 1 :]
     assert after == (["b", "flush", "offsets", "commit"] if late else ["commit"])
     assert [end.outcome for end in notes.of(End)] == [Outcome.UNKNOWN]
@@ -208,7 +210,7 @@ def test_the_final_read_gives_up_when_nothing_new_comes(
 
 
 def test_librdkafka_still_speaks_version_1_of_the_transaction_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where this fails, librdkafka has learnt KIP-890: `docs/how-to/verify.md` says that it has not."""
+    """If this fails, librdkafka has learnt KIP-890, and `docs/how-to/verify.md` says that it has not."""
     versions = []
 
     def seen(**command: Any) -> EndTransaction:
@@ -224,6 +226,6 @@ def test_librdkafka_still_speaks_version_1_of_the_transaction_protocol(monkeypat
         notes = Kept()
         transactor = Transactor(spec, notes)
         assert transactor.ready()
-        transactor.transact("append-0.1.1", plan_of(Fate.COMMIT))
+        transactor.transact("append-0.1.1", plan_of(PlannedEnd.COMMIT))
     assert [end.outcome for end in notes.of(End)] == [Outcome.OK]
     assert set(versions) == {TransactionVersion.V1}

@@ -1,7 +1,7 @@
 """The `exacta` command.
 
-`exacta serve` must be listening in a blink, so it is taken out here, before typer and rich (0.1 s together) are
-imported; every other command is in `app.py`.
+`exacta serve` must be listening in a blink, so this module finds it before typer and rich (0.1 s together) are
+imported. Every other command is in `app.py`.
 """
 
 import gc
@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 DEFAULT_DATA = Path("exacta-data")
-"""Of `exacta serve` and `exacta log`: the one does without typer, the other without the server."""
+"""The commands that are found without the others: `exacta serve` does without typer, `exacta log` without the
+server."""
 
 
 def main() -> None:

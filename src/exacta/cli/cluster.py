@@ -1,6 +1,5 @@
-"""What every command that looks at a cluster shares: how it is named and reached, and how it fails, in one line."""
+"""The parts that commands which look at a cluster share: how it is named and reached, and how they fail in one line."""
 
-import difflib
 import logging
 import re
 from collections.abc import Collection, Iterator
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+from exacta.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -95,10 +96,10 @@ class _Notes(logging.Handler):
         note(record.getMessage())
 
 
-def near(name: str, names: Collection[str]) -> str:
-    """Return a question after the names that look like `name`, to end a sentence with; empty: there are none."""
-    close = difflib.get_close_matches(name, names)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+def not_found(message: str, name: str, names: Collection[str]) -> NoReturn:
+    """End the command because nothing has this name; ask whether one of `names` was meant."""
+    meant = did_you_mean(name, names, most=3)
+    fail(f"{message} {name}" + (f"; {meant}" if meant else ""), EXIT_NO)
 
 
 def note(message: str) -> None:

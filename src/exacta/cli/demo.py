@@ -1,4 +1,4 @@
-"""`exacta demo`: its options. What it does is in `exacta.demo`."""
+"""`exacta demo`: its options. `exacta.demo` does the work."""
 
 import secrets
 import signal

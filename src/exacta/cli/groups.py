@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near, note
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found, note
 
 if TYPE_CHECKING:
     from exacta.client.lag import GroupLag, Lag
     from exacta.client.routing import Client
 
 _WIDTH_ELSEWHERE = 1000
-"""In a pipe a row is a line, however long its names are."""
+"""The width of a table in a pipe, where a row is a line however long its names are."""
 
 groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 
@@ -62,9 +62,9 @@ def lag(
 ) -> None:
     """Show how far a group is behind, in records that its readers of committed records would get.
 
-    Markers and aborted records do not count: 0 means that such a reader has everything. What is behind an open
-    transaction is shown apart, with the transaction that holds it back. On a cluster that is not an Exacta offsets are
-    counted, which is what the lag is at most.
+    Markers and aborted records do not count: 0 means that such a reader has everything. Records behind an open
+    transaction are shown apart, with the transaction that holds them back. On a cluster that is not an Exacta, offsets
+    are counted; the lag is at most so many.
 
     Exit code 0 if the group has a position in some partition, 1 if not or if the cluster cannot be reached, 2 if called
     wrongly.
@@ -94,7 +94,7 @@ def _fail_without(client: "Client", group: str) -> NoReturn:
     names = list_groups(client, "")
     if group in names:
         fail(f"group {group} has no position in any partition", EXIT_NO)
-    fail(f"there is no group {group}{near(group, names)}", EXIT_NO)
+    not_found("there is no group", group, names)
 
 
 def _show(found: "GroupLag") -> None:
@@ -127,8 +127,8 @@ def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_right: 
 
 
 def _held_by(lag: "Lag") -> str:
-    if not lag.holders:
+    if not lag.held_by:
         return ""
-    oldest, more = lag.holders[0], len(lag.holders) - 1
+    oldest, more = lag.held_by[0], len(lag.held_by) - 1
     seconds = oldest.open_for_ms / 1000
     return f"{oldest.transactional_id}, for {seconds:.1f} s" + (f", and {more} more" if more else "")

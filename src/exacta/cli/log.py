@@ -33,7 +33,7 @@ def root() -> None:
 
 @log.command()
 def verify(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Check every byte, and say exactly what is not as it was written. Nothing is changed.
+    """Check every byte, and say exactly what is not as it was written. The command changes nothing.
 
     Exit code 0 if nothing that was durable is damaged, 1 if something is, or if it cannot be read, 2 if called wrongly.
     """
@@ -64,8 +64,8 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
     """Print all events that can be read, one JSON object a line, in order. Nothing is changed.
 
     A line has the event's position, its file and byte, the event, and the batches that came with it (partition id,
-    offsets, largest timestamp, bytes, records). Of what was cleaned only batches are left, and no event. What cannot
-    be read is a line, too, and `exacta log verify` judges it.
+    offsets, largest timestamp, bytes, records). Only batches are left of what was cleaned, and no event. A part that
+    cannot be read is a line, too, and `exacta log verify` judges it.
 
     Exit code 0, 1 if the files cannot be read, 2 if called wrongly.
     """
@@ -99,9 +99,9 @@ def repair(
 ) -> None:
     """Say what is damaged, and what each remedy would cost; with an option, apply it.
 
-    Without an option nothing is changed. No file is written to in place: those that are replaced are kept. Both
-    --drop-damaged-batches and --truncate-at-damage: give up batches as far as that goes, and all from there on where
-    it does not. What is given up is printed, and kept beside the old files.
+    Without an option nothing is changed. No file is written to in place: those that are replaced are kept. With both
+    --drop-damaged-batches and --truncate-at-damage, batches are given up as far as that helps, and from there on all is
+    given up. The losses are printed, and kept beside the old files.
 
     Exit code 0 if the journal is sound, or is now; 1 if it is not; 2 if called wrongly.
     """

@@ -7,6 +7,7 @@ import typer
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
 
 if TYPE_CHECKING:
+    from exacta.client.routing import Client
     from exacta.spark.cleaning import Cleaned, Leftovers
 
 spark = typer.Typer(help="Look after Spark queries that write with format 'exacta'.", no_args_is_help=True)
@@ -38,10 +39,11 @@ def clean(
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
     ] = 5,
 ) -> None:
-    """Remove what a query has left on a cluster. For a query that will never run again.
+    """Remove what a query that will never run again has left on a cluster.
 
-    A batch that was decided is committed, one that was not is aborted; then the query's groups are deleted. If its
-    checkpoint is used again afterwards in the middle of a batch, the sink is refused: nobody knows what it committed.
+    A batch that was decided is committed, and one that was not decided is aborted. Then the query's groups are deleted.
+    If its checkpoint is used again afterwards in the middle of a batch, the sink is refused: nobody knows what it
+    committed.
 
     Exit code 0 if nothing is left, 1 if something is, 2 if the command was called wrongly.
     """
@@ -58,21 +60,7 @@ def clean(
         if not name.strip():
             fail("the name of a query is not empty", EXIT_USAGE)
         with client_of(bootstrap_servers, command_config, "exacta-clean") as client:
-            sinks = cleaning.further_sinks(client, name)
-            if prefix is not None and sinks:  # for all that the cluster knows, they are jobs of their own
-                typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
-                sinks = []
-            found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
-            for job in [] if prefix is None else cleaning.jobs(client, name):
-                try:
-                    found.append(cleaning.watch(client, job, watch))
-                except cleaning.StillRunning:
-                    typer.echo(f"left alone: {job}, which is running")
-            for each in found:
-                _show(each)
-            if prefix is None and not any(each.groups or each.transactions for each in found):
-                typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
-            found = [each for each in found if not each.nothing]
+            found = [each for each in _find(client, name, watch, by_prefix=prefix is not None) if not each.nothing]
             if not found:
                 return
             if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
@@ -81,6 +69,27 @@ def clean(
                 _tell(each.name, cleaning.clean(client, each.name))
     except (SinkError, CheckpointUnreadable, UnreadableDecision) as error:
         fail(str(error), EXIT_NO)
+
+
+def _find(client: "Client", name: str, watch: float, *, by_prefix: bool) -> "list[Leftovers]":
+    """Return and show what a query and its further sinks, or a job and the batch jobs of its prefix, have left."""
+    from exacta.spark import cleaning
+
+    sinks = cleaning.further_sinks(client, name)
+    if by_prefix and sinks:  # for all that the cluster knows, they are jobs of their own
+        typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
+        sinks = []
+    found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
+    for job in cleaning.jobs(client, name) if by_prefix else []:
+        try:
+            found.append(cleaning.watch(client, job, watch))
+        except cleaning.StillRunning:
+            typer.echo(f"left alone: {job}, which is running")
+    for each in found:
+        _show(each)
+    if not by_prefix and not any(each.groups or each.transactions for each in found):
+        typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+    return found
 
 
 def _show(found: "Leftovers") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, near
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
     The oldest comes first. A transaction of a Spark query is shown with the query's name, application and checkpoint.
-    Exit code 0 also if none is open.
+    The exit code is 0 even if none is open.
     """
     from exacta.client.explanations import explain
     from exacta.spark.owners import owners_of_transactions
@@ -110,8 +110,7 @@ def _check_known(client: "Client", found: "Explanation") -> None:
 
     if not found.state and not found.incidents:
         names = list_transactions(client, "", states=())
-        name = found.transactional_id
-        fail(f"nothing is known of transactional id {name}{near(name, names)}", EXIT_NO)
+        not_found("nothing is known of transactional id", found.transactional_id, names)
 
 
 def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:

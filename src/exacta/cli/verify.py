@@ -1,4 +1,4 @@
-"""`exacta verify`: its options. What it does is in `exacta.verify`."""
+"""`exacta verify`: its options. `exacta.verify` does the work."""
 
 import logging
 import secrets
@@ -21,75 +21,93 @@ _EXIT_TERMINATED = 128 + signal.SIGTERM
 _PAGE = "report.html"
 
 
-def verify(
-    bootstrap_servers: Annotated[
-        str | None,
-        typer.Option(
-            "--bootstrap-server",
-            metavar="HOST:PORT,…",
-            help="The cluster, an Exacta or any Kafka.",
-            show_default=False,
-        ),
-    ] = None,
-    command_config: CommandConfig = None,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="append|transfer|etl",
-            help="What the clients do; may be repeated. All of them together unless it is given.",
-            show_default=False,
-        ),
-    ] = None,
-    duration: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="How long the clients run.")] = 60,
-    producers: Annotated[int, typer.Option(min=1, help="How many producers each workload has.")] = 2,
-    rate: Annotated[float, typer.Option(min=0.1, help="Transactions a second of each producer, at most.")] = 10,
-    partitions: Annotated[int, typer.Option(min=2, help="Partitions of each topic.")] = 3,
-    replication_factor: Annotated[int, typer.Option(help="Of the topics; -1: the cluster's default.")] = -1,
-    restart_command: Annotated[
-        str | None,
-        typer.Option(metavar="COMMAND", help="A shell command that restarts a broker.", show_default=False),
-    ] = None,
-    kill: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PID|FILE",
-            help="Kill -9 this process, or the one whose id is in the file, before the restart command.",
-            show_default=False,
-        ),
-    ] = None,
-    restart_every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two of these.")
-    ] = 20,
-    kill_clients_every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two kills of a client; 0: none.")
-    ] = 5,
-    seed: Annotated[int | None, typer.Option(help="Draw again what an earlier run drew.", show_default=False)] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A new directory for history and report; exacta-verify-SEED unless it is given.",
-            show_default=False,
-        ),
-    ] = None,
-    keep_topics: Annotated[bool, typer.Option("--keep-topics", help="Do not delete the topics at the end.")] = False,
-    strict: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="Count as an anomaly what every Kafka is allowed: g0, g1c-by-writes, partly-visible. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    analyze: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Run nothing: analyse this history again.", show_default=False),
-    ] = None,
-) -> None:
-    """Check that a cluster keeps what Kafka's exactly-once promises, under faults. An Exacta, or any Kafka.
+# --- the options ------------------------------------------------------------------------------------------------------
 
-    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. What they
-    did and saw is kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
+_AnyServers = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        metavar="HOST:PORT,…",
+        help="The cluster, an Exacta or any Kafka.",
+        show_default=False,
+    ),
+]
+_Workloads = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="append|transfer|etl",
+        help="What the clients do; may be repeated. All of them together unless it is given.",
+        show_default=False,
+    ),
+]
+_Duration = Annotated[float, typer.Option(metavar="SECONDS", min=1, help="How long the clients run.")]
+_Producers = Annotated[int, typer.Option(min=1, help="How many producers each workload has.")]
+_Rate = Annotated[float, typer.Option(min=0.1, help="Transactions a second of each producer, at most.")]
+_Partitions = Annotated[int, typer.Option(min=2, help="Partitions of each topic.")]
+_ReplicationFactor = Annotated[int, typer.Option(help="Of the topics; -1: the cluster's default.")]
+_RestartCommand = Annotated[
+    str | None,
+    typer.Option(metavar="COMMAND", help="A shell command that restarts a broker.", show_default=False),
+]
+_Kill = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PID|FILE",
+        help="Kill -9 this process, or the one whose id is in the file, before the restart command.",
+        show_default=False,
+    ),
+]
+_RestartEvery = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two of these.")]
+_KillClientsEvery = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0, help="Mean time between two kills of a client; 0: none.")
+]
+_Seed = Annotated[int | None, typer.Option(help="Draw again what an earlier run drew.", show_default=False)]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="A new directory for history and report; exacta-verify-SEED unless it is given.",
+        show_default=False,
+    ),
+]
+_KeepTopics = Annotated[bool, typer.Option("--keep-topics", help="Do not delete the topics at the end.")]
+_Strict = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND",
+        help="Count as an anomaly what every Kafka is allowed: g0, g1c-by-writes, partly-visible. May be repeated.",
+        show_default=False,
+    ),
+]
+_Analyze = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Run nothing: analyse this history again.", show_default=False),
+]
+
+
+def verify(
+    bootstrap_servers: _AnyServers = None,
+    command_config: CommandConfig = None,
+    workload: _Workloads = None,
+    duration: _Duration = 60,
+    producers: _Producers = 2,
+    rate: _Rate = 10,
+    partitions: _Partitions = 3,
+    replication_factor: _ReplicationFactor = -1,
+    restart_command: _RestartCommand = None,
+    kill: _Kill = None,
+    restart_every: _RestartEvery = 20,
+    kill_clients_every: _KillClientsEvery = 5,
+    seed: _Seed = None,
+    output: _Output = None,
+    keep_topics: _KeepTopics = False,
+    strict: _Strict = None,
+    analyze: _Analyze = None,
+) -> None:
+    """Check that a cluster, an Exacta or any Kafka, keeps under faults what Kafka's exactly-once promises.
+
+    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. Their
+    operations are kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
 
     Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
     """
@@ -121,9 +139,8 @@ def verify(
                 kill_clients_every_s=kill_clients_every,
                 keep_topics=keep_topics,
             )
-            history = _run(cluster, settings)
-            verdict, page = _analyse(history, kinds), settings.directory / _PAGE
-            analyze = history
+            analyze = _run(cluster, settings)
+            verdict, page = _analyse(analyze, kinds), settings.directory / _PAGE
         _show(verdict, analyze, page)
     except HistoryError as error:
         fail(str(error), EXIT_NO)

@@ -1,4 +1,4 @@
-"""The internal Kafka client of the Spark source and sink: connections, routing, retries. Not a public client.
+"""The internal Kafka client of source, sink and tools: connections, routing, retries. It is no public client.
 
 It exists for what no client library offers: transactions that another process ends, and chosen producer ids and
 epochs (decision D6). It blocks, because Spark's Python workers do. It speaks version 1 of the transaction protocol

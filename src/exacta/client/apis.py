@@ -1,13 +1,11 @@
-"""Which API versions this client speaks, request by request.
+"""The table of the API versions that this client speaks, request by request.
 
-Owns the table; the codec may know more. The upper bounds are a decision, not an omission: Produce 11, EndTxn 4,
+The codec may know more versions. The upper bounds are a decision, not an omission: Produce 11, EndTxn 4,
 TxnOffsetCommit 4, AddPartitionsToTxn 3 and InitProducerId 4 are the last versions whose use means version 1 of the
 transaction protocol (KIP-890), Metadata 12 and OffsetCommit 8 are all that is needed of them, Fetch 13 is the first
 that names topics by their ids (12, by name, serves where an id is unknown: `fetcher.py`), OffsetFetch 7 and
 FindCoordinator 3 are the last with one key each (their successors bundle keys, which serves nobody here).
 """
-
-from __future__ import annotations
 
 from typing import Any, NamedTuple
 
@@ -51,7 +49,7 @@ API_VERSIONS_KEY = 18
 
 
 class Call(NamedTuple):
-    """How one request is called: its key, the type of its reply, and the versions that we speak (both inclusive)."""
+    """The way to call one request: its key, the type of its reply, and the versions that we speak (both inclusive)."""
 
     key: int
     response: type[Any]

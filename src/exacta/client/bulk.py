@@ -1,11 +1,9 @@
-"""Many small requests at once: to their coordinators, over several connections, each with several in flight.
+"""Send many small requests at once to their coordinators, over several connections with several in flight each.
 
-Owns the spreading. Apache Kafka executes the requests of a connection one after the other, so ending many
-transactions over one connection takes as long as their sum. What fails here in any way is left to `Client.call`,
-which repeats.
+This module owns the spreading over connections. Apache Kafka executes the requests of a connection one after the other,
+so ending many transactions over one connection takes as long as their sum. A request that fails here in any way is left
+to `Client.call`, which repeats it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +18,9 @@ LANES = 4
 
 
 def ask_all(client: Client, requests: Sequence[tuple[Route, Message]], deadline: Deadline) -> list[Any | None]:
-    """Send every request along its route; return the replies in order, None where one got lost.
+    """Send every request along its route; return the replies in order, None for one that got lost.
 
-    Replies are not looked into. Every request may have been executed, also where its reply is None.
+    Replies are not looked into. Every request may have been executed, even if its reply is None.
     """
     replies: list[Any | None] = [None] * len(requests)
     lanes: dict[tuple[int, int], list[int]] = {}

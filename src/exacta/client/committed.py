@@ -1,12 +1,10 @@
-"""What a consumer may see of a fetched range: the filter of markers and aborted transactions. Pure.
+"""Filter markers and aborted transactions out of a fetched range, as every consumer must. The module is pure.
 
 Theory of operation (KIP-98 §Consumer): a reply lists the aborted transactions that overlap its range, as (producer
 id, first offset). Batches are walked in offset order; reaching the first offset of an aborted transaction makes its
 producer *aborted*, and its abort marker ends that. Transactional batches of an aborted producer are skipped, and
 control batches always are. Offsets therefore have gaps, and a range may hold no record at all.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 

@@ -1,6 +1,4 @@
-"""The settings of brokers, as they tell them (KIP-133)."""
-
-from __future__ import annotations
+"""Read the settings of brokers, as far as they tell them (KIP-133)."""
 
 from collections.abc import Sequence
 

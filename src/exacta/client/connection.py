@@ -1,20 +1,20 @@
 """One connection to one broker: TLS, login, framing, versions, requests in flight.
 
-Owns the socket, the negotiation of versions, the login and its renewal, and the order of replies. Knows no routing and
-repeats nothing: after any failure the connection is closed and the caller decides.
+This module owns the socket, the negotiation of versions, the login and its renewal, and the order of replies. It knows
+no routing and repeats nothing: after any failure the connection is closed and the caller decides.
 
 Theory of operation: a broker answers the requests of a connection in their order, so replies are matched with a
 queue, and the correlation id is only checked. `send` writes and returns; `receive` reads the oldest reply. A caller
 may have several requests in flight that way. Every byte that cannot be explained closes the connection.
 
-A broker that is met in the wrong protocol only hangs up, as one does that is being stopped. Where that happens before
-anything was answered, the port is asked why (`diagnosis.py`), so that what waiting cannot mend is said at once.
+A broker that is met in the wrong protocol only hangs up, as a broker does that is being stopped. If that happens before
+anything was answered, the port is asked why (`diagnosis.py`), so that an error which waiting cannot mend is said at
+once.
 
-A login may hold for some time only (KIP-368). Short of its end the connection logs in again, before a request that
-finds nothing in flight; whoever keeps requests in flight all the time must let them drain when `wants_rest` says so.
+A login may hold for some time only (KIP-368). Shortly before its end the connection logs in again, before a request
+that finds nothing in flight. A caller that keeps requests in flight all the time must let them drain when `wants_rest`
+says so.
 """
-
-from __future__ import annotations
 
 import random
 import selectors
@@ -36,17 +36,18 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.kafka.schema import Message
 
-#: A reply larger than this is garbage, not a fetch of ours.
 LARGEST_REPLY_BYTES = 256 * 1024 * 1024
+"""A reply larger than this is garbage, not a fetch of ours."""
 
 # sendmsg takes at most IOV_MAX (1024 on Linux) buffers.
 _MOST_BUFFERS = 512
 
-#: When a session is renewed, as a part of its length: as the Java client has it, and not all connections at once.
 _RENEWAL = (0.85, 0.95)
+"""The part of a session after which it is renewed, drawn between two bounds so that not all connections do it at once.
+The Java client does the same."""
 
-#: What a look-up says of a name that does not exist, or has no address (Linux). EAI_AGAIN would be a passing trouble.
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+"""The errors of a look-up for a name that does not exist or has no address (Linux). EAI_AGAIN is not one: it passes."""
 
 
 def _is_unknown_host(error: OSError | UnicodeError) -> bool:
@@ -62,7 +63,7 @@ def _new_memory(size: int) -> memoryview:
 class Connection:
     """A connection that is secured and has negotiated its versions.
 
-    Raises `ConnectionLost` from every method once the stream is of no more use, `SecurityFailed` where the broker and
+    Every method raises `ConnectionLost` once the stream is of no more use, and `SecurityFailed` if the broker and
     `cluster.security` do not go together.
     """
 
@@ -87,7 +88,7 @@ class Connection:
     def version_of(self, request: Message) -> int:
         """Return the version to send `request` in: the newest that both sides speak.
 
-        Raises `UnsupportedByBroker` where there is none.
+        Raises `UnsupportedByBroker` if there is none.
         """
         version = self._usable_version(request)
         if version is None:
@@ -104,12 +105,12 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is of no more use."""
+        """Return whether the connection is of no more use."""
         return self._socket is None
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their reply."""
+        """Return how many requests wait for their reply."""
         return len(self._in_flight)
 
     def is_idle(self) -> bool:
@@ -123,11 +124,11 @@ class Connection:
 
     @property
     def wants_rest(self) -> bool:
-        """Whether the session is about to end and can only be renewed once nothing is in flight any more."""
+        """Return whether the session is about to end and can only be renewed once nothing is in flight any more."""
         return bool(self._in_flight) and self._renewal_due
 
     def fileno(self) -> int:
-        """The descriptor to wait on with `select`."""
+        """Return the descriptor to wait on with `select`."""
         return self._open().fileno()
 
     def send(self, request: Message, deadline: Deadline, *, version: int | None = None) -> None:

@@ -1,12 +1,10 @@
 """The connections of one client: one to a bootstrap server, one to each broker, and further ones beside these.
 
-Owns them and which bootstrap server comes next; where the brokers are, `topology.py` says.
+This module owns the connections and the order of the bootstrap servers. `topology.py` says where the brokers are.
 
-A broker can be away in two ways: it refuses connections, or it takes them and says nothing. Wherever any of several
-brokers will do, each is therefore given a share of the time only, and one that failed comes last the next time.
+A broker can be away in two ways: it refuses connections, or it takes them and says nothing. So if any of several
+brokers will do, each is given only a share of the time, and one that failed comes last the next time.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -18,8 +16,9 @@ from exacta.client.topology import Topology
 from exacta.client.waiting import Waiting
 from exacta.protocol.kafka.schema import Message
 
-#: A connection must be there, with login, within this time (`socket.connection.setup.timeout.ms` of the Java client).
 CONNECTION_SETUP_TIMEOUT_MS = 10_000
+"""A connection must be up and logged in within this time, as with the Java client's
+`socket.connection.setup.timeout.ms`."""
 
 
 class Connections:
@@ -97,8 +96,8 @@ class Connections:
     def seed(self, deadline: Deadline) -> Connection:
         """Return the connection to a bootstrap server; raises the last `ConnectionLost` where none can be reached.
 
-        Raises `UnknownBootstrap` where no name of theirs resolves and this client has reached no broker yet, as the
-        Java client does: that is a wrong name. Later it is a name service that has a bad moment.
+        Raises `UnknownBootstrap` if no name of theirs resolves and this client has reached no broker yet, as the Java
+        client does: then a name is wrong. Later it is a name service that has a bad moment.
         """
         if self._seed is not None and not self._seed.closed:
             return self._seed

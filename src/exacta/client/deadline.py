@@ -1,14 +1,12 @@
-"""Deadlines and back-off. The only place of the client that waits."""
-
-from __future__ import annotations
+"""Deadlines and back-off. This is the only place of the client that waits."""
 
 import random
 import time
 
 from exacta.client.errors import DeadlineExceeded
 
-#: A reply must come within this time; a broker silent for longer is treated as lost.
 REQUEST_TIMEOUT_MS = 30_000
+"""A reply must come within this time; a broker silent for longer is treated as lost."""
 
 
 class Deadline:
@@ -17,30 +15,30 @@ class Deadline:
     __slots__ = ("_at_s", "_whole", "request_timeout_ms", "timeout_ms")
 
     def __init__(
-        self, timeout_ms: float, request_timeout_ms: float = REQUEST_TIMEOUT_MS, whole: Deadline | None = None
+        self, timeout_ms: float, request_timeout_ms: float = REQUEST_TIMEOUT_MS, whole: "Deadline | None" = None
     ) -> None:
         self.timeout_ms = timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self._whole = whole
         self._at_s = time.monotonic() + timeout_ms / 1000
 
-    def part(self, timeout_ms: float) -> Deadline:
+    def part(self, timeout_ms: float) -> "Deadline":
         """Return the deadline of a part of the call, `timeout_ms` from now."""
         return Deadline(timeout_ms, self.request_timeout_ms, self.whole)
 
     @property
-    def whole(self) -> Deadline:
-        """The deadline of the whole call, of which this one may be a part."""
+    def whole(self) -> "Deadline":
+        """Return the deadline of the whole call, of which this one may be a part."""
         return self._whole or self
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never negative."""
         return max(0.0, self._at_s - time.monotonic())
 
     @property
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return self.remaining_s == 0.0
 
 
@@ -71,7 +69,7 @@ class Backoff:
         time.sleep(wait_s)
 
 
-def for_one_request(deadline: Deadline) -> Deadline:
+def for_one_request(deadline: Deadline) -> "Deadline":
     """Return the deadline of one request: the call's, but no later than a silent broker is given up."""
     timeout_ms = deadline.request_timeout_ms
     return deadline if deadline.remaining_s * 1000 <= timeout_ms else deadline.part(timeout_ms)

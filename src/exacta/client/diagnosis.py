@@ -1,13 +1,11 @@
-"""Why a broker hung up on a fresh connection: asks the port what it speaks.
+"""Find out why a broker hung up on a fresh connection, by asking the port what it speaks.
 
 A broker that is met in the wrong protocol only closes the connection, exactly like one that is being stopped. The
-difference matters: the one is to be said at once, the other to be waited for. So the port is asked once more, in the
+difference matters: the first is to be said at once, the second to be waited for. So the port is asked once more, in the
 other protocol; only a clear answer counts, and everything else means that the broker is away.
 
 Nothing secret is sent: no name and no password, and our certificate only as in every handshake.
 """
-
-from __future__ import annotations
 
 import contextlib
 import socket
@@ -28,8 +26,8 @@ from exacta.protocol.kafka.schema import Message
 _PATIENCE_S = 2.0
 _LARGEST_ANSWER_BYTES = 1024 * 1024
 _CLIENT_ID = "exacta-spark"
-#: An answer that is none.
 _UNCLEAR = (codec.DecodeError, ConnectionError, ssl.SSLError, TlsFailed)
+"""The mark of an answer that is none."""
 _METADATA_VERSION = 4  # every broker that we speak to knows it
 
 

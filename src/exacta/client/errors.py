@@ -1,10 +1,8 @@
-"""What can go wrong between us and a broker, and what may be done about it.
+"""The errors between us and a broker, and what may be done about each.
 
-Owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a client that
-repeats what is fatal writes twice, one that gives up what is retriable loses.
+This module owns the exceptions of the client and the class of each error code. The class is part of Kafka's contract: a
+client that repeats what is fatal writes twice, one that gives up what is retriable loses.
 """
-
-from __future__ import annotations
 
 from enum import Enum
 
@@ -12,14 +10,13 @@ from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 
 class ErrorClass(Enum):
-    """What a caller may do after an error code."""
+    """The ways in which a caller may go on after an error code."""
 
     RETRIABLE = "repeat the same request after a while, elsewhere if need be"
     ABORTABLE = "abort this transaction; the producer may go on"
     FATAL = "this producer, or this request, will never succeed"
 
 
-#: The broker that was asked is no longer the right one: look it up again, then repeat.
 MOVED = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -36,9 +33,10 @@ MOVED = frozenset(
         ErrorCode.LISTENER_NOT_FOUND,
     }
 )
+"""The broker that was asked is no longer the right one: look it up again, then repeat."""
 
-#: A newer incarnation of the transactional id exists (KIP-98; KIP-360 split the code in two).
 FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+"""A newer incarnation of the transactional id exists (KIP-98; KIP-360 split the code in two)."""
 
 _ABORTABLE = frozenset(
     {
@@ -86,12 +84,12 @@ class KafkaError(ClientError):
 
     @property
     def error_class(self) -> ErrorClass:
-        """What the caller may do about it."""
+        """Return how the caller may go on."""
         return classify(self.code)
 
     @property
     def fenced(self) -> bool:
-        """Whether a newer incarnation of the transactional id exists."""
+        """Return whether a newer incarnation of the transactional id exists."""
         return self.code in FENCED
 
 

@@ -1,10 +1,8 @@
-"""What transactions are open, whose they are, and what happened to a transactional id: on Exacta, or what Kafka tells.
+"""Explain which transactions are open, whose they are, and what happened to a transactional id.
 
 Exacta answers all of it from one state (ExplainTransactions). Another cluster is asked by Kafka's own calls, broker by
 broker, which know no owner, no first offset and no reasons.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -34,7 +32,7 @@ CAUSES = (
 
 
 class Incident(NamedTuple):
-    """What happened to the producer that had the pair, why, and who had asked for it (empty: nobody)."""
+    """An event that befell a producer id and epoch, its reason, and who had asked for it (empty: nobody)."""
 
     what: str
     cause: str
@@ -45,10 +43,12 @@ class Incident(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A transactional id; `state` is empty where it is unknown. Times are ms since 1970; None: none, or unknown.
+    """A transactional id; `state` is empty if it is unknown.
 
-    `partitions` are what the open transaction holds, with its first offset in each: None where nothing is written yet,
-    or the cluster does not say.
+    Times are ms since 1970, or None if there is none or it is unknown.
+
+    `partitions` are those that the open transaction holds, with its first offset in each. The offset is None if nothing
+    is written yet, or the cluster does not say.
     """
 
     transactional_id: str
@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is open."""
+        """Return whether a transaction is open."""
         return self.state == ONGOING
 
 

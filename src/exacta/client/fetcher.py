@@ -1,9 +1,8 @@
-"""Reading a range of one partition: fetches with the next one already in flight.
+"""Read a range of one partition, with the next fetch already in flight.
 
-Owns the position and its own connection. Yields what was fetched as it came; `committed.py` says what of it is visible.
+This module owns the position and its own connection. It yields what was fetched as it came; `committed.py` says what of
+it is visible.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,16 +17,16 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.schema import NO_UUID
 
-#: The last version of Fetch that names topics; those after it know them by their ids only.
 _LAST_BY_NAME = 12
-#: A broker hears of a new topic within this time.
+"""The last version of Fetch that names topics; those after it know them by their ids only."""
 _OUTDATED_FOR_MS = 2_000.0
+"""A broker hears of a new topic within this time."""
 
 
 class Fetched(NamedTuple):
     """One reply: whole record batches in offset order, and the aborted transactions that overlap them.
 
-    The records are overwritten by those of the next one.
+    The next reply overwrites the records.
     """
 
     records: memoryview
@@ -73,7 +72,7 @@ def fetch_request(
 ) -> FetchRequest:
     """Return the fetch of several partitions of one leader, without a session (KIP-227).
 
-    `topic_id` is for a fetch of one topic: a broker then refuses where another topic has that name by now.
+    `topic_id` is for a fetch of one topic: a broker then refuses if another topic has that name by now.
     """
     topics: dict[str, list[FetchPartition]] = {}
     for (topic, partition), offset in positions.items():
@@ -109,7 +108,7 @@ def fetch_range(
     """Yield what a partition holds from offset `start` up to, not including, `end`.
 
     The first batch may begin before `start` and the last one end behind `end`. Raises `OffsetOutOfRange`, `KafkaError`,
-    `TopicReplaced` where the topic's id is no longer `topic_id`, and `DeadlineExceeded` where no progress is made for
+    `TopicReplaced` if the topic's id is no longer `topic_id`, and `DeadlineExceeded` if no progress is made for
     `timeout_ms`.
     """
     reader = _Reader(client, partition, isolation_level, max_bytes, topic_id)
@@ -126,9 +125,8 @@ def fetch_range(
                 reached = next_offset(records, position)
                 if reached == position:
                     # Below the last stable offset there is always more, so only a failover gets here: ask again.
-                    backoff.wait(
-                        deadline, ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
-                    )
+                    nothing = ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
+                    backoff.wait(deadline, nothing)
                     continue
                 if reached < end:
                     reader.prefetch(reached, deadline)
@@ -140,16 +138,11 @@ def fetch_range(
                 client.forget(Leader(*partition))
                 backoff.wait(deadline, replaced)
                 continue
-            except ConnectionLost as lost:
-                reader.close()
-                client.forget(Leader(*partition))
-                backoff.wait(deadline, lost)
-                continue
-            except KafkaError as error:
-                if error.error_class is not ErrorClass.RETRIABLE:
+            except (ConnectionLost, KafkaError) as error:
+                if isinstance(error, KafkaError) and error.error_class is not ErrorClass.RETRIABLE:
                     raise
-                client.forget(Leader(*partition))
                 reader.close()
+                client.forget(Leader(*partition))
                 backoff.wait(deadline, error)
                 continue
             position = reached

@@ -1,6 +1,4 @@
-"""Groups as an administrator sees them: which there are, and their deletion (KIP-229)."""
-
-from __future__ import annotations
+"""List and delete groups, as an administrator does (KIP-229)."""
 
 from typing import NamedTuple
 

@@ -1,22 +1,21 @@
-"""How far a group is behind: exactly where the cluster is an Exacta (DescribeLag), else as far as offsets say it.
+"""Tell how far a group is behind: in records on an Exacta (DescribeLag), on any other cluster in offsets.
 
-Owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a difference of
-offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
+This module owns the shape of DescribeLag and the look-ups that stand in for it on any other cluster, where only a
+difference of offsets is known: it counts markers and aborted records too, so it is what the lag is at most.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
-from exacta.client.transactions import TopicPartition, fetch_offsets
+from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 
 
-class Holder(NamedTuple):
-    """An open transaction that holds back what is behind its first offset."""
+class BlockingTransaction(NamedTuple):
+    """An open transaction that holds readers of committed data back at its first offset."""
 
     transactional_id: str
     first_offset: int
@@ -31,14 +30,17 @@ class Lag(NamedTuple):
     last_stable_offset: int
     high_watermark: int
     unread: int
-    """Records that a read_committed reader would get now; of another cluster than an Exacta: offsets."""
+    """The records that a read_committed reader would get now. On another cluster than an Exacta these are offsets."""
     held_back: int
-    """Likewise, those that are behind an open transaction."""
-    holders: tuple[Holder, ...] = ()
+    """The records, or offsets, that are behind an open transaction."""
+    held_by: tuple[BlockingTransaction, ...] = ()
 
 
 class GroupLag(NamedTuple):
-    """What is known of a group. `exact`: in records, else at most so many, in offsets."""
+    """The lag of a group.
+
+    If `exact`, it is counted in records. Else it is counted in offsets, and is at most so many.
+    """
 
     exact: bool
     partitions: list[Lag]
@@ -68,7 +70,7 @@ def describe_lag(client: Client, group: str, deadline: Deadline | None = None) -
             entry.unread_records,
             entry.held_back_records,
             tuple(
-                Holder(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
+                BlockingTransaction(each.transactional_id, each.first_offset, response.now_ms - each.start_ms)
                 for each in entry.open_transactions
             ),
         )

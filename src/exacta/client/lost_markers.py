@@ -1,4 +1,4 @@
-"""Transactions that are complete for their coordinator and open on a partition: found, and their markers written again.
+"""Find transactions that are complete for their coordinator and open on a partition, and write their markers again.
 
 Theory of operation. A coordinator decides a transaction, has a marker written to each of its partitions, and then calls
 it complete. Apache Kafka (tried on 4.4.0) does so as well where a partition has no leader at that moment: it takes such
@@ -11,8 +11,6 @@ The coordinator still knows how the transaction had ended, until its id is used 
 would have (WriteTxnMarkers, what `kafka-transactions.sh abort` uses): in one step, which may be repeated, and which a
 partition refuses from an older incarnation than it has seen.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
@@ -29,16 +27,16 @@ from exacta.protocol.kafka.messages.k27_write_txn_markers import (
 )
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 
-#: A transaction's final states -> whether it is committed.
 _COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}
+"""A map from a transaction's final states to whether it is committed."""
 _ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
-#: How long a partition that nobody leads is waited for: a broker that is started again takes a few seconds; others of
-#: the cluster may be gone for good.
 _LEADERLESS_MS = 5_000
+"""The time for which a partition that nobody leads is waited for. A broker that is started again takes a few seconds,
+and others of the cluster may be gone for good."""
 
-#: The partition has seen a younger incarnation, or is gone: nothing of the lost transaction is open there.
 _SETTLED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""The partition has seen a younger incarnation, or is gone: nothing of the lost transaction is open there."""
 
 
 class HeldOpen(NamedTuple):
@@ -88,8 +86,8 @@ def held_open(
 ) -> dict[int, list[HeldOpen]]:
     """Return the partitions on which producers have a transaction open, as the partitions' leaders see it (KIP-664).
 
-    What this client may not read is left out, and what nobody leads for a while. Nothing is found where the brokers do
-    not tell (Apache Kafka before 2.8).
+    Partitions that this client may not read are left out, and so are those that nobody leads for a while. Nothing is
+    found if the brokers do not tell (Apache Kafka before 2.8).
     """
     deadline = deadline or client.deadline()
     if not producer_ids:

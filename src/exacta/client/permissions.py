@@ -1,10 +1,8 @@
-"""Which permission is missing where a broker says *_AUTHORIZATION_FAILED: operation and resource, for the user's admin.
+"""Name, for the user's administrator, the permission that is missing when a broker says *_AUTHORIZATION_FAILED.
 
-Owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the requests that
-this client sends.
+This module owns the table of what each request needs (Kafka's documentation, "Authorization primitives"), for the
+requests that this client sends.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

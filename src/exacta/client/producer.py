@@ -1,8 +1,8 @@
-"""An idempotent producer for one task: record batches, sequences, up to five requests in flight per broker.
+"""An idempotent producer for one task, with up to five requests in flight per broker.
 
-Owns the batches that are not yet acknowledged and their order. Writes into the transaction of its `producer`, where
-that has a transactional id, and ends none: somebody else does, by the ids of `producer`. Uses connections of its own,
-since its requests stay in flight.
+This module owns the batches that are not yet acknowledged and their order. It writes into the transaction of its
+`producer`, if that has a transactional id, and ends none. Another process ends it, by the ids of `producer`. It uses
+connections of its own, since its requests stay in flight.
 
 Theory of operation. Records gather in one builder per partition; a full builder becomes a *batch* with its sequence,
 which never changes afterwards, so sending it again cannot store it twice (KIP-98). Per partition the batches form a
@@ -20,8 +20,6 @@ A partition is added to the transaction once and never again, whatever is answer
 ended behind our back, adding would begin another one without the rows that were acknowledged in the first.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import islice
 
@@ -34,13 +32,13 @@ from exacta.client.transactions import Producer, TopicPartition, add_partitions
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-#: A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
-#: unnoticed.
 MOST_IN_FLIGHT = 5
+"""A broker remembers the last five batches of a producer and partition; with more in flight a repeat could go
+unnoticed."""
 
-#: Of record batches in one request, which carries one batch in any case. Brokers take 100 MB
-#: (`socket.request.max.bytes`).
 MOST_REQUEST_BYTES = 4 * 1024 * 1024
+"""The most bytes of record batches in one request, which carries one batch in any case. Brokers take 100 MB
+(`socket.request.max.bytes`)."""
 
 _SEQUENCE_MODULUS = 2**31
 
@@ -81,12 +79,12 @@ class _Partition:
 
     @property
     def builder_size(self) -> int:
-        """Bytes in the builder, before compression."""
+        """Return the bytes in the builder, before compression."""
         return 0 if self.builder is None else self.builder.size
 
 
 class IdempotentProducer:
-    """Writes records as `producer`, into its transaction where it has a transactional id.
+    """A producer that writes records as `producer`, into its transaction if it has a transactional id.
 
     Raises `KafkaError` for a code that repeating cannot mend, `DeadlineExceeded` when nothing succeeds any more.
     """
@@ -117,13 +115,13 @@ class IdempotentProducer:
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that records were appended to."""
+        """Return the partitions that records were appended to."""
         return frozenset(self._partitions)
 
     def extend(self, partition: TopicPartition, timestamp_ms: int, records: Records) -> bool:
         """Add records until their batch is full, and then send it; return whether all were added.
 
-        Other batches are sent where the memory is used up, which may block.
+        If the memory is used up, other batches are sent, which may block.
         """
         if not records.left:
             return True
@@ -215,8 +213,8 @@ class IdempotentProducer:
     def _send_round(self) -> bool:
         """Send at most one request to each leader, of one batch from each partition that may send.
 
-        Returns whether another round may send more: not where a leader was lost, so that replies do not wait for it.
-        Raises the last `ConnectionLost` where nothing was sent and nothing is on its way.
+        Returns whether another round may send more. That is not so if a leader was lost, so that replies do not wait
+        for it. Raises the last `ConnectionLost` if nothing was sent and nothing is on its way.
         """
         sent = False
         lost: ConnectionLost | None = None

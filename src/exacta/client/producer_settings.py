@@ -1,4 +1,7 @@
-"""Names of producer settings, apart from the producer: whoever only checks options need not load the record codec."""
+"""Names of producer settings.
 
-#: Compression codecs by Kafka's names, with their number in a record batch's attributes.
+They are apart from the producer, so that a check of options need not load the record codec.
+"""
+
 COMPRESSION = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+"""Compression codecs by Kafka's names, with their number in a record batch's attributes."""

@@ -1,10 +1,8 @@
-"""A record batch in the making: encoded records gather until it is full.
+"""Gather encoded records into a record batch until it is full.
 
-Owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch; its
-records are encoded elsewhere.
+This module owns how full a batch is, and its compression. `exacta.protocol.kafka.records` has the layout of a batch;
+its records are encoded elsewhere.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -29,12 +27,12 @@ class Records(Protocol):
 
     @property
     def left(self) -> int:
-        """How many are still to be taken."""
+        """Return how many rows are still to be taken."""
 
     def take(self, first: int, timestamp_delta_ms: int, most_bytes: int) -> tuple[Buffer, int]:
         """Take as many rows as come to `most_bytes`; return them as records, and how many they are.
 
-        Their offset deltas begin at `first`. Where that is 0, at least one row is taken, however large it is.
+        Their offset deltas begin at `first`. If that is 0, at least one row is taken, however large it is.
         """
 
 

@@ -1,7 +1,7 @@
-"""Calls that find the right broker: whichever, a leader, a coordinator, …
+"""Send calls to the right broker: to any broker, to a leader, to a coordinator, …
 
-Owns the routes, the look-ups, and the repetition of calls. Does not know what a call means beyond its error codes. What
-the look-ups tell is kept in `topology.py`, the connections in `connections.py`.
+This module owns the routes, the look-ups, and the repetition of calls. It does not know what a call means beyond its
+error codes. `topology.py` keeps what the look-ups tell, and `connections.py` keeps the connections.
 
 Theory of operation: a call names a *route* (any broker, a leader, a coordinator, …). The route is resolved to a
 broker, the request sent, the codes in its reply looked at. A lost connection or a retriable code forgets what the
@@ -9,13 +9,11 @@ route was resolved to, waits a growing moment and tries again until the deadline
 request sent through here may be executed twice, so only requests whose repetition is harmless belong here;
 `producer.py` handles Produce by itself, because there order matters.
 
-Not safe for use by several threads: each takes a client of its own.
+The client is not safe for use by several threads: each takes a client of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from exacta.client.connection import Connection
 from exacta.client.connections import Connections
@@ -91,14 +89,14 @@ class Client:
 
     @property
     def bootstrap(self) -> str:
-        """The bootstrap servers, as they were given."""
+        """Return the bootstrap servers, as they were given."""
         return self.cluster.bootstrap
 
     def close(self) -> None:
         """Close all connections; the client may be used again."""
         self._connections.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,7 +124,7 @@ class Client:
         """Send `request` along `route` until it is answered without a retriable code; return the reply.
 
         `codes` extracts the error codes of a reply, `what` names the call in errors. Raises `KafkaError` for the first
-        code that may not be retried, `BrokerGone` where `route` is a broker that has left, `DeadlineExceeded` when the
+        code that may not be retried, `BrokerGone` if `route` is a broker that has left, `DeadlineExceeded` when the
         time is up.
         """
         deadline = deadline or self.deadline()
@@ -152,7 +150,7 @@ class Client:
     def offers(self, route: Route, request: Message, deadline: Deadline | None = None) -> bool:
         """Return whether the broker that `route` leads to serves an API in a version that we speak.
 
-        Raises what `call` raises where no broker answers.
+        Raises what `call` raises if no broker answers.
         """
         deadline = deadline or self.deadline()
         backoff = Backoff()
@@ -168,8 +166,8 @@ class Client:
     def ask_every_broker(self, request: Message, *, what: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """Yield each broker's reply to `request`, which has one error code; raises what `call` raises.
 
-        Where a broker leaves meanwhile, all that are left are asked again: what it coordinated may be with one by now
-        that was asked before.
+        If a broker leaves meanwhile, all brokers that are left are asked again: one that was asked before may
+        coordinate by now what the lost one did.
         """
         deadline = deadline or self.deadline()
         unasked = self.nodes(deadline)
@@ -183,7 +181,7 @@ class Client:
     def connection(self, route: Route, deadline: Deadline) -> Connection:
         """Return an open connection to the broker that `route` leads to, looking it up where unknown.
 
-        Raises `ConnectionLost` where that broker cannot be reached now, `KafkaError` where the look-up is refused.
+        Raises `ConnectionLost` if that broker cannot be reached now, `KafkaError` if the look-up is refused.
         """
         node_id = self.resolve(route, deadline)
         if node_id is None:

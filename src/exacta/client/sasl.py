@@ -1,10 +1,8 @@
-"""Logging in over a connection: SaslHandshake, then SaslAuthenticate until both sides agree (KIP-43, KIP-152).
+"""Log in over a connection: SaslHandshake, then SaslAuthenticate until both sides agree (KIP-43, KIP-152).
 
-Owns the order of the messages. Its caller sends them, on a connection that has negotiated its versions: the same for a
-new connection and for one whose session is about to end (KIP-368).
+This module owns the order of the messages. Its caller sends them, on a connection that has negotiated its versions: the
+same for a new connection and for one whose session is about to end (KIP-368).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from typing import Any

@@ -1,4 +1,6 @@
-"""The client's side of SCRAM: four texts and their proofs (RFC 5802; RFC 7677 for SHA-256). Pure but for the nonce.
+"""The client's side of SCRAM: four texts and their proofs (RFC 5802; RFC 7677 for SHA-256).
+
+The module is pure except for the nonce.
 
 As Apache Kafka has it (KIP-84): names and passwords are taken as they are, in UTF-8, without the preparation of
 RFC 4013; no channel binding; fewer than 4096 iterations are refused.
@@ -7,8 +9,6 @@ Theory of operation: both sides derive the same keys from the salted password. T
 password, without showing it; the server's signature proves that the server has it too, or rather what it had stored.
 A server that cannot sign is not the one that knows us, and is refused like a wrong password.
 """
-
-from __future__ import annotations
 
 import base64
 import binascii
@@ -19,8 +19,8 @@ from functools import lru_cache
 
 FEWEST_ITERATIONS = 4096
 
-#: Some seconds of work; a server that asks for more wants to keep us busy.
 MOST_ITERATIONS = 10_000_000
+"""This many iterations are some seconds of work. A server that asks for more wants to keep us busy."""
 
 _NO_CHANNEL_BINDING = "n,,"
 

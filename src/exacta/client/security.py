@@ -1,12 +1,13 @@
-"""How the connections to a cluster are secured, and which cluster: plain values, without I/O.
+"""The values that say which cluster is meant and how the connections to it are secured.
 
-Owns what is configured. `tls.py` makes TLS of it, `sasl.py` logs in. The values are frozen and hashable, so that a
-client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their reprs.
+The module does no I/O: `tls.py` makes TLS of the values, and `sasl.py` logs in. The values are frozen and hashable, so
+that a client can be kept by its cluster, and they can be pickled to where the tasks run; a secret is in none of their
+reprs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
 
@@ -17,6 +18,8 @@ JKS = "JKS"
 PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+# The three classes that hold a secret are dataclasses, since a `Struct` cannot leave a field out of its repr.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +44,7 @@ class KeyStore:
     key_password: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tls:
+class Tls(Struct, frozen=True, kw_only=True):
     """TLS; without a truststore the machine's own authorities are trusted."""
 
     truststore: TrustStore | None = None
@@ -59,23 +61,22 @@ class Sasl:
     password: str = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Security:
-    """What each connection does before its first request."""
+class Security(Struct, frozen=True, kw_only=True):
+    """The steps that each connection takes before its first request."""
 
     tls: Tls | None = None
     sasl: Sasl | None = None
 
     @property
     def protocol(self) -> str:
-        """Kafka's name of it."""
+        """Return Kafka's name of the protocol."""
         if self.sasl is not None:
             return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
         return "PLAINTEXT" if self.tls is None else "SSL"
 
     @property
     def principal(self) -> str:
-        """Whom the brokers take us for, in words."""
+        """Return, in words, who we are to the brokers."""
         if self.sasl is not None:
             return f"user '{self.sasl.username}'"
         if self.tls is not None and self.tls.keystore is not None:
@@ -83,15 +84,17 @@ class Security:
         return "whoever does not log in"
 
 
-#: No TLS and no login.
 PLAINTEXT = Security()
+"""No TLS and no login."""
+
+CLIENT_ID = "exacta-spark"
+"""The name by which a client tells the brokers who it is, unless the user chose one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
+class Cluster(Struct, frozen=True, kw_only=True):
     """A cluster and how it is reached: all that a client is made from."""
 
     bootstrap: str
     security: Security = PLAINTEXT
-    client_id: str = "exacta-spark"
+    client_id: str = CLIENT_ID
     request_timeout_ms: int = REQUEST_TIMEOUT_MS

@@ -1,14 +1,12 @@
 """TLS over a connected socket, and what a failed handshake means in one sentence.
 
-Owns the SSL context and the reading of OpenSSL's errors. What trying again cannot mend raises `TlsFailed`; a peer that
-went away meanwhile is an `OSError` like any other.
+This module owns the SSL context and the reading of OpenSSL's errors. An error that trying again cannot mend raises
+`TlsFailed`; a peer that went away meanwhile is an `OSError` like any other.
 
 Theory of operation: a handshake fails for three kinds of reasons. We refuse the broker's certificate: OpenSSL says
 why. The broker refuses us: it sends an alert, in TLS 1.3 only after our side of the handshake has ended, so that it
 may come with the first reply. Or the port does not speak TLS at all: it hangs up, and `diagnosis.py` asks it why.
 """
-
-from __future__ import annotations
 
 import os
 import socket
@@ -36,8 +34,8 @@ _ABOUT_OUR_CERTIFICATE = frozenset(
         "ACCESS_DENIED",
     }
 )
-#: Alerts of a broker that is going away or in trouble, not at odds with us.
 _PASSING_ALERTS = frozenset({"INTERNAL_ERROR", "USER_CANCELLED", "NO_RENEGOTIATION"})
+"""Alerts of a broker that is going away or in trouble, not at odds with us."""
 
 
 def wrap(plain: socket.socket, tls: Tls, host: str, port: int) -> ssl.SSLSocket:

@@ -1,8 +1,8 @@
 """Truststores and keystores as Kafka's clients know them, put into an SSL context: PEM and PKCS #12, files or text.
 
-Owns the reading of them and what is said where one cannot be read. JKS is a format of Java's own; it is recognised and
-refused with the command that converts it. The package for PKCS #12 is loaded only where there is such a store. Every
-error is one sentence and shows no secret.
+This module owns the reading of them and what is said where one cannot be read. JKS is a format of Java's own; it is
+recognised and refused with the command that converts it. The package for PKCS #12 is loaded only where there is such a
+store. Every error is one sentence and shows no secret.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Topics and their offsets: create, look at, list the first, last and last stable offsets.
 
-Owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
+This module owns the shapes of CreateTopics and ListOffsets and their spreading over leaders.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -23,8 +21,8 @@ LATEST = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
-#: Operations on a topic, by the numbers of Kafka's `AclOperation`.
 READ = 3
+"""Operations on a topic, by the numbers of Kafka's `AclOperation`."""
 WRITE = 4
 _OPERATIONS_UNTOLD = -(2**31)
 
@@ -62,7 +60,7 @@ def create_topic(
 
 
 class TopicAccess(NamedTuple):
-    """What a cluster says of a topic, and of what this user may do with it."""
+    """The answer of a cluster about a topic, and about what this user may do with it."""
 
     partitions: int
     operations: frozenset[int] | None  # by Kafka's numbers (KIP-430); None: it does not say

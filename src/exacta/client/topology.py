@@ -1,9 +1,7 @@
-"""What a client has learned about its cluster: brokers, leaders, ids of topics, coordinators.
+"""Keep what a client has learned about its cluster: brokers, leaders, ids of topics, coordinators.
 
-Owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
+This module owns what was told last and when it is doubted. Asks nobody: `routing.py` asks, and hands the replies over.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -24,7 +22,7 @@ class Topology:
 
     @property
     def controller(self) -> int | None:
-        """The controller, or None where it is not known, or is no broker."""
+        """Return the controller, or None where it is not known, or is no broker."""
         return self.controller_id if self.controller_id in self.brokers else None
 
     def leader(self, topic: str, partition: int) -> int | None:

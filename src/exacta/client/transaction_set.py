@@ -1,10 +1,8 @@
 """Ending several transactions in one durable step, where the coordinator can: EndTransactions, Exacta's own API.
 
-Owns the shape of the request, and the question whether it may be sent. Every broker answers that for itself when a
-connection begins (ApiVersions); nothing else tells an Exacta from another Kafka.
+This module owns the shape of the request, and the question whether it may be sent. Every broker answers that for itself
+when a connection begins (ApiVersions); nothing else tells an Exacta from another Kafka.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
@@ -36,7 +34,7 @@ def end_transactions_at_once(
 
     `written` names with each transaction partitions that it must have written to. A repeat after a lost answer is
     answered as the first time, unless one of the set has gone on or was fenced since: then it stands in the way,
-    although all may have ended. Raises `KafkaError` POLICY_VIOLATION where they are too many for one step, and
+    although all may have ended. Raises `KafkaError` POLICY_VIOLATION if they are too many for one step, and
     `UnsupportedByBroker`.
     """
     by_id = {producer.transactional_id: producer for producer in written}

@@ -1,11 +1,9 @@
-"""The transactional calls, one function each: what is asked, what is answered, which codes are repeated.
+"""The transactional calls, one function each, with their requests, their answers, and the codes that are repeated.
 
-Owns the shapes of requests. Every function may be repeated without harm, and repeats itself until its deadline:
-`InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was, unless its
-producer was fenced since, adding what is already added changes nothing (KIP-98).
+The module owns the shapes of these requests. Every function may be repeated without harm, and repeats itself until its
+deadline: `InitProducerId` bumps the epoch once more, `EndTxn` of the same outcome is answered as the first one was,
+unless its producer was fenced since, adding what is already added changes nothing (KIP-98).
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +14,6 @@ from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
 from exacta.client.routing import GROUP, TRANSACTION, Anyone, Client, Coordinator, Route
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -30,11 +27,11 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTra
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.schema import Message
 
-#: The state of a transactional id whose transaction is open.
 ONGOING = "Ongoing"
+"""The state of a transactional id whose transaction is open."""
 EMPTY = "Empty"
-#: The time-out of a transaction that has none (KIP-939).
 NO_TIMEOUT_MS = 2**31 - 1
+"""The time-out of a transaction that has none (KIP-939)."""
 
 
 class Producer(NamedTuple):
@@ -46,7 +43,7 @@ class Producer(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it writes in transactions."""
+        """Return whether the producer writes in transactions."""
         return bool(self.transactional_id)
 
 
@@ -65,9 +62,9 @@ class CommittedOffset(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """What the coordinator knows of a transactional id, and which partitions its open transaction holds.
+    """The coordinator's knowledge of a transactional id, and the partitions that its open transaction holds.
 
-    `start_ms` is when that began, in ms since 1970; -1: none is open.
+    `start_ms` is when that transaction began, in ms since 1970, or -1 if none is open.
     """
 
     state: str
@@ -79,7 +76,7 @@ class TransactionDescription(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether its transaction can still be ended either way."""
+        """Return whether the transaction can still be ended either way."""
         return self.state == ONGOING
 
 
@@ -93,9 +90,10 @@ def init_producer_id(
 ) -> Producer:
     """Take over a transactional id: fence its predecessor, abort what it left open, return the new incarnation.
 
-    With `expected` only from that incarnation (KIP-360); where there is another by now, raises a fenced `KafkaError`.
-    Apache Kafka says so too where it has just aborted a transaction of `expected` for us; and where the other one has
-    a transaction open, it says so and aborts that all the same (4.4: epochs are compared once nothing is open).
+    With `expected` the id is taken over only from that incarnation (KIP-360). If there is another one by now, the call
+    raises a fenced `KafkaError`. Apache Kafka says so too if it has just aborted a transaction of `expected` for us. If
+    the other incarnation has a transaction open, Apache Kafka says so and aborts that all the same (4.4: epochs are
+    compared once nothing is open).
     """
     response = client.call(
         Coordinator(TRANSACTION, transactional_id),
@@ -188,7 +186,7 @@ def add_group(client: Client, producer: Producer, group: str, deadline: Deadline
 
 
 def end_transaction(client: Client, producer: Producer, *, commit: bool, deadline: Deadline | None = None) -> None:
-    """Commit or abort the transaction of `producer`, from whatever process (KIP-98 §EndTxnRequest).
+    """Commit or abort the transaction of `producer`, from any process (KIP-98 §EndTxnRequest).
 
     Raises `KafkaError`: fenced or INVALID_TXN_STATE both mean "not by this request", and never tell whether an earlier
     one did.
@@ -223,71 +221,13 @@ def end_transactions(
     return outcome
 
 
-def fetch_offset(
-    client: Client, group: str, at: TopicPartition, *, stable: bool, deadline: Deadline | None = None
-) -> CommittedOffset | None:
-    """Return what `group` committed for a partition, or None.
-
-    With `stable` (KIP-447) an offset whose transaction is open raises `KafkaError` UNSTABLE_OFFSET_COMMIT instead of
-    being waited for.
-    """
-    response = client.call(
-        Coordinator(GROUP, group),
-        _offset_fetch(group, at, stable=stable),
-        what=f"reading the offset of group '{group}'",
-        codes=_offset_fetch_codes,
-        never_retry=frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
-        deadline=deadline,
-    )
-    return _offsets_in(response).get(at)
-
-
-def fetch_offsets(
-    client: Client, group: str, *, stable: bool = False, wait: bool = True, deadline: Deadline | None = None
-) -> dict[TopicPartition, CommittedOffset]:
-    """Return everything that `group` has committed.
-
-    What an open transaction will change is as it was before. With `stable` its end is waited for or, without `wait`,
-    `KafkaError` UNSTABLE_OFFSET_COMMIT raised.
-    """
-    response = client.call(
-        Coordinator(GROUP, group),
-        OffsetFetchRequest(group_id=group, topics=None, require_stable=stable),
-        what=f"reading the offsets of group '{group}'",
-        codes=_offset_fetch_codes,
-        never_retry=frozenset() if wait else frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT}),
-        deadline=deadline,
-    )
-    return _offsets_in(response)
-
-
-def fetch_stable_offsets(
-    client: Client, groups: Sequence[str], at: TopicPartition, deadline: Deadline | None = None
-) -> dict[str, CommittedOffset | None]:
-    """Return what each group committed for a partition, leaving out the groups with an open transaction (KIP-447)."""
-    deadline = deadline or client.deadline()
-    requests: list[tuple[Route, Message]] = [
-        (Coordinator(GROUP, group), _offset_fetch(group, at, stable=True)) for group in groups
-    ]
-    found: dict[str, CommittedOffset | None] = {}
-    for group, reply in zip(groups, ask_all(client, requests, deadline), strict=True):
-        if reply is not None and not any(_offset_fetch_codes(reply)):
-            found[group] = _offsets_in(reply).get(at)
-            continue
-        try:
-            found[group] = fetch_offset(client, group, at, stable=True, deadline=deadline)
-        except KafkaError as error:
-            if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                raise
-    return found
-
-
 def list_transactions(
     client: Client, prefix: str, *, states: Sequence[str] = (ONGOING,), deadline: Deadline | None = None
 ) -> list[str]:
     """Return the transactional ids that begin with `prefix` and are in one of `states` (none: any), from all brokers.
 
-    The pattern is for brokers that know KIP-1152; to others it is not sent, and they list all. Hence the filter here.
+    The pattern is for brokers that know KIP-1152. It is not sent to other brokers, which list all ids, so the ids are
+    filtered here.
     """
     request = ListTransactionsRequest(state_filters=list(states), transactional_id_pattern=f"{re.escape(prefix)}.*")
     found = {
@@ -359,23 +299,6 @@ def _end_txn(producer: Producer, commit: bool) -> EndTxnRequest:
     )
 
 
-def _offset_fetch(group: str, at: TopicPartition, *, stable: bool) -> OffsetFetchRequest:
-    return OffsetFetchRequest(
-        group_id=group,
-        topics=[OffsetFetchRequestTopic(name=at.topic, partition_indexes=[at.partition])],
-        require_stable=stable,
-    )
-
-
-def _offsets_in(reply: Any) -> dict[TopicPartition, CommittedOffset]:
-    return {
-        TopicPartition(topic.name, entry.partition_index): CommittedOffset(entry.committed_offset, entry.metadata or "")
-        for topic in reply.topics
-        for entry in topic.partitions
-        if entry.committed_offset >= 0
-    }
-
-
 def _description_in(reply: Any) -> TransactionDescription | None:
     for entry in reply.transaction_states:
         if entry.error_code == ErrorCode.NONE:
@@ -413,7 +336,3 @@ def _add_partitions_codes(reply: Any) -> list[int]:
 
 def _txn_offset_commit_codes(reply: Any) -> list[int]:
     return [entry.error_code for topic in reply.topics for entry in topic.partitions]
-
-
-def _offset_fetch_codes(reply: Any) -> list[int]:
-    return [reply.error_code, *(entry.error_code for topic in reply.topics for entry in topic.partitions)]

@@ -1,18 +1,16 @@
-"""Says once, in the log, whom a client waits for, when it could reach nobody for a second.
+"""Log once whom a client waits for, when it could reach nobody for a second.
 
-Owns the moment and the words. A thread of its own looks at the clock, because the client itself may be held up by the
-operating system: by a name that is looked up, or by a host that does not answer. It lives from the first attempt to
-connect to the first connection, a second at most.
+This module owns the moment and the words. A thread of its own looks at the clock, because the client itself may be held
+up by the operating system: by a name that is looked up, or by a host that does not answer. It lives from the first
+attempt to connect to the first connection, a second at most.
 """
-
-from __future__ import annotations
 
 import logging
 import threading
 
 from exacta.client.deadline import Deadline
 
-_log = logging.getLogger("exacta.client")
+logger = logging.getLogger("exacta.client")
 
 SILENT_S = 1.0
 
@@ -68,4 +66,4 @@ class Waiting:
                 return
             self._said = True
             told = "; ".join(self._states.values())
-        _log.warning("%s; trying for %.0f s more", told, left_s)
+        logger.warning("%s; trying for %.0f s more", told, left_s)

@@ -32,6 +32,13 @@ class LogOptions:
         int,
         Meta(ge=1 << 20, le=INT_MAX, description="Size at which one file of the journal ends and the next begins."),
     ] = 128 << 20
+    log_page_cache_trim_enable: Annotated[
+        bool,
+        Meta(
+            description="Give the page cache of old segments back where writing new ones is slow: for virtual machines "
+            "whose free memory goes back to their host. Readers of old records then read from the disk.",
+        ),
+    ] = False
     log_retention_ms: Annotated[
         int,
         Meta(

@@ -5,7 +5,6 @@ name is its field's name with dots (`num_partitions` is `num.partitions`). Value
 `--config`, or as Python values from `exacta.Broker`; a wrong one raises a `ConfigurationError` of one line.
 """
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.spelling import did_you_mean
 
 
 class Option(Struct, frozen=True):
@@ -86,9 +86,8 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
-        close = difflib.get_close_matches(name, options(), n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ConfigurationError(f"unknown option {given}{hint}")
+        meant = did_you_mean(name, options())
+        raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
 
 

@@ -16,21 +16,21 @@ from exacta.config.topic import (
     is_compacted,
     only_compacts,
 )
-from exacta.engine.compaction_schedule import Compacting
-from exacta.engine.upkeep import Keep, Rules
+from exacta.engine.compaction_schedule import CompactionPolicy
+from exacta.engine.upkeep import Retention, RetentionRules
 
 
-def retention_rules(configuration: Configuration) -> Rules:
+def retention_rules(configuration: Configuration) -> RetentionRules:
     """Return what a topic's own configurations say, where the broker's are these."""
-    by_default = _keep(configuration.log_retention_ms, configuration.log_retention_bytes)
+    by_default = _retention(configuration.log_retention_ms, configuration.log_retention_bytes)
 
-    def rules(configs: Mapping[str, str]) -> Keep:
+    def rules(configs: Mapping[str, str]) -> Retention:
         if not configs:
             return by_default
         compacting = _compacting(configs) if is_compacted(configs) else None
         if only_compacts(configs):
-            return Keep(compacting=compacting)
-        return _keep(
+            return Retention(compacting=compacting)
+        return _retention(
             int(configs.get(RETENTION_MS, configuration.log_retention_ms)),
             int(configs.get(RETENTION_BYTES, configuration.log_retention_bytes)),
             compacting,
@@ -39,17 +39,17 @@ def retention_rules(configuration: Configuration) -> Rules:
     return rules
 
 
-def _keep(retention_ms: int, retention_bytes: int, compacting: Compacting | None = None) -> Keep:
-    return Keep(
+def _retention(retention_ms: int, retention_bytes: int, compacting: CompactionPolicy | None = None) -> Retention:
+    return Retention(
         retention_ms if retention_ms >= 0 else None, retention_bytes if retention_bytes >= 0 else None, compacting
     )
 
 
-def _compacting(configs: Mapping[str, str]) -> Compacting:
+def _compacting(configs: Mapping[str, str]) -> CompactionPolicy:
     def number(name: str) -> int:
         return int(_value(configs, name))
 
-    return Compacting(
+    return CompactionPolicy(
         min_dirty_ratio=float(_value(configs, MIN_CLEANABLE_DIRTY_RATIO)),
         min_lag_ms=number(MIN_COMPACTION_LAG_MS),
         max_lag_ms=number(MAX_COMPACTION_LAG_MS),

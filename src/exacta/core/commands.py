@@ -103,7 +103,7 @@ class CreatePartitions(Command, frozen=True, kw_only=True):
 class DeleteRecords(Command, frozen=True, kw_only=True):
     """Delete a partition's records before an offset, or all that there are (`HIGH_WATERMARK`).
 
-    `allowed`: whether its topic's policy is to delete records at all; what the policy is, is the caller's to know.
+    `allowed`: whether it asks for what it may, by its topic's policy too; what the policy is, is the caller's to know.
     """
 
     topic: str

@@ -16,6 +16,8 @@ class Rejection(Enum):
     INVALID_TOPIC = auto()
     INVALID_PARTITIONS = auto()
     INVALID_REPLICA_ASSIGNMENT = auto()
+    INTERNAL_TOPIC = auto()
+    """The topic is the cluster's own: clients do not write into it."""
     DELETION_NOT_ALLOWED = auto()
     """Records of this topic are not deleted by their age, only by their keys."""
     # idempotence (KIP-98, KIP-360)

@@ -1,4 +1,4 @@
-"""What `exacta demo` runs: a Spark pipeline on Exacta under kill -9, and a judge who counts what came out of it.
+"""The parts of `exacta demo`: a Spark pipeline on Exacta under kill -9, and a judge that counts what came out of it.
 
 In the order of the story: `flights` and `records` (the input), `topics` (loading and reading it, by confluent-kafka),
 `pipeline` and `plain_sink` (PySpark, in a process of its own), `processes`, `kills` and `nemesis` (what is killed,

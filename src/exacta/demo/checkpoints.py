@@ -1,7 +1,8 @@
-"""How far the pipeline has come, read from Spark's own checkpoints.
+"""Read from Spark's own checkpoints how far the pipeline has come.
 
-Owns reading `offsets/` and `commits/` of a streaming query's checkpoint, from outside and while Spark writes there.
-Does not ask the pipeline: what it would say dies with it, and the checkpoint is what a restart goes by.
+This module owns reading `offsets/` and `commits/` of a streaming query's checkpoint, from outside and while Spark
+writes there. It does not ask the pipeline: what it would say dies with it, and the checkpoint is what a restart goes
+by.
 
 Theory of operation: a micro-batch N is planned when `offsets/N` is there and done when `commits/N` is. `offsets/N`
 holds a version line, one line of JSON about the batch (its watermark, in milliseconds) and one with the source's end
@@ -9,17 +10,15 @@ offsets, `{"topic": {"partition": offset}}`. Spark renames finished files into p
 one that a purge takes away between listing and reading counts as not there.
 """
 
-from __future__ import annotations
-
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _VERSION_LINE, _BATCH_LINE, _FIRST_SOURCE_LINE = 0, 1, 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryProgress:
+class QueryProgress(Struct, frozen=True, kw_only=True):
     """Say which micro-batches of a query are planned and done, and what the last one done had read.
 
     A batch number is -1 where there is none yet.

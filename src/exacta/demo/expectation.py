@@ -1,24 +1,21 @@
-"""What the pipeline's outputs must be, computed with pandas.
+"""Compute with pandas what the pipeline's outputs must be.
 
-Owns the second, independent computation of both outputs, from the same CSV files. Shares no code with the pipeline:
-joins, windows and sums are written again, on another engine. Does not read any topic.
+This module owns the second, independent computation of both outputs, from the same CSV files. It shares no code with
+the pipeline: joins, windows and sums are written again, on another engine. It does not read any topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from msgspec import Struct
 
 from exacta.demo.flights import plain, read_table
 from exacta.demo.records import LATE_FROM_MINUTES, AirportHour, EnrichedFlight
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
+class Expected(Struct, frozen=True, kw_only=True):
     """Hold the rows that an output must contain: identity -> (message key, contents)."""
 
     rows: dict[Any, tuple[bytes, Any]]

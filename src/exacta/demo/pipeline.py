@@ -1,15 +1,15 @@
 """The demo's pipeline: PySpark, in a process of its own, which the demo starts, kills and starts again.
 
-Owns both streaming queries and the settings of their Spark session. Does not know that it will be killed, and keeps
-nothing between runs but Spark's two checkpoints.
+This module owns both streaming queries and the settings of their Spark session. It does not know that it will be
+killed, and keeps nothing between runs but Spark's two checkpoints.
 
 Theory of operation: query (a), *enriched*, joins each flight with three static tables that every task holds whole, so
-nothing is shuffled and a key's flights stay in the order in which their input partition has them. Query (b),
-*delays*, counts by airport and hour of scheduled departure, and gives out an hour once the watermark has passed it:
-once, never corrected. The watermark's delay lies far above the input's disorder (a day), because two partitions may
-also be read at unequal speed. What lets the last hour out is a closing event, far in the future, which the demo sends
-once all flights have been read. It passes through the aggregation like a flight (a filter before it would be moved
-below the watermark, and then it would move nothing) and its own hour never closes.
+nothing is shuffled and a key's flights stay in the order in which their input partition has them. Query (b), *delays*,
+counts by airport and hour of scheduled departure, and gives out an hour once the watermark has passed it: once, never
+corrected. The watermark's delay lies far above the input's disorder (a day), because two partitions may also be read at
+unequal speed. The demo sends a closing event, far in the future, once all flights have been read; it lets the last hour
+out. It passes through the aggregation like a flight (a filter before it would be moved below the watermark, and then it
+would move nothing) and its own hour never closes.
 
 The process ends cleanly when its standard input does; so it also ends when the demo dies.
 """
@@ -125,7 +125,7 @@ def _json(columns: list[str]) -> F.Column:
 
 
 def _table(spark: SparkSession, directory: Path, name: str) -> DataFrame:
-    """One of the package's tables, every column as text; `NA` is what it writes for a missing value.
+    """Return one of the package's tables, every column as text; `NA` is what it writes for a missing value.
 
     Kept in memory: each micro-batch plans its joins anew.
     """

@@ -1,6 +1,6 @@
-"""What the pipeline and whoever watches it must agree on.
+"""The names on which the pipeline and its watchers must agree.
 
-Imports nothing, so that neither drags the other's libraries in.
+This module imports nothing, so that neither drags the other's libraries in.
 """
 
 ENRICHED_QUERY = "enriched"

@@ -1,9 +1,9 @@
-"""A sink as Kafka sinks for Spark are today: it writes, and whatever is written again is there twice.
+"""A sink as Kafka sinks for Spark are today: it writes, and a row that is written again is there twice.
 
-Owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. Not a straw man: its producer
-is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an idempotent producer
-only recognises its own repetitions, and a task that runs again is another producer; and what a task wrote is there
-for all readers at once, whether its micro-batch ends or not.
+This module owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. The format is no
+straw man: its producer is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an
+idempotent producer only recognises its own repetitions, and a task that runs again is another producer; and what a task
+wrote is there for all readers at once, whether its micro-batch ends or not.
 """
 
 from __future__ import annotations
@@ -26,24 +26,12 @@ class NotAcknowledged(Exception):
     """Some rows of a task were not acknowledged in time; the task fails and Spark runs it again."""
 
 
+# A dataclass, since a class of PySpark cannot be a `Struct` as well.
 @dataclass
 class RowsWritten(WriterCommitMessage):  # type: ignore[misc]  # pyspark is followed as Any
     """Tell the driver how many rows a task wrote."""
 
     rows: int
-
-
-class AtLeastOnceDataSource(DataSource):  # type: ignore[misc]
-    """Write streaming rows (`key`, `value`) to the topic of option `topic`, without transactions."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the format."""
-        return FORMAT
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> AtLeastOnceWriter:
-        """Return the writer for one micro-batch."""
-        return AtLeastOnceWriter(self.options["kafka.bootstrap.servers"], self.options["topic"])
 
 
 class AtLeastOnceWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
@@ -92,3 +80,16 @@ class AtLeastOnceWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Do nothing: what is written cannot be taken back."""
+
+
+class AtLeastOnceDataSource(DataSource):  # type: ignore[misc]
+    """Write streaming rows (`key`, `value`) to the topic of option `topic`, without transactions."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> AtLeastOnceWriter:
+        """Return the writer for one micro-batch."""
+        return AtLeastOnceWriter(self.options["kafka.bootstrap.servers"], self.options["topic"])

@@ -1,6 +1,7 @@
 """The two victims, as processes: the broker and the Spark driver with everything below it.
 
-Owns starting them, killing them with signal 9, and finding Spark's processes by walking the tree. Does not decide when.
+This module owns starting them, killing them with signal 9, and finding Spark's processes by walking the tree. It does
+not decide when.
 
 Theory of operation: a Spark driver is a Python process, a Java virtual machine below it, below that one or more
 Python daemons, each the leader of a process group of its own (so killing groups does not do), and below each daemon
@@ -9,8 +10,6 @@ no longer below its grandparent. Workers that outlive their driver are zombies i
 kernel: they hold rows, connections and open transactions, and go on for as long as nobody tells them. A process is
 always addressed through psutil, which refuses when its number belongs to another one by now.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -21,10 +20,10 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 from exacta.posix import SIGKILL
 
@@ -80,7 +79,7 @@ class ServerProcess:
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The process of the last start."""
+        """Return the process of the last start."""
         assert self._process is not None, "not started"
         return self._process
 
@@ -131,8 +130,7 @@ class BrokerProcess(ServerProcess):
         self._reap()
 
 
-@dataclass
-class Zombies:
+class Zombies(Struct):
     """Workers whose driver is dead."""
 
     workers: list[psutil.Process]
@@ -259,7 +257,7 @@ def _wait_until_stopped(processes: list[psutil.Process]) -> None:
 def spark_environment(scratch: Path) -> dict[str, str]:
     """Return the environment of a Spark driver: this interpreter for its workers, a Java even where there is none.
 
-    What a killed driver leaves behind lies in `scratch`.
+    A killed driver leaves its files behind in `scratch`.
     """
     from exacta.spark.java import java_home
 

@@ -1,8 +1,8 @@
-"""The fate of every transaction, read from the log itself.
+"""Read the fate of every transaction from the log itself.
 
-Owns the answer to "was the record at this offset committed?", found without the help of what is being judged: not
-from the broker's list of aborted transactions, which `read_committed` readers trust, and not with Exacta's own
-client.
+This module owns the answer to "was the record at this offset committed?", found without the help of what is being
+judged: not from the broker's list of aborted transactions, which `read_committed` readers trust, and not with Exacta's
+own client.
 
 Theory of operation: a fetch at isolation level `read_uncommitted` returns a partition whole, with its transactional
 batches and with the control batches that end them. A control batch ends what its producer id has open in that
@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import bisect
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record import MemoryRecords
 from aiokafka.structs import TopicPartition
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from aiokafka.record.default_records import DefaultRecordBatch
@@ -36,8 +36,7 @@ class RawLogError(Exception):
     """The raw log could not be fetched or parsed."""
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class BatchRange:
+class BatchRange(Struct, frozen=True, kw_only=True, order=True):
     """Describe one transactional batch: its offsets, both inclusive, and the number of its records."""
 
     first_offset: int
@@ -45,12 +44,11 @@ class BatchRange:
     records: int
 
 
-@dataclass
-class TransactionsOfPartition:
+class TransactionsOfPartition(Struct):
     """Collect, batch by batch in offset order, which ranges of one partition's offsets were not committed."""
 
-    aborted: list[BatchRange] = field(default_factory=list)
-    _open: dict[int, list[BatchRange]] = field(default_factory=dict)
+    aborted: list[BatchRange] = []
+    _open: dict[int, list[BatchRange]] = {}
 
     def data(self, producer_id: int, batch: BatchRange) -> None:
         """Note a transactional batch."""
@@ -64,7 +62,7 @@ class TransactionsOfPartition:
 
     @property
     def undecided(self) -> list[BatchRange]:
-        """The ranges of transactions that nothing in the log ends."""
+        """Return the ranges of transactions that nothing in the log ends."""
         return [batch for ranges in self._open.values() for batch in ranges]
 
 

@@ -1,14 +1,12 @@
 """The demo's messages: what goes into the pipeline and what must come out.
 
-Owns the JSON form of the three kinds of message. Does not know where flights come from (`flights`), what the outputs
-should be (`expectation`) or how Spark computes them (`pipeline`).
+This module owns the JSON form of the three kinds of message. It does not know where flights come from (`flights`), what
+the outputs should be (`expectation`) or how Spark computes them (`pipeline`).
 
 Theory of operation: every value is an integer, a string, or a floating point number that is only copied, never computed
 with; so the outputs of Spark and of pandas are compared for equality, without a tolerance. A missing value is an absent
 field, as Spark's `to_json` writes it. Times are text, in UTC, to the second.
 """
-
-from __future__ import annotations
 
 import msgspec
 

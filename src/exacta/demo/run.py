@@ -1,6 +1,6 @@
 """The demo from beginning to end.
 
-Owns the order of things: broker, input, pipeline, kills, end, verdict. The parts are elsewhere.
+This module owns the order of things: broker, input, pipeline, kills, end, verdict. The parts are elsewhere.
 
 Theory of operation: everything lives in one work directory. One loop watches Spark's checkpoints, lets the nemesis
 strike, and starts again what ended without having been killed, which is told and counted but not forgiven for ever.
@@ -10,14 +10,11 @@ watermark has passed the last hour, the pipeline is asked to stop. Then the judg
 the judge reads all the same: rows that did not come are lost.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,6 +22,7 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 from confluent_kafka import KafkaException
+from msgspec import Struct
 
 from exacta.demo import checkpoints, expectation, flights, topics
 from exacta.demo.kills import Target, plan
@@ -48,8 +46,7 @@ _LOG_LINES, _LOG_WIDTH = 4, 300
 _TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """Say what to run.
 
     `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes. `micro_batches`: into about
@@ -72,7 +69,10 @@ _FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, 
 
 
 def run(settings: Settings, screen: Screen) -> bool:
-    """Run the demo; return whether the output was exactly once. What could not be judged was not."""
+    """Run the demo; return whether the output was exactly once.
+
+    An output that could not be judged counts as not exactly once.
+    """
     started_at = time.monotonic()
     work = settings.keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))
     (work / "scratch").mkdir(parents=True, exist_ok=True)

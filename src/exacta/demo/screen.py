@@ -1,12 +1,11 @@
-"""What the demo shows: progress while it works, and the closing table.
+"""Show the demo: progress while it works, and the closing table.
 
-Owns all of the demo's output. Decides nothing; on something that is not a terminal the bars are left out and the
-lines stay.
+This module owns all of the demo's output. It decides nothing. On something that is not a terminal the bars are left out
+and the lines stay.
 """
 
-from __future__ import annotations
-
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -32,7 +31,7 @@ class Screen:
         )
         self._bars: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

@@ -1,13 +1,12 @@
-"""What the demo does with topics itself, as any Kafka client would: create, load, measure, read.
+"""Create, load, measure and read topics for the demo, as any Kafka client would.
 
-Owns the demo's use of confluent-kafka (librdkafka), which shares no code with Exacta. Judges nothing (`verify`).
+This module owns the demo's use of confluent-kafka (librdkafka), which shares no code with Exacta. It judges nothing
+(`verify` does).
 
 Theory of operation: input is produced by an idempotent producer before anything is killed. Outputs are read at
 `read_committed` up to the last stable offset as the broker gives it after the pipeline has stopped; what lies beyond
 it, up to the high watermark, is hidden behind an open transaction, and its rows are lost as far as a reader can see.
 """
-
-from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable

@@ -1,7 +1,7 @@
-"""The judge: what a reader saw, against what it should have seen.
+"""The judge holds what a reader saw against what it should have seen.
 
-Owns the counting of losses, repetitions, strangers, disorder and aborted rows. Pure: rows come from `topics`, the
-truth from `expectation` and, about transactions, from `raw_log`.
+This module owns the counting of losses, repetitions, strangers, disorder and aborted rows. The module is pure: rows
+come from `topics`, the truth from `expectation` and, about transactions, from `raw_log`.
 
 Theory of operation. Every row has an identity in its contents (the flight; the airport and hour), so each can be
 asked after by name:
@@ -18,19 +18,17 @@ asked after by name:
 An aborted row that is shown is usually a repetition too, and then counts as both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from exacta.demo.raw_log import TransactionsOfTopic
 
 
-@dataclass(frozen=True, slots=True)
-class SeenRow:
+class SeenRow(Struct, frozen=True):
     """Hold one record as the independent reader received it."""
 
     partition: int
@@ -39,8 +37,7 @@ class SeenRow:
     value: bytes | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """Hold what was counted for one output; `disordered` is None where no order is promised."""
 
     name: str
@@ -62,8 +59,7 @@ class Verdict:
         return faults == 0 and self.seen == self.expected
 
 
-@dataclass(frozen=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True):
     """Describe one output: how its rows are read, told apart, and in which order they must come.
 
     `expected`: identity -> (message key, contents). `position` gives a row's place in the input, or is None where the
@@ -123,11 +119,8 @@ def judge(output: Output, rows: Iterable[SeenRow], transactions: TransactionsOfT
         else:
             last_of_key[row.key] = (partition, position)
 
-    for identity in output.expected:
-        if len(examples) >= _MAX_EXAMPLES:
-            break
-        if identity not in found:
-            examples.append(f"lost: {identity}")
+    lost = (identity for identity in output.expected if identity not in found)
+    examples += (f"lost: {identity}" for identity in islice(lost, _MAX_EXAMPLES - len(examples)))
     return Verdict(
         name=output.name,
         expected=len(output.expected),

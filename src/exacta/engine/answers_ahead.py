@@ -19,15 +19,16 @@ one that recovery can stand by although its events are missing. Three kinds of a
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
 before the answer comes early:
 
-    foundation   the answer rests on                                             the rows of `WAITS_FOR`
+    foundation   the answer rests on
     NONE         no earlier event: a write outside of any transaction, or in
                  one that takes part in a two-phase commit (KIP-939)
     DURABLE      an event that is durable before what gathers now is written
     UNSYNCED     an event that a stop of the machine may lose
-    NOT_NEEDED   a begin that recovery needs not find: it fences the producer
+    NOT_NEEDED   a begin that recovery need not find: it fences the producer
                  anyway (decision 0022), or it is a handle's
 
-A further kind of early answer needs a value of `Promise` with a column here, and its foundation in `wait_for`.
+A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
+group that holds the earlier event, and `foundation` finds it.
 
 What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
 sync of a begin that must be durable starts at once, while its client makes the first write.
@@ -47,8 +48,16 @@ from exacta.engine.commit_group import CommitGroup, Wait
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 SYNC_WITHIN_MS = 20
-"""For so long readers of uncommitted records may not see what is written into an open transaction."""
+"""The longest time for which a write into an open transaction stays unsynced.
 
+Readers of uncommitted records may not see it for so long.
+"""
+
+_REGISTRATION = Promise.REGISTRATION
+_NEW_ID = Promise.NEW_ID
+_OF_EVENTS = frozenset({_REGISTRATION, _NEW_ID})
+"""These promise only as much as the events that they come with."""
+_NOTED = frozenset({TransactionBegun, TransactionEnded, IdsReserved})
 _RECOVERED = 0
 """The number of a group that was durable before this engine began."""
 _NO_GROUP = -1
@@ -56,7 +65,7 @@ _NO_GROUP = -1
 
 
 class Foundation(IntEnum):
-    """What is known of the earlier event that an answer rests on (see the table above)."""
+    """The knowledge of the earlier event that an answer rests on (see the table above)."""
 
     NONE = 0
     DURABLE = 1
@@ -78,23 +87,26 @@ WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
     Foundation.NOT_NEEDED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
 }
 
-_PROMISES_OF_EVENTS = frozenset({Promise.REGISTRATION, Promise.NEW_ID})
-"""These promise only as much as the events that they come with."""
+
+_NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED = Foundation
 
 
 class AnswersAhead:
-    """Says for what an answer waits, and keeps what is written and not synced. The engine's."""
+    """Says for what an answer waits, and remembers what is written and not synced."""
 
     def __init__(
         self, state: State, scheduler: Scheduler, clock: Callable[[], int], make_durable: Callable[[], None]
     ) -> None:
-        """`make_durable` makes durable, as soon as can be, all that has gathered or is written."""
+        """Begin with a state that is durable.
+
+        `make_durable` makes durable, as soon as can be, all that has gathered or is written.
+        """
         self._state = state
         self._scheduler = scheduler
         self._clock = clock
         self._make_durable = make_durable
         self._begin_groups: dict[TransactionId, int] = dict.fromkeys(state.transactions, _RECOVERED)
-        """Of each open transaction, the number of the group that holds its begin, or `_NO_GROUP`."""
+        """The number of the group that holds the begin of each open transaction, or `_NO_GROUP`."""
         self._reservation_group = _RECOVERED
         """The number of the group that holds the last reservation of ids."""
         self._last_synced = _RECOVERED
@@ -107,49 +119,38 @@ class AnswersAhead:
     # --- what an answer waits for -------------------------------------------------------------------------------------
 
     def wait_for(self, command: Command, outcome: Outcome, gathering: CommitGroup) -> Wait:
-        """Return for what the answer to this command waits; its events are not applied yet."""
+        """Return for what the answer to this command waits. To be called once, before its events are applied."""
+        for event in outcome.events:
+            if type(event) in _NOTED:
+                self._note(event, gathering)
         promise = command.promises
-        if promise in _PROMISES_OF_EVENTS and not outcome.events:
+        if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        if promise is Promise.NEW_ID:
-            foundation = self._reservation(outcome, gathering)
+        if outcome.inside_transaction is not None:
+            foundation = self.foundation(outcome.inside_transaction)
         else:
-            foundation = self._foundation(outcome, gathering)
+            foundation = self.reservation() if promise is _NEW_ID else _NONE
         return WAITS_FOR[foundation][promise]
 
-    def _foundation(self, outcome: Outcome, gathering: CommitGroup) -> Foundation:
-        if outcome.inside_transaction is None:
-            return Foundation.NONE
-        number = self._begin_groups.get(outcome.inside_transaction)
-        if number is None:  # it begins with this write
-            (begun,) = (event for event in outcome.events if isinstance(event, TransactionBegun))
-            number = self._next_begin_group(begun, gathering)
+    def foundation(self, transaction_id: TransactionId) -> Foundation:
+        """Return what is known of the begin of this open transaction, whose writes rest on it."""
+        number = self._begin_groups[transaction_id]
         if number == _NO_GROUP:
-            return Foundation.NOT_NEEDED
-        return self._durable(number)
+            return _NOT_NEEDED
+        return _DURABLE if number <= self._last_synced else _UNSYNCED
 
-    def _reservation(self, outcome: Outcome, gathering: CommitGroup) -> Foundation:
-        """Say what is known of the reservation that covers the ids which this outcome gives out."""
-        is_now = any(isinstance(event, IdsReserved) for event in outcome.events)
-        return self._durable(gathering.number if is_now else self._reservation_group)
+    def reservation(self) -> Foundation:
+        """Return what is known of the reservation that covers the ids which are given out now."""
+        return _DURABLE if self._reservation_group <= self._last_synced else _UNSYNCED
 
-    def _durable(self, number: int) -> Foundation:
-        return Foundation.DURABLE if number <= self._last_synced else Foundation.UNSYNCED
-
-    def _next_begin_group(self, begun: TransactionBegun, gathering: CommitGroup) -> int:
-        """Return which group holds a begin that is made now, if that must be durable before a write is answered.
-
-        The begin of a handle must not: after a loss recovery aborts it, or nobody can end it (decision 0027).
-        """
-        if begun.owner is None or may_begin_unseen(self._state.transactional_ids[begun.owner], begun.at_ms):
-            return _NO_GROUP
-        return gathering.number
-
-    def note(self, event: Event, gathering: CommitGroup) -> None:
-        """Note where a transaction begins, and that it has ended; to be called before the event is applied."""
+    def _note(self, event: Event, gathering: CommitGroup) -> None:
+        """Note in which group a transaction begins or ids are reserved, and that a transaction has ended."""
         if isinstance(event, TransactionBegun):
-            number = self._begin_groups[event.transaction_id] = self._next_begin_group(event, gathering)
-            gathering.holds_begin |= number != _NO_GROUP
+            is_needed = event.owner is not None and not may_begin_unseen(
+                self._state.transactional_ids[event.owner], event.at_ms
+            )
+            self._begin_groups[event.transaction_id] = gathering.number if is_needed else _NO_GROUP
+            gathering.holds_begin |= is_needed
         elif isinstance(event, TransactionEnded):
             self._begin_groups.pop(event.transaction_id, None)
         elif isinstance(event, IdsReserved):
@@ -167,7 +168,7 @@ class AnswersAhead:
             self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync_in_time)
 
     def sync_begins(self, written: CommitGroup) -> None:
-        """Make a begin durable while its client makes its first write, which waits for that."""
+        """Make a begin in this group durable while its client makes its first write, which waits for that."""
         if written.holds_begin:
             self._make_durable()
 
@@ -185,7 +186,7 @@ class AnswersAhead:
             self._sync_timer.cancel()
 
     def _sync_in_time(self) -> None:
-        """Make durable what has waited for that long enough; one timer serves what has been written since, too."""
+        """Make durable what has waited for long enough; one timer also serves what has been written since."""
         self._sync_timer = None
         if self.unsynced is None:
             return

@@ -1,11 +1,12 @@
-"""Two times: one that never jumps, by which is decided, and the wall clock's, for the timestamps of records.
+"""A clock with two times: one that never jumps, by which the broker decides, and the wall clock's, for records.
 
-Theory of operation. Deadlines, time-outs and ages of what the broker itself has noted go by a time that is the wall
-clock's at the start and then only passes: if somebody sets the clock, no member is thrown out of its group for it, no
-transaction lives an hour longer, and nothing that was given a time has another order. What a record's timestamp is, and
-which ones producers may send, goes by the wall clock. How old a record is goes by the one of them that makes it
-younger: a clock that jumps ahead deletes nothing. A restart begins with the wall clock again, but never before what was
-noted in an earlier life (`core.expiry.latest_noted_ms`).
+Theory of operation. The first time is the wall clock's at the start, and then only passes. Deadlines, time-outs and
+ages of what the broker itself has noted go by it. So if somebody sets the machine's clock, no member is thrown out of
+its group, no transaction lives an hour longer, and nothing that was given a time gets another order. The timestamps of
+records, and the timestamps that producers may send, go by the wall clock. The age of a record goes by the one of the
+two times that makes it younger, so that a clock that jumps ahead deletes nothing. A restart begins with the wall clock
+again, but never before a time that was noted in an earlier life
+(`exacta.core.transactions.expiry.latest_noted_ms`).
 """
 
 import logging
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 
 NOTED_JUMP_MS = 60_000
+"""The operator is told of a jump of the wall clock that is at least so large."""
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +23,10 @@ class Clock:
     """Milliseconds since 1970, in two ways."""
 
     def __init__(self, wall_s: Callable[[], float] = time.time, elapsed_s: Callable[[], float] | None = None) -> None:
-        """`elapsed_s` only passes; by default also while the machine sleeps, where it can tell."""
+        """Begin at the wall clock's time.
+
+        `elapsed_s` gives seconds that only pass; by default also while the machine sleeps, where it can tell.
+        """
         self._wall_s = wall_s
         self._elapsed_s = elapsed_s or _since_boot_s
         self._begin_s = wall_s() - self._elapsed_s()
@@ -32,11 +37,11 @@ class Clock:
         return int((self._begin_s + self._elapsed_s()) * 1000)
 
     def wall_ms(self) -> int:
-        """Return what the wall clock shows."""
+        """Return the wall clock's time."""
         return int(self._wall_s() * 1000)
 
     def least_ms(self) -> int:
-        """Return the lesser of both; tell the operator when they have come apart."""
+        """Return the lesser of the two times; tell the operator when they have come apart."""
         now_ms, wall_ms = self.now_ms(), self.wall_ms()
         if abs(wall_ms - now_ms - self._noted_ms) >= NOTED_JUMP_MS:
             self._noted_ms = wall_ms - now_ms

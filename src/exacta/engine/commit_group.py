@@ -1,6 +1,6 @@
-"""One group commit in the making: the entries of one journal append, and the answers that wait for it."""
+"""A commit group in the making: the entries of one journal append, and the answers that wait for it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from enum import IntEnum
 
 from exacta.core.events import (
@@ -20,22 +20,28 @@ Release = Callable[[], None]
 
 
 class Wait(IntEnum):
-    """How long something waits for the disk; a later one includes the earlier ones."""
+    """The stage of a group that an answer waits for; a later stage includes the earlier ones."""
 
     NOTHING = 0
     WRITE = 1
-    """Until the group is written: the death of the process does not lose it, a stop of the machine may."""
+    """The group is written: the death of the process does not lose it, a stop of the machine may."""
     SYNC = 2
-    """Until the group is durable."""
+    """The group is durable."""
+
+
+NOTHING, WRITE, SYNC = Wait
+"""The members as names of the module: each answer looks them up, and a look-up in an Enum costs more."""
 
 
 class CommitGroup:
-    """Entries in order, the answers that wait for them, and the partitions whose readers will see more."""
+    """Gathers entries in order, the answers that wait for them, and the partitions whose readers will see more."""
 
     __slots__ = (
         "entries",
         "holds_begin",
+        "marker_clock",
         "number",
+        "records",
         "releases",
         "synced_too",
         "touched",
@@ -43,34 +49,40 @@ class CommitGroup:
         "written_releases",
     )
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
+        """Begin the group of this number; groups are numbered in the order in which they are written.
+
+        `marker_clock` gives the timestamp of markers, in milliseconds since 1970.
+        """
         self.number = number
-        """Groups are numbered in the order in which they are written."""
+        self.records = records
+        self.marker_clock = marker_clock
         self.entries: list[Entry] = []
         self.written_releases: list[Release] = []
         """The answers to release once the group is written."""
         self.releases: list[Release] = []
         """The answers to release once the group is durable."""
         self.touched: set[PartitionId] = set()
-        self.waited_for = Wait.NOTHING
-        """The most that somebody waits for. A group that nobody waits for is written with the next one."""
+        self.waited_for: Wait = NOTHING
+        """The latest stage that an answer waits for. If none waits, the group stays open for more."""
         self.holds_begin = False
-        """Whether a transaction begins in it whose first write waits until that is durable."""
-        self.synced_too: set[PartitionId] = set()
+        """True if a transaction begins in it whose first write waits until the begin is durable."""
+        self.synced_too: Set[PartitionId] = frozenset()
         """The partitions touched by the groups before it that were only written, and are synced along with it."""
+
+    def next(self) -> "CommitGroup":
+        """Return the group after this one, empty."""
+        return CommitGroup(self.number + 1, self.records, self.marker_clock)
 
     @property
     def has_one_waiter(self) -> bool:
-        """Whether it has entries, and exactly one answer waits: no other client gains from being heard meanwhile."""
+        """True if it has entries and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
-    def add(self, event: Event, payload: Buffer | None, records: RecordFormat, marker_clock: Callable[[], int]) -> None:
-        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers.
-
-        `marker_clock` gives the timestamp of markers, in milliseconds since 1970.
-        """
+    def add(self, event: Event, payload: Buffer | None) -> None:
+        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers."""
         encoded = encode_event(event)
-        if isinstance(event, BatchAppended):
+        if type(event) is BatchAppended:  # isinstance costs more where the answer is no
             assert payload is not None
             last_offset = event.base_offset + event.record_count - 1
             row = IndexEntry(
@@ -82,16 +94,16 @@ class CommitGroup:
                 event.size,
                 event.record_count,
             )
-            self.entries.append(Entry(encoded, records.place(payload, event.base_offset), (row,)))
+            self.entries.append(Entry(encoded, self.records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
-        elif isinstance(event, TransactionEnded):
-            self.entries.append(_ended(event, encoded, records, marker_clock()))
+        elif type(event) is TransactionEnded:
+            self.entries.append(_ended(event, encoded, self.records, self.marker_clock()))
             self.touched.update(partition_id for partition_id, _, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))
-            if isinstance(event, LogStartMoved):
+            if type(event) is LogStartMoved:
                 self.touched.add(event.partition_id)
-            if isinstance(event, TopicCreated | PartitionsAdded):
+            elif type(event) is TopicCreated or type(event) is PartitionsAdded:
                 first = event.first_partition_id
                 self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
 

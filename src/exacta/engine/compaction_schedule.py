@@ -1,15 +1,16 @@
-"""Compaction: which partitions are worth it, and what it is told.
+"""The schedule of compactions: which partitions are due, and by which rules each is compacted.
 
-Owns the choice among the partitions of topics that are compacted, by Kafka's measures (KIP-58, KIP-354): a partition is
-due when enough of it has come since its last compaction, or something has waited for too long. Owns neither what a
-compaction keeps (`ports.compaction`) nor how what is left is stored (`Journal.compact`), nor when it is asked for
+Owns the choice among the partitions of compacted topics, by Kafka's measures (KIP-58, KIP-354): a partition is due when
+enough has been written to it since its last compaction, or when a record has waited for too long. Owns neither what a
+compaction keeps (`ports.compaction`) nor how the rest is stored (`Journal.compact`), nor when the schedule is asked
 (`upkeep`).
 
-Theory of operation. What counts is what lies below the last stable offset, is old enough, and in a segment that is not
-written to any more. Where something has waited in that one for long, or is much, the next append is made to begin
-another. Once a compaction is through, no record of an aborted transaction is left below its end. Only then readers
-are told no more of these transactions, and only when that is durable another compaction may remove their markers: a
-reader that is told of one drops all of the producer's records up to the marker.
+Theory of operation. A batch counts if it lies below the last stable offset, is old enough, and lies in a segment that
+is not written to any more. If batches in the segment that is written to have waited for long, or are many, the schedule
+lets the next append begin another segment. Once a compaction is through, no record of an aborted transaction is left
+below its end. Only then are readers no longer told of these transactions, and only when that is durable may another
+compaction remove their markers: a reader that is told of an aborted transaction drops all of the producer's records up
+to the marker.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,14 +24,17 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import MOST_STREAMS, Rules
-from exacta.ports.journal import CompactionOrder, Journal
+from exacta.ports.journal import CompactionOrder, JournalReader, JournalSpace
 
 MOST_BYTES = 256 << 20
-"""Of the partitions that are compacted at once, unless a single one has more: room for them is needed a second time."""
+"""Partitions that are compacted at once have at most so many bytes, unless a single one has more.
+
+Their compaction needs room for them a second time.
+"""
 
 
-class Compacting(Struct, frozen=True, kw_only=True):
-    """How a topic is compacted, as its configurations say."""
+class CompactionPolicy(Struct, frozen=True, kw_only=True):
+    """The way in which a topic is compacted, as its configurations say."""
 
     min_dirty_ratio: float
     min_lag_ms: int
@@ -41,29 +45,31 @@ class Compacting(Struct, frozen=True, kw_only=True):
 
 
 class Candidate(NamedTuple):
-    """A partition that is due."""
+    """A partition that is due for compaction."""
 
     dirty_ratio: float
     size_bytes: int
     order: CompactionOrder
 
 
-class Compactions:
-    """The choice; asks the journal, changes nothing."""
+class CompactionSchedule:
+    """Chooses the partitions to compact. It reads the state and the journal, and changes neither."""
 
     def __init__(
         self,
         state: State,
         visible: Mapping[PartitionId, Visible],
-        journal: Journal,
-        rules: Callable[[Mapping[str, str]], Compacting | None],
+        reader: JournalReader,
+        space: JournalSpace,
+        rules: Callable[[Mapping[str, str]], CompactionPolicy | None],
     ) -> None:
         self._state = state
         self._visible = visible
-        self._journal = journal
+        self._reader = reader
+        self._space = space
         self._rules = rules
 
-    def _partitions(self) -> Iterator[tuple[Partition, Visible, Compacting]]:
+    def _partitions(self) -> Iterator[tuple[Partition, Visible, CompactionPolicy]]:
         for topic in list(self._state.topics.values()):
             compacting = self._rules(topic.configs)
             if compacting is None:
@@ -74,29 +80,29 @@ class Compactions:
                     yield partition, seen, compacting
 
     def to_forget(self) -> list[Command]:
-        """Return what must be forgotten before anything more is compacted."""
+        """Return the commands that must be durable before another compaction begins."""
         return [
             ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=end_offset)
             for partition, _, _ in self._partitions()
             if partition.aborted
-            and partition.aborted[0].last_offset < (end_offset := self._journal.compacted_to(partition.partition_id))
+            and partition.aborted[0].last_offset < (end_offset := self._reader.compacted_to(partition.partition_id))
         ]
 
     def candidates(self, now_ms: int) -> Iterator[Candidate | None]:
-        """Look at one partition after another; the journal begins another segment where something waits.
+        """Look at one partition after another; yield None for each that is not due.
 
-        What has been found stays right while others are looked at: only the floors of partitions may have moved since,
-        or a partition may be gone.
+        The journal begins another segment where a partition has waited for that. A candidate stays right while other
+        partitions are looked at: only floors of partitions may have moved since, or a partition may be gone.
         """
         for partition, seen, compacting in self._partitions():
             self._seal_if_due(partition.partition_id, seen, compacting, now_ms)
             yield self._candidate(partition, seen, compacting, now_ms)
 
     def orders(self, found: list[Candidate], failures: int = 0) -> list[CompactionOrder]:
-        """Return what to compact now, the dirtiest first, of what is still there.
+        """Return the orders to give now, the dirtiest partition first, leaving out partitions that are gone.
 
-        After `failures` in a row it is one alone, another each time: there may be room for that, and a partition that
-        cannot be compacted does not hold up all others.
+        After `failures` in a row it is one order alone, another each time: there may be room for one, and a partition
+        that cannot be compacted does not hold up all others.
         """
         there = [candidate for candidate in found if candidate.order.stream in self._visible]
         there.sort(key=lambda candidate: candidate.dirty_ratio, reverse=True)
@@ -109,20 +115,22 @@ class Compactions:
                 chosen.append(candidate)
         return [candidate.order for candidate in chosen]
 
-    def _candidate(self, partition: Partition, seen: Visible, compacting: Compacting, now_ms: int) -> Candidate | None:
-        stream, journal = partition.partition_id, self._journal
+    def _candidate(
+        self, partition: Partition, seen: Visible, compacting: CompactionPolicy, now_ms: int
+    ) -> Candidate | None:
+        stream, reader = partition.partition_id, self._reader
         end_offset = int(seen.last_stable_offset)
         if compacting.min_lag_ms:
-            young = journal.find_by_time(stream, now_ms - compacting.min_lag_ms, seen.log_start_offset, end_offset)
+            young = reader.find_by_time(stream, now_ms - compacting.min_lag_ms, seen.log_start_offset, end_offset)
             if young is not None:
                 end_offset = young.first_offset
-        dirty_from, dirty_to = journal.compactable(stream, end_offset)
-        dirty_bytes = journal.size_bytes(stream, max(dirty_from, seen.log_start_offset), dirty_to)
+        dirty_from, dirty_to = self._space.compactable(stream, end_offset)
+        dirty_bytes = reader.size_bytes(stream, max(dirty_from, seen.log_start_offset), dirty_to)
         if not dirty_bytes:
             return None
-        size_bytes = journal.size_bytes(stream, seen.log_start_offset, dirty_to)
+        size_bytes = reader.size_bytes(stream, seen.log_start_offset, dirty_to)
         ratio = dirty_bytes / size_bytes
-        oldest = journal.find_by_time(stream, 0, max(dirty_from, seen.log_start_offset), dirty_to)
+        oldest = reader.find_by_time(stream, 0, max(dirty_from, seen.log_start_offset), dirty_to)
         waits_too_long = oldest is not None and now_ms - oldest.max_timestamp_ms > compacting.max_lag_ms
         if ratio <= compacting.min_dirty_ratio and not waits_too_long:
             return None
@@ -134,11 +142,11 @@ class Compactions:
         rules = Rules(now_ms=now_ms, delete_retention_ms=compacting.delete_retention_ms, aborted=aborted)
         return Candidate(ratio, size_bytes, CompactionOrder(stream, dirty_to, rules))
 
-    def _seal_if_due(self, stream: PartitionId, seen: Visible, compacting: Compacting, now_ms: int) -> None:
-        begin = max(self._journal.sealed_to(stream), seen.log_start_offset)
-        oldest = self._journal.find_by_time(stream, 0, begin, seen.high_watermark)
+    def _seal_if_due(self, stream: PartitionId, seen: Visible, compacting: CompactionPolicy, now_ms: int) -> None:
+        begin = max(self._space.sealed_to(stream), seen.log_start_offset)
+        oldest = self._reader.find_by_time(stream, 0, begin, seen.high_watermark)
         for_ms = min(compacting.segment_ms, compacting.max_lag_ms)
         if (oldest is not None and now_ms - oldest.max_timestamp_ms >= for_ms) or (
-            self._journal.size_bytes(stream, begin, seen.high_watermark) >= compacting.segment_bytes
+            self._reader.size_bytes(stream, begin, seen.high_watermark) >= compacting.segment_bytes
         ):
-            self._journal.seal()
+            self._space.seal()

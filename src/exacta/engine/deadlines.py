@@ -1,4 +1,4 @@
-"""All deadlines in one heap, with one timer of the event loop for the earliest."""
+"""Deadlines: all of them in one heap, with one timer of the event loop for the earliest."""
 
 import heapq
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 LONGEST_SLEEP_MS = 60_000
-"""The clock goes on while the machine sleeps, and the loop's timers may not: look at it at least this often."""
+"""The clock is looked at least this often: it goes on while the machine sleeps, and the loop's timers may not."""
 
 
 MOST_CANCELLED = 100
-"""So many cancelled ones are borne, and more while they are not the larger part: so that dropping them costs little."""
+"""So many cancelled deadlines are borne, and more while they are not the larger part, so that each costs little."""
 
 
 class Deadline:
-    """One time that is waited for, and who is called back then; None: it is cancelled."""
+    """One time that is waited for, and its callback; None: it is cancelled, or was called."""
 
     __slots__ = ("at_ms", "callback")
 
@@ -26,8 +26,8 @@ class Deadline:
 class Deadlines:
     """Calls back when times have come.
 
-    What is cancelled stays in the heap until its time comes, or until most of the heap is cancelled. A broker that ends
-    thousands of transactions a second would else keep the time-outs of a minute.
+    A cancelled deadline stays in the heap until its time comes, or until most of the heap is cancelled. Otherwise a
+    broker that ends thousands of transactions a second would keep the time-outs of a minute.
     """
 
     def __init__(self, scheduler: Scheduler, clock: Callable[[], int]) -> None:
@@ -41,7 +41,10 @@ class Deadlines:
         self._closed = False
 
     def add(self, at_ms: int, callback: Callable[[], None]) -> Deadline:
-        """Call back once, at `at_ms` (milliseconds since 1970) or soon after; in order of time, then of addition."""
+        """Call back once, at `at_ms` (milliseconds since 1970) or soon after.
+
+        Callbacks are called in order of time, then of addition.
+        """
         deadline = Deadline(at_ms, callback)
         if self._closed:
             return deadline
@@ -63,7 +66,7 @@ class Deadlines:
             self._cancelled = 0
 
     def close(self) -> None:
-        """Forget everything, and whatever is added later."""
+        """Forget all deadlines, also those that are added later."""
         self._closed = True
         self._heap.clear()
         if self._timer is not None:

@@ -1,7 +1,7 @@
 """The single writer: decides commands in order, makes their events durable, and releases the answers.
 
 Owns the one state, the order of commands, group commit, and the release of answers
-([D4](docs/explanation/architecture.md#d4)). Knows no rule of the semantics (`core/`), no wire format, no file.
+(decision D4, `docs/explanation/architecture.md`). Knows no rule of the semantics (`core/`), no wire format, no file.
 
 Theory of operation. A command is decided and applied the moment it arrives, on the event-loop thread: decide and append
 are one step, and nothing can come in between. Its events join the group that gathers. When nothing is being written,
@@ -16,6 +16,7 @@ more and says so once through `on_failure`; the process must stop, and recovery 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
@@ -29,7 +30,7 @@ from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.engine.commit_group import Wait
+from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
@@ -37,7 +38,7 @@ from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import recover
-from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, Folding
+from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.timers import Timers
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
@@ -51,7 +52,7 @@ OnAnswers = Callable[[list[Answer]], None]
 
 
 class EngineFailed(Exception):
-    """Nothing in memory can be trusted any more (a group was not taken, or a defect): end the process and recover."""
+    """The state in memory is worthless (a group was not taken, or a defect): end the process and recover."""
 
 
 class Engine:
@@ -76,7 +77,7 @@ class Engine:
         """Recover from the journal. Blocks. Without a `schedule` everything is kept for ever.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
-        `fold_every_ms` is the shortest time between two snapshots (see `Folding`).
+        `fold_every_ms` is the shortest time between two snapshots (see `SnapshotSchedule`).
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -108,7 +109,9 @@ class Engine:
             advance=self._fetcher.advance,
             fail=self._fail,
         )
-        self._folding = Folding(journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms)
+        self._folding = SnapshotSchedule(
+            journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
+        )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
         self._show(visible_changes(self._state, self._state.partitions))
         for timer in recovered.timers:
@@ -121,7 +124,8 @@ class Engine:
             schedule,
             self._state,
             self._visible,
-            self._journal,
+            reader=self._journal,
+            space=self._journal,
             scheduler=self.scheduler,
             deadlines=self._deadlines,
             clock=self._clock,
@@ -136,26 +140,28 @@ class Engine:
 
     def submit(
         self, commands: Sequence[Command], done: OnAnswers, payloads: Sequence[Buffer | None] | None = None
-    ) -> None:
+    ) -> int:
         """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
+
+        Returns the number of the commit group that the answers rest on, for `when_shown` and `fetch`; 0: none.
 
         `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
         A Parked command comes alone, with a ticket from `new_ticket`. `done` may be called before this returns.
         """
         if self.failed is not None:
-            return
+            return 0
         now_ms, writer = self._clock(), self._writer
         answers: list[Answer] = []
         woken: list[tuple[OnAnswers, Answer]] = []
         notices: list[tuple[Hashable, Notice]] = []
-        waits_for = Wait.NOTHING
+        waits_for: Wait = NOTHING
         try:
             for number, command in enumerate(commands):
                 outcome = decide(self._state, command, now_ms)
                 wait = writer.ahead.wait_for(command, outcome, writer.gathering)
                 if wait > waits_for:
                     waits_for = wait
-                if wait is Wait.WRITE:
+                if wait is WRITE:
                     writer.want(wait)
                 for event in outcome.events:
                     self._take(event, payloads[number] if payloads is not None else None, wait)
@@ -175,34 +181,40 @@ class Engine:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
             self._fail(f"{type(commands[0]).__name__}: {defect!r}")
             raise
-        for waiting, answer in woken:  # as late as the request that woke them
-            self._answer(waiting, [answer], waits_for)
+        for waiting, answer in woken:  # as late as the answer to the request that woke them
+            writer.release(partial(waiting, [answer]), waits_for)
+        rests_on = 0
         if len(answers) == len(commands) and done is not _nobody:
-            self._answer(done, answers, waits_for)
+            rests_on = writer.release(partial(done, answers), waits_for)
         for key, notice in notices:
             self._notify(key, notice)
+        return rests_on
 
     def new_ticket(self) -> Ticket:
-        """Return a ticket for one JoinGroup or SyncGroup."""
+        """Return a ticket for one Parked command."""
         self._last_ticket += 1
         return Ticket(self._last_ticket)
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
-        """Take a view of the state (and the time, in ms) now, and hand it out once that state is durable.
+    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
+        """Take a view of the state (and the time, in ms) now, and hand the view out once that state is durable.
 
-        The view must copy what it returns: the state goes on changing.
+        The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
         """
         if self.failed is not None:
-            return
+            return 0
         seen = view(self._state, self._clock())
-        self._writer.release(lambda: done(seen))
+        return self._writer.release(lambda: done(seen))
 
-    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """Read records; see `fetch.py`. What was acknowledged is there, also for readers of uncommitted records."""
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
+        """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record.
+
+        The fetch waits until the commit group of the number `after` can be seen.
+        """
 
         def answered(results: list[FetchResult]) -> None:
             if any(result.rejection is not None for result in results):
-                self._writer.release(lambda: done(results))  # it may rest on what is not durable: a topic that is gone
+                # A rejection may rest on state that is not durable: a topic that is gone.
+                self._writer.release(lambda: done(results))
             else:
                 done(results)
 
@@ -211,20 +223,22 @@ class Engine:
 
         if self.failed is not None:
             return
-        if request.read_committed:
-            start()
-        else:
-            self.when_shown(((wanted.topic, wanted.partition) for wanted in request.partitions), start)
+        named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
+        self.when_shown(named, start, after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
-        """Do not answer it any more, if it waits."""
+        """Do not answer this request any more, if it waits."""
         self._fetcher.forget(request)
 
-    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
-        """Call back once readers may see whatever has been acknowledged in these partitions: mostly at once.
+    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None], after: int = 0) -> None:
+        """Call back once readers may see every acknowledged record of these partitions: mostly at once.
 
-        Writes into open transactions are acknowledged before that.
+        A write into an open transaction is acknowledged before readers may see it. `after` is the number of a commit
+        group that readers must see as well, whatever it holds (decision 0028).
         """
+        if after > self._writer.durable_number:
+            self._writer.release(done)
+            return
         written = self._writer.touched_ahead()
         found = (self._state.partition(*each) for each in partitions) if written else ()
         if any(partition is not None and partition.partition_id in written for partition in found):
@@ -243,7 +257,7 @@ class Engine:
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """Return the topic's own configurations as they are in this step, durable or not; None: there is no topic.
 
-        What is made of them must be submitted before the loop's next turn.
+        A command that rests on them must be submitted before the loop's next turn.
         """
         entry = self._state.topics.get(topic)
         return None if entry is None else entry.configs
@@ -254,7 +268,7 @@ class Engine:
         return 0 if entry is None else entry.partition_count
 
     def visible(self, topic: str, partition: int) -> Visible | None:
-        """Return what readers may know of a partition now; None if there is none, or not durably yet."""
+        """Return the offsets that readers may see of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
 
@@ -288,24 +302,17 @@ class Engine:
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
-        writer = self._writer
-        if isinstance(event, TopicDeleted):  # afterwards the state no longer knows which partitions these were
+        gathering = self._writer.gathering
+        if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
-            writer.gathering.touched.update(topic.partition_ids)
-        elif isinstance(event, TransactionEnded):
+            gathering.touched.update(topic.partition_ids)
+        elif type(event) is TransactionEnded:
             self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
-        writer.ahead.note(event, writer.gathering)
         apply(self._state, event)
         if event.durable:
-            writer.add(event, payload, wait)
-
-    def _answer(self, done: OnAnswers, answers: list[Answer], wait: Wait) -> None:
-        if wait is Wait.SYNC:
-            self._writer.release(lambda: done(answers))
-        elif wait is Wait.WRITE:
-            self._writer.release_when_written(lambda: done(answers))
-        else:
-            done(answers)
+            gathering.add(event, payload)
+            if wait is SYNC and gathering.waited_for is not SYNC:
+                self._writer.want(wait)
 
     def _notify(self, key: Hashable, notice: Notice) -> None:
         """Tell the sink under the key once the present state is durable, if it is still there then."""
@@ -352,4 +359,4 @@ class Engine:
 
 
 def _nobody(answers: list[Answer]) -> None:
-    """Take the answers that nobody waits for, as those to timers."""
+    """Take answers that nobody waits for, such as those to timers."""

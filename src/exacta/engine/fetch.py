@@ -1,10 +1,10 @@
 """Fetches: what a reader gets now, and readers that wait for more (min bytes, max wait).
 
-Everything in one answer comes from one durable state: high watermarks, last stable offsets, aborted lists and the
-extents to read are taken in one step; bytes below those offsets never change, so reading may take as long as it needs.
+Everything in one answer comes from one durable state. High watermarks, last stable offsets, aborted lists and the
+extents to read are taken in one step. Bytes below those offsets never change, so reading may take as long as it needs.
 
-A batch that cannot be read, or is not what was acknowledged, is not served: what lies before it is, and who asks from
-there on is answered with a STORAGE_ERROR, for that partition alone.
+A batch that cannot be read, or that is not as it was acknowledged, is not served. The batches before it are served. A
+fetch that begins with it is answered with a STORAGE_ERROR, for that partition alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,10 +25,11 @@ LONGEST = 2**63 - 1
 
 
 class FetchPartition(Struct, gc=False):
-    """Where one partition is read from: at most `max_bytes`, but one batch at least if the answer were empty else.
+    """The offset from which one partition is read, and how much of it.
 
-    `topic_id` is empty where the reader goes by the name; else a topic made anew under it is not read, not even by a
-    fetch that was waiting meanwhile (KIP-516).
+    The answer holds at most `max_bytes` of it, but at least one batch if it would be empty otherwise. `topic_id` is
+    empty where the reader goes by the name. Otherwise a topic that was made anew under the name is not read, not even
+    by a fetch that was waiting meanwhile (KIP-516).
     """
 
     topic: str
@@ -39,7 +40,7 @@ class FetchPartition(Struct, gc=False):
 
 
 Admitted = Callable[[int], None]
-"""Gets the most bytes that may be read now, but for one batch, which always may."""
+"""Gets the most bytes that may be read now. One batch may always be read."""
 
 
 def _at_once(size: int, admitted: Admitted) -> None:
@@ -47,10 +48,10 @@ def _at_once(size: int, admitted: Admitted) -> None:
 
 
 class FetchRequest(Struct):
-    """Answered when `min_bytes` are there or `max_wait_ms` are over.
+    """A request that is answered when `min_bytes` are there or `max_wait_ms` are over.
 
-    At most `max_bytes` in all, given to the partitions in their order (KIP-74). `admit` is asked, with the bytes that
-    were found, before they are read into memory: it calls back now, or later, or never.
+    The answer holds at most `max_bytes` in all, given to the partitions in their order (KIP-74). `admit` is asked, with
+    the number of bytes that were found, before they are read into memory. It calls back now, or later, or never.
     """
 
     partitions: list[FetchPartition]
@@ -60,11 +61,11 @@ class FetchRequest(Struct):
     read_committed: bool
     admit: Callable[[int, Admitted], None] = _at_once
     key: int = 0
-    """The fetcher's name for one that waits; negative: nobody wants the answer any more."""
+    """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
 
 
 class FetchResult(Struct, gc=False):
-    """One partition's share, in the order asked. `records` are whole batches, one after another."""
+    """One partition's share of an answer. `records` are whole batches, one after another."""
 
     visible: Visible | None = None
     rejection: Rejection | None = None
@@ -80,7 +81,7 @@ class _Plan(Struct):
     """The number of the partition that each extent belongs to."""
     size: int
     final: bool
-    """Waiting would not change it: something was refused."""
+    """True if waiting would not change the answer, since a partition was refused."""
 
 
 class _Waiting(Struct, eq=False):
@@ -132,7 +133,7 @@ class Fetcher:
         self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(key))
 
     def advance(self, partition_ids: Sequence[PartitionId]) -> None:
-        """Look again at those who wait for one of these partitions."""
+        """Look again at the requests that wait for one of these partitions."""
         if not self._waiting:
             return
         concerned: dict[int, _Waiting] = {}
@@ -144,13 +145,13 @@ class Fetcher:
                 self._answer(waiting, plan)
 
     def finish(self) -> None:
-        """Answer everybody who waits, or comes later, with what there is: the engine stops."""
+        """Answer every request that waits, or comes later, with the records that there are: the engine stops."""
         self._has_finished = True
         for key in list(self._by_key):
             self._over(key)
 
     def forget(self, request: FetchRequest) -> None:
-        """Do not answer it any more, if it waits, or is going to."""
+        """Do not answer this request any more, if it waits, or is going to."""
         waiting = self._by_key.get(request.key)
         if waiting is not None:
             self._remove(waiting)

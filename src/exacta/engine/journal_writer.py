@@ -1,7 +1,7 @@
 """Group commit: hands groups of events to the journal, one after another, and releases the answers that wait for them.
 
-Owns the group that gathers, the group that is in flight, and the order in which answers are released. Owns neither for
-what an answer waits (`answers_ahead`) nor what is in a group (`commit_group`).
+Owns the group that gathers, the group that is in flight, and the order in which answers are released. Owns neither what
+an answer waits for (`answers_ahead`) nor what is in a group (`commit_group`).
 
 Theory of operation. A group is sealed at the end of the loop's turn in which something first waited for it, and only if
 nothing is in flight; meanwhile others join it. If answers wait only until it is written, the loop writes it itself
@@ -9,21 +9,20 @@ nothing is in flight; meanwhile others join it. If answers wait only until it is
 the journal appends it aside. What readers see of it is taken down when it is sealed, and shown when it is durable.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
-from exacta.core.events import Event
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.engine.answers_ahead import AnswersAhead
-from exacta.engine.commit_group import CommitGroup, Release, Wait, call_all
+from exacta.engine.commit_group import NOTHING, SYNC, WRITE, CommitGroup, Release, Wait, call_all
 from exacta.engine.visible import Changes, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 
 class JournalWriter:
-    """Writes what the engine decides. The engine's."""
+    """Writes what the engine decides, and releases the answers."""
 
     def __init__(
         self,
@@ -38,21 +37,23 @@ class JournalWriter:
         advance: Callable[[Sequence[PartitionId]], None],
         fail: Callable[[str], None],
     ) -> None:
-        """`clock` is the engine's, `marker_clock` gives the timestamps of markers; both in milliseconds since 1970.
+        """Begin with a state that is durable, and nothing to write.
+
+        `clock` is the engine's, `marker_clock` gives the timestamps of markers; both in milliseconds since 1970.
 
         `show` gets what readers may see once that is durable, `advance` the same partitions once the answers are
         released. `fail` is called where a group was not taken; the caller then stops the writer.
         """
         self._state = state
         self._journal = journal
-        self._records = records
         self._scheduler = scheduler
-        self._marker_clock = marker_clock
         self._show = show
         self._advance = advance
         self._fail = fail
-        self.gathering = CommitGroup(1)
+        self.gathering = CommitGroup(1, records, marker_clock)
         self.in_flight: CommitGroup | None = None
+        self.durable_number = 0
+        """The number of the last group that is durable; what was written before it is durable, too."""
         self.ahead = AnswersAhead(state, scheduler, clock, self.hurry)
         self._changes: Changes = []
         self._flush_scheduled = False
@@ -60,12 +61,6 @@ class JournalWriter:
         self._has_stopped = False
 
     # --- what the engine asks -----------------------------------------------------------------------------------------
-
-    def add(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
-        """Let an event be written that is applied, and that an answer may wait for."""
-        self.gathering.add(event, payload, self._records, self._marker_clock)
-        if wait is Wait.SYNC:
-            self.want(wait)
 
     def want(self, wait: Wait) -> None:
         """Let what gathers be written, or be made durable with all that is written, as soon as can be."""
@@ -75,29 +70,39 @@ class JournalWriter:
 
     def hurry(self) -> None:
         """Make durable what has gathered, and what is written, as soon as can be."""
-        self.want(Wait.SYNC)
+        self.want(SYNC)
 
-    def release(self, release: Release) -> None:
-        """Call back once the present state is durable, ignoring events that no pending answer depends on."""
-        if self.gathering.waited_for is Wait.SYNC:
-            self.gathering.releases.append(release)
-        elif self.ahead.unsynced is not None or self.gathering.waited_for is Wait.WRITE:
-            self.gathering.releases.append(release)
+    def release(self, release: Release, wait: Wait = SYNC) -> int:
+        """Call back once the present state is durable, ignoring events that no pending answer depends on.
+
+        For less to `wait` for: call back once the group that gathers is written (see `want`), or now. Returns the
+        number of the group that this waits for; 0 if it was called back at once.
+        """
+        gathering = self.gathering
+        if wait is WRITE:
+            gathering.written_releases.append(release)
+            return gathering.number
+        if wait is NOTHING:
+            release()
+            return 0
+        if gathering.waited_for is SYNC:
+            group = gathering
+        elif self.ahead.unsynced is not None or gathering.waited_for is WRITE:
+            group = gathering
             self.hurry()
         elif self.in_flight is not None:
-            self.in_flight.releases.append(release)
+            group = self.in_flight
         else:
             release()
+            return 0
+        group.releases.append(release)
+        return group.number
 
-    def release_when_written(self, release: Release) -> None:
-        """Call back once what has gathered is written, which somebody must want."""
-        self.gathering.written_releases.append(release)
-
-    def touched_ahead(self) -> set[PartitionId]:
+    def touched_ahead(self) -> Set[PartitionId]:
         """Return the partitions whose acknowledged writes readers may not see yet, since they are only written."""
         if self.ahead.unsynced is not None:
             return self.ahead.unsynced
-        return self.in_flight.synced_too if self.in_flight is not None else set()
+        return self.in_flight.synced_too if self.in_flight is not None else frozenset()
 
     def close(self, done: Callable[[], None]) -> None:
         """Make durable what has gathered, and what is written; then call `done`, once."""
@@ -123,12 +128,12 @@ class JournalWriter:
         if self.in_flight is not None or self._has_stopped:
             return
         group = self.gathering
-        if group.waited_for is Wait.WRITE and self._closing is None and self._write_unsynced(group):
+        if group.waited_for is WRITE and self._closing is None and self._write_unsynced(group):
             return
         if not group.entries and self.ahead.unsynced is None:
             self._finish_closing()
             return
-        self.gathering = CommitGroup(group.number + 1)
+        self.gathering = group.next()
         self.in_flight = group
         self.ahead.syncs(group)
         self._changes = visible_changes(self._state, group.touched)
@@ -141,7 +146,7 @@ class JournalWriter:
             self._appended(result)
 
     def _append(self, group: CommitGroup) -> AppendResult | None:
-        """Give the group to the journal, which calls back, unless it can say at once what became of it."""
+        """Give the group to the journal; return the result if it is known at once, else the journal calls back."""
         position = self._journal.position
         if group.has_one_waiter and (result := self._journal.write(position, group.entries, durably=True)) is not None:
             return result
@@ -149,7 +154,7 @@ class JournalWriter:
         return None
 
     def _write_unsynced(self, group: CommitGroup) -> bool:
-        """Write the group ahead of its sync, and release the answers that wait only for that.
+        """Write the group ahead of its sync, and release the answers that wait only until it is written.
 
         Returns False where the journal wants an append instead.
         """
@@ -162,7 +167,7 @@ class JournalWriter:
             return False
         if not self._was_taken(result):
             return True
-        self.gathering = CommitGroup(group.number + 1)
+        self.gathering = group.next()
         self.ahead.written(group)
         try:
             call_all(group.written_releases)
@@ -183,16 +188,17 @@ class JournalWriter:
         if not self._was_taken(result) or self._has_stopped:
             return
         self.in_flight = None
+        self.durable_number = group.number
         changes = self._changes
         self._show(changes)
         will_wait = self.gathering.has_one_waiter and self._journal.is_quick
-        if (self.gathering.waited_for is Wait.SYNC or self._closing is not None) and not will_wait:
+        if (self.gathering.waited_for is SYNC or self._closing is not None) and not will_wait:
             self._flush()  # before the answers: the disk works meanwhile
         try:
             call_all(group.written_releases + group.releases)
         finally:
             self._advance([partition_id for partition_id, _ in changes])
-            if self.gathering.waited_for is not Wait.NOTHING or self._closing is not None:
+            if self.gathering.waited_for is not NOTHING or self._closing is not None:
                 self._schedule_flush()  # after them: their connections send before the loop waits for the disk
 
     def _finish_closing(self) -> None:

@@ -1,6 +1,6 @@
-"""What is asked of the durable log beside fetching it: batches by their time, and counts of records and bytes.
+"""Look-ups in the durable log, beside fetches: batches by their time, and counts of records and bytes.
 
-Owns no state: looks into the engine's, and into the journal's index.
+Owns no state: looks into the engine's state, and into the journal's index.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from exacta.ports.record_format import Buffer
 
 
 class Lookups:
-    """Every method must be called on the event-loop thread; none blocks."""
+    """Looks up what the fronts ask. Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
         self, state: State, journal: JournalReader, reader: BatchReader, visible: Callable[[str, int], Visible | None]
@@ -28,21 +28,21 @@ class Lookups:
     def batch_for_time(
         self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
     ) -> TimeEntry | None:
-        """Return the first batch with a timestamp of `timestamp_ms` or later in a range of offsets that readers see."""
+        """Return the first batch with a timestamp of `timestamp_ms` or later, in offsets that readers see."""
         entry = self._state.partition(topic, partition)
         if entry is None:
             return None
         return self._journal.find_by_time(entry.partition_id, timestamp_ms, offset, end_offset)
 
     def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
-        """Return the first of the durable batches with the latest timestamp of all of them."""
+        """Return the durable batch with the latest timestamp, the first one if there are several."""
         entry, seen = self._state.partition(topic, partition), self._visible(topic, partition)
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
-        """Read a batch that one of these has found; `done` gets None where it cannot be read, or is gone."""
+        """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
         entry = self._state.partition(topic, partition)
         extents = []
         if entry is not None:
@@ -60,20 +60,23 @@ class Lookups:
         self._reader.read(extents, take)
 
     def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count the records from `offset` to `end_offset`, a visible one, but for aborted ones; 0: no partition."""
+        """Count the records from `offset` to `end_offset`, without those of aborted transactions; 0: no partition.
+
+        `end_offset` is exclusive, and at most what readers of committed records see.
+        """
         partition = self._state.partitions.get(partition_id)
         if partition is None:
             return 0
-        # What is aborted is known of what is not deleted. What is compacted has no aborted records any more, also
-        # while it is not forgotten yet that there were some.
+        # Aborted transactions are known where nothing is deleted. Compacted batches hold no aborted records any more,
+        # although the state may still know of their transactions.
         begin = max(offset, partition.log_start_offset)
         aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
         return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
     def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
-        """Return where the last record ends that read_committed readers get before `end_offset`.
+        """Return the offset after the last record that readers of committed records get before `end_offset`.
 
-        That is at most the last stable offset of a durable state. -1 where there is no such partition.
+        `end_offset` is at most the last stable offset of a durable state. Returns -1 where there is no such partition.
         """
         entry = self._state.partition(topic, partition)
         if entry is None:

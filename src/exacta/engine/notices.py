@@ -11,7 +11,7 @@ Sink = Callable[[Notice], None]
 
 
 class Sinks:
-    """The sinks that are there now, one under each key."""
+    """Keeps the sinks that are there now, one under each key."""
 
     def __init__(self) -> None:
         self._sinks: dict[Hashable, Sink] = {}
@@ -23,7 +23,7 @@ class Sinks:
         self._sinks[key] = sink
 
     def remove(self, key: Hashable) -> None:
-        """Drop whatever comes under this key from now on, also notices that wait already."""
+        """Drop the notices that come under this key from now on, also those that wait already."""
         self._sinks.pop(key, None)
 
     def get(self, key: Hashable) -> Sink | None:

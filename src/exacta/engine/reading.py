@@ -1,10 +1,10 @@
-"""Reads of batches, every bit of which is checked before anybody gets them.
+"""Reads of batches: every bit is checked before a reader gets it.
 
-What is acknowledged may be altered on the disk later, and it is read from there again and again. Owns the checking and
-what the operator is told, once for each place. What a reader is answered is the reader's.
+Acknowledged bytes may be altered on the disk later, and they are read from there again and again. Owns the checking,
+and what the operator is told, once for each place. The answer that a reader gets is up to the caller.
 
-Checking costs 0.05 ms a megabyte, and a microsecond a batch. Of tiny batches there may be hundreds of thousands in a
-fetch: others get their turn in between.
+Checking costs 0.05 ms a megabyte, and a microsecond a batch. A fetch may hold hundreds of thousands of tiny batches:
+then other work gets its turn in between.
 """
 
 import logging
@@ -18,14 +18,14 @@ from exacta.ports.scheduler import Scheduler
 logger = logging.getLogger(__name__)
 
 BATCHES_A_TURN = 2_000
-"""After so many, the rest is checked in another turn of the loop."""
+"""The number of batches after which the rest is checked in another turn of the loop."""
 _MOST_TOLD = 1_000
 
 
 class Read(NamedTuple):
-    """What there is of an extent: whole batches, as they were acknowledged; then, if there is one, the `fault`.
+    """The sound part of an extent: whole batches, as they were acknowledged, and the `fault` after them, if any.
 
-    `is_altered`: the disk gave other bytes than it was given; else it gave none.
+    With `is_altered` the disk gave other bytes than it was given; otherwise it gave none.
     """
 
     batches: Buffer
@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 
 class BatchReader:
-    """Read from the journal, and check."""
+    """Reads batches from the journal, and checks them."""
 
     def __init__(self, journal: JournalReader, records: RecordFormat, scheduler: Scheduler) -> None:
         self._journal = journal
@@ -43,7 +43,7 @@ class BatchReader:
         self._told: set[tuple[str, int, int, bool]] = set()
 
     def read(self, extents: Sequence[Extent], done: Callable[[list[Read]], None]) -> None:
-        """Read these, found in this turn of the loop; `done` gets as many in their order, at once or later."""
+        """Read extents that were found in this turn of the loop; `done` gets a `Read` for each, at once or later."""
 
         def check(buffers: Sequence[Buffer | Failed]) -> None:
             self._check(list(zip(extents, buffers, strict=True)), [], 0, 0, done)
@@ -62,7 +62,7 @@ class BatchReader:
         size: int,
         done: Callable[[list[Read]], None],
     ) -> None:
-        """Go on with the next piece, of which `number` batches of `size` bytes are checked, until the turn is over."""
+        """Check until the turn is over, from where `number` batches of `size` bytes of the next piece are checked."""
         room = BATCHES_A_TURN
         while len(reads) < len(pieces):
             if room <= 0:
@@ -84,7 +84,7 @@ class BatchReader:
         done(reads)
 
     def tell(self, topic: str, partition: int, offset: int, read: Read) -> None:
-        """Tell the operator what is wrong with the batch at this offset; its readers ask for it again and again."""
+        """Tell the operator once what is wrong with the batch at this offset; readers ask for it again and again."""
         place = topic, partition, offset, read.is_altered
         if place in self._told:
             return

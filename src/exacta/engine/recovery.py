@@ -1,4 +1,4 @@
-"""Recovery: the state, and the time, with which an engine begins.
+"""Recovery: the state, and the clock, with which an engine begins.
 
 Owns the order of the steps. Owns neither what a snapshot and an event mean (`core.snapshot`, `core.apply`), nor what is
 done about a loss (`core.transactions.loss`), nor how the files are read (the journal).

@@ -1,8 +1,8 @@
-"""When the next snapshot is folded: where the journal wants one, and not too often.
+"""The schedule of snapshots: one is made when the journal wants it, and not too often.
 
-Owns the interval between two. Owns neither what a snapshot is (`core.snapshot`) nor where it is made: the journal
-begins a process for each, which keeps a core busy for some tenths of a second, at the expense of whoever writes so fast
-that a segment is full within a second.
+Owns the interval between two snapshots. Owns neither what a snapshot is (`core.snapshot`) nor where it is made: the
+journal begins a process for each, which keeps a core busy for some tenths of a second. Writers that fill a segment
+within a second pay for that.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,14 @@ from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Failed, JournalSnapshots
 
 FOLD_EVERY_MS = 5_000
-"""From the begin of one to that of the next: so much more work a replay may find than the journal would like."""
+"""The shortest time from the begin of one snapshot to that of the next.
+
+A replay may find so much more work than the journal would like.
+"""
 
 
-class Folding:
-    """The engine's; looks when it is told to, when one has been made, and when an interval is over."""
+class SnapshotSchedule:
+    """Asks for snapshots. It looks when it is told to, when one has been made, and when an interval is over."""
 
     def __init__(
         self,
@@ -27,7 +30,7 @@ class Folding:
         *,
         every_ms: int,
     ) -> None:
-        """`saved` is called once a snapshot is there."""
+        """Begin without a snapshot under way; `saved` is called once one is there."""
         self._journal = journal
         self._deadlines = deadlines
         self._clock = clock
@@ -38,11 +41,11 @@ class Folding:
         self._has_stopped = False
 
     def stop(self) -> None:
-        """Ask for none any more: the engine stops."""
+        """Ask for no snapshot any more: the engine stops."""
         self._has_stopped = True
 
     def look(self) -> None:
-        """Let a snapshot be made if one is wanted, now or when it is time."""
+        """Let a snapshot be made if the journal wants one, now or when it is time."""
         if not self._journal.wants_snapshot or self._has_stopped or self._will_look:
             return
         now_ms = self._clock()
@@ -59,6 +62,6 @@ class Folding:
 
     def _folded(self, failed: Failed | None) -> None:
         if failed is not None:
-            return  # it is wanted still, and tried again when somebody looks: with the next append, or cleaning
+            return  # the journal still wants one, and the next look tries again: with the next append, or cleaning
         self._saved()
         self.look()  # for what has come meanwhile; perhaps nothing else does

@@ -10,7 +10,7 @@ from exacta.engine.deadlines import Deadline, Deadlines
 class Timers:
     """Sends each command once its time has come. Of equal commands only the earliest is kept: it asks for more then."""
 
-    def __init__(self, deadlines: Deadlines, send: Callable[[Command], None]) -> None:
+    def __init__(self, deadlines: Deadlines, send: Callable[[Command], object]) -> None:
         self._deadlines = deadlines
         self._send = send
         self._deadline_of: dict[Command, Deadline] = {}

@@ -1,15 +1,17 @@
-"""Retention and the freeing of space: what happens by itself, from time to time, and keeps a log usable for years.
+"""Upkeep: retention, compaction and the freeing of space, which keep a log usable for years.
 
-Owns when partitions are looked at, and from where on their records are kept by time and size (Kafka's retention.ms and
-retention.bytes). Owns neither what a topic's configurations mean (`Rules`) nor how space is freed (`Journal.clean`).
+Owns when partitions are looked at, and from which offset on their records are kept, by time and size (Kafka's
+retention.ms and retention.bytes). Owns neither what a topic's configurations mean (`RetentionRules`) nor which
+partitions are compacted (`compaction_schedule`), nor how space is freed (`JournalSpace`).
 
-Theory of operation. At intervals all partitions are gone through, some in each turn of the loop. What is too old or too
-much is deleted like a client would do it (DeleteRecords), but never beyond the last stable offset: an open transaction
-keeps its records. Batches go one by one, from the front: up to the first that is young enough, though older ones may
-follow it. At other intervals the journal is asked to free the space of what was deleted, by whomever, until it has
-nothing more to free; `fold_snapshot` makes one, now or soon, where the journal wants it for that. What is to be
-compacted (`compaction`) comes before that, looked for in some partitions in each turn, too: it is what makes space to
-free.
+Theory of operation. At intervals all partitions are looked at, some in each turn of the loop. Records that are too old
+or too many are deleted as a client would do it (DeleteRecords), but never beyond the last stable offset: an open
+transaction keeps its records. Batches go one by one, from the front, up to the first that is young enough, although
+older ones may follow it.
+
+At other intervals the journal is asked to free the space of deleted records, whoever deleted them, until it has nothing
+more to free. Compaction comes before that, because it makes space to free; its partitions are also looked at some in
+each turn. `fold_snapshot` makes a snapshot, now or soon, where the journal wants one in order to free more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,73 +23,80 @@ from exacta.core.commands import Command, DeleteRecords
 from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.engine.compaction_schedule import Candidate, Compacting, Compactions
+from exacta.engine.compaction_schedule import Candidate, CompactionPolicy, CompactionSchedule
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
-from exacta.ports.journal import Cleaned, Failed, Journal, JournalReader
+from exacta.ports.journal import Cleaned, Failed, JournalReader, JournalSpace
 from exacta.ports.scheduler import Scheduler
 
 PARTITIONS_AT_ONCE = 3
-"""Looked at in one turn of the loop: in a log of 100 GB, whose segments must be added up, each may take 15 ms."""
+"""The number of partitions that are looked at in one turn of the loop.
+
+In a log of 100 GB, whose segments must be added up, each may take 15 ms.
+"""
 
 
-class Keep(Struct, frozen=True):
-    """For how long, and how much of a partition is kept; None: no bound, or no compaction."""
+class Retention(Struct, frozen=True):
+    """The time and the size that a partition keeps, and its compaction; None: no bound, or no compaction."""
 
     retention_ms: int | None = None
     retention_bytes: int | None = None
-    compacting: Compacting | None = None
+    compacting: CompactionPolicy | None = None
 
 
-Rules = Callable[[Mapping[str, str]], Keep]
-"""What a topic's own configurations say."""
+RetentionRules = Callable[[Mapping[str, str]], Retention]
+"""Returns the retention that a topic's own configurations ask for."""
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """How often what is done."""
+    """The intervals of the upkeep, and the rules that it goes by."""
 
-    rules: Rules
+    rules: RetentionRules
     rewriter: Compact
     record_clock: Callable[[], int] | None = None
-    """By which records are old, in milliseconds since 1970; None: that of the engine's clock."""
+    """The clock by which records are old, in milliseconds since 1970; None: the engine's clock."""
     check_interval_ms: int = 300_000
     clean_interval_ms: int = 15_000
 
 
 class Upkeep:
-    """The engine's; `start` begins."""
+    """Deletes, compacts and frees at intervals; `start` begins."""
 
     def __init__(
         self,
         schedule: Schedule,
         state: State,
         visible: Mapping[PartitionId, Visible],
-        journal: Journal,
         *,
+        reader: JournalReader,
+        space: JournalSpace,
         scheduler: Scheduler,
         deadlines: Deadlines,
         clock: Callable[[], int],
         record_clock: Callable[[], int],
-        submit: Callable[[list[Command], Callable[[], None] | None], None],
+        submit: Callable[[list[Command], Callable[[], None] | None], object],
         fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule
         self._state = state
         self._visible = visible
-        self._journal = journal
+        self._reader = reader
+        self._space = space
         self._scheduler = scheduler
         self._deadlines = deadlines
         self._clock = clock
         self._record_clock = record_clock
         self._submit = submit
         self._fold_snapshot = fold_snapshot
-        self._compactions = Compactions(state, visible, journal, lambda configs: schedule.rules(configs).compacting)
+        self._compactions = CompactionSchedule(
+            state, visible, reader, space, lambda configs: schedule.rules(configs).compacting
+        )
         self._floors: dict[int, int] = {}
         self._may_free = False
         self._has_compacted = False
         self._failures = 0
-        """Compactions that failed, in a row."""
+        """The number of compactions that failed, in a row."""
         self._has_stopped = False
 
     def stop(self) -> None:
@@ -100,7 +109,7 @@ class Upkeep:
         self._in(self._schedule.clean_interval_ms, self._clean)
 
     def shown(self, partition_id: PartitionId, seen: Visible | None) -> None:
-        """Note where a partition begins now, durably; None: it is gone."""
+        """Note the offset at which a partition begins now, durably; None: the partition is gone."""
         if seen is None:
             self._may_free = self._floors.pop(partition_id, None) is not None or self._may_free
         elif self._floors.get(partition_id) != seen.log_start_offset:
@@ -143,24 +152,24 @@ class Upkeep:
         self._scheduler.call_soon(self._step, partition_ids)
 
     def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
-        """Return the offset from which on the partition's records are kept; what it deletes is durable."""
-        keep = self._schedule.rules(self._state.topics[partition.topic].configs)
-        stream, journal = partition.partition_id, self._journal
+        """Return the offset from which on the partition's records are kept; every record before it is durable."""
+        retention = self._schedule.rules(self._state.topics[partition.topic].configs)
+        stream, reader = partition.partition_id, self._reader
         offset, end_offset = seen.log_start_offset, seen.last_stable_offset
         if offset == end_offset:
             return offset
         kept_from = int(offset)
-        if keep.retention_ms is not None:
-            young = journal.find_by_time(stream, now_ms - keep.retention_ms, offset, end_offset)
+        if retention.retention_ms is not None:
+            young = reader.find_by_time(stream, now_ms - retention.retention_ms, offset, end_offset)
             if young is not None:
                 kept_from = max(kept_from, young.first_offset)
-            elif _has_time(journal, stream, offset, end_offset):
+            elif _has_time(reader, stream, offset, end_offset):
                 kept_from = int(end_offset)
-        if keep.retention_bytes is not None:
-            # As much as is asked for is kept: a batch goes if the others come to that without it.
-            excess = journal.size_bytes(stream, offset, seen.high_watermark) - keep.retention_bytes
+        if retention.retention_bytes is not None:
+            # At least so many bytes are kept: a batch goes if the others come to that without it.
+            excess = reader.size_bytes(stream, offset, seen.high_watermark) - retention.retention_bytes
             if excess > 0:
-                kept_from = max(kept_from, journal.offset_after(stream, offset, end_offset, excess))
+                kept_from = max(kept_from, reader.offset_after(stream, offset, end_offset, excess))
         return kept_from
 
     # --- space --------------------------------------------------------------------------------------------------------
@@ -181,7 +190,7 @@ class Upkeep:
         if some:
             self._scheduler.call_soon(self._choose, candidates, found)
         elif orders := self._compactions.orders(found, self._failures):
-            self._journal.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
+            self._space.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
         else:
             self._free()
 
@@ -197,12 +206,12 @@ class Upkeep:
             return
         if self._may_free:
             self._may_free = False
-            self._journal.clean(self._floors, self._cleaned)
+            self._space.clean(self._floors, self._cleaned)
         else:
             self._rest()
 
     def _rest(self) -> None:
-        """Look again when the interval is over; at once where something was compacted: more may be due."""
+        """Look again when the interval is over, or at once if something was compacted, since more may be due."""
         interval_ms = 0 if self._has_compacted else self._schedule.clean_interval_ms
         self._has_compacted = False
         self._in(interval_ms, self._clean)
@@ -214,13 +223,13 @@ class Upkeep:
             self._may_free = True
             self._free()
             return
-        if isinstance(result, Failed) or result.may_free_more:  # also for a full disk, which needs it most
+        if isinstance(result, Failed) or result.may_free_more:  # a full disk, which fails, needs it most
             self._may_free = True
         self._fold_snapshot()
         self._rest()
 
 
-def _has_time(journal: JournalReader, stream: int, offset: int, end_offset: int) -> bool:
-    """Tell whether any of the batches has a timestamp: where none has, none is too old."""
-    latest = journal.find_latest(stream, offset, end_offset)
+def _has_time(reader: JournalReader, stream: int, offset: int, end_offset: int) -> bool:
+    """Tell whether any of the batches has a timestamp; without one none is too old."""
+    latest = reader.find_latest(stream, offset, end_offset)
     return latest is not None and latest.max_timestamp_ms >= 0

@@ -1,4 +1,4 @@
-"""What readers may see: offsets of durable state only, advanced in one step for all partitions of a group (D2, D4)."""
+"""The offsets that readers may see: of durable state only, advanced in one step for all partitions of a group."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ Changes = list[tuple[PartitionId, Visible | None]]
 
 
 def visible_changes(state: State, partition_ids: Iterable[PartitionId]) -> Changes:
-    """Take down what these partitions will show once the state as of now is durable; None for one that is gone."""
+    """Return what these partitions will show once the state as of now is durable; None for one that is gone."""
     changes: Changes = []
     for partition_id in partition_ids:
         partition = state.partitions.get(partition_id)

@@ -18,6 +18,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
 from exacta.ports.record_format import Buffer
+from exacta.records.admission import BatchRules, KnownRules
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class BrokerContext:
         self.lost_coordinators = LostCoordinators(engine.scheduler)
         self.wall_ms = wall_clock or engine.now_ms
         """The time for timestamps of records, in milliseconds since 1970."""
+        self._rules = KnownRules(configuration)
         self.log_dir = log_dir
         """Where everything lies; None: in memory."""
         self._advertised_host = advertised_host
@@ -76,31 +78,42 @@ class BrokerContext:
         payloads: Sequence[Buffer | None] | None = None,
     ) -> None:
         """See `Engine.submit`."""
-        self.engine.submit(commands, context.guard(done), payloads)
+        context.rests_on(self.engine.submit(commands, context.guard(done), payloads))
 
     def ask(self, context: RequestContext, command: Command, done: Callable[[Answer], None]) -> None:
         """Submit one command; `done` gets its answer."""
-        self.engine.submit((command,), context.guard(lambda answers: done(answers[0])))
+        context.rests_on(self.engine.submit((command,), context.guard(lambda answers: done(answers[0]))))
 
     def read(self, context: RequestContext, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
         """See `Engine.read`."""
-        self.engine.read(view, context.guard(done))
+        context.rests_on(self.engine.read(view, context.guard(done)))
+
+    def when_durable(self, context: RequestContext, done: Callable[[], None]) -> None:
+        """Call back once the present state is durable, since an answer rests on it without showing any of it."""
+        self.read(context, lambda state, now_ms: None, lambda _: done())
 
     def fetch(self, context: RequestContext, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection."""
+        """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection.
+
+        It sees what the answers to earlier requests of its connection rest on.
+        """
         context.reads(request)
-        self.engine.fetch(request, context.guard(done))
+        self.engine.fetch(request, context.guard(done), context.connection.rests_on)
 
     def when_shown(
         self, context: RequestContext, partitions: Iterable[tuple[str, int]], done: Callable[[], None]
     ) -> None:
-        """See `Engine.when_shown`."""
+        """See `Engine.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
         guarded = context.guard(lambda _: done())
-        self.engine.when_shown(partitions, lambda: guarded(None))
+        self.engine.when_shown(partitions, lambda: guarded(None), context.connection.rests_on)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """See `Engine.topic_configs`."""
         return self.engine.topic_configs(topic)
+
+    def batch_rules(self, topic: str) -> BatchRules | None:
+        """Return the topic's rules for batches as they are in this step; None: there is no topic."""
+        return self._rules.of(topic, self.engine.topic_configs(topic))
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""

@@ -89,7 +89,7 @@ def alter(
     if commands:
         broker.submit(context, commands, altered)
     else:  # refused, maybe by what is not durable yet
-        broker.read(context, lambda state, now_ms: None, lambda _: answer_all())
+        broker.when_durable(context, answer_all)
 
 
 def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> Command | None:

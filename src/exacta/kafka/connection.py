@@ -90,6 +90,8 @@ class Connection(asyncio.BufferedProtocol):
         self.configuration = broker.configuration
         self.client_software = ""
         """The client names its software here (KIP-511); empty: it has not yet."""
+        self.rests_on = 0
+        """The number of the last commit group that an answer on this connection rests on (decision 0028)."""
         self._max_request_bytes = broker.configuration.socket_request_max_bytes
         self._most_elements = most_elements(broker.configuration.limits())
         self._memory = broker.memory

@@ -89,6 +89,11 @@ class RequestContext:
             self.response = response
             self.connection.answered(self, response)
 
+    def rests_on(self, group_number: int) -> None:
+        """Note the commit group that the answer rests on; 0: none. Later reads on this connection see it, too."""
+        if group_number:
+            self.connection.rests_on = group_number
+
     def guard(self, done: Callable[[T], None]) -> Callable[[T], None]:
         """Wrap a callback that the engine will call: an exception in it must end here."""
 

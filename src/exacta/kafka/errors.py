@@ -18,6 +18,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
     Rejection.INVALID_PARTITIONS: ErrorCode.INVALID_PARTITIONS,
     Rejection.INVALID_REPLICA_ASSIGNMENT: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    Rejection.INTERNAL_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
     Rejection.DELETION_NOT_ALLOWED: ErrorCode.POLICY_VIOLATION,
     Rejection.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     Rejection.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -82,6 +83,8 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
 """API and rejection -> versions below this one are told this code instead."""
 
 AT_LEAST: dict[tuple[ApiKey, Rejection], ErrorCode] = {
+    # As Kafka's coordinator says it, which asks who may write into the topic: nobody.
+    (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.INTERNAL_TOPIC): ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): ErrorCode.TRANSACTION_ABORTABLE,
 }
 """API and rejection -> what the versions are told that `BELOW` does not speak of."""

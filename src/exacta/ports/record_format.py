@@ -1,7 +1,7 @@
-"""Record batches as bytes, for an engine that does not know their format (decision D5).
+"""Record batches as bytes, for an engine that does not know their format (docs/explanation/architecture.md#d5).
 
-Owns the contract only. A wire protocol's own format implements it; the engine uses it to place batches at their offsets
-and to make the control batches that end transactions.
+`exacta.records` implements this contract. The engine uses it to place batches at their offsets and to make the control
+batches that end transactions.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,10 @@ class RecordFormat(Protocol):
         """Return the validated batch at `base_offset`, as buffers of the same total size, without copying records."""
 
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
-        """Return how many bytes at the beginning are batches that were placed at these offsets, one after another.
+        """Check that the bytes begin with batches that were placed at these offsets, one after another.
 
-        And what is wrong with the next one; nothing if all are sound. What comes behind them is not looked at.
+        Returns the size in bytes of the sound batches at the beginning, and what is wrong with the next one: empty if
+        all are sound. Bytes after the last batch are not looked at.
         """
 
     def marker(

@@ -1,18 +1,18 @@
-"""The event loop as far as the engine needs it: run something soon, or later. A simulated loop fits as well."""
+"""The event loop as far as the engine needs it: it runs callbacks soon, or later. A simulated loop fits as well."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 
 class TimerHandle(Protocol):
-    """A call that has been scheduled."""
+    """Stand for a call that has been scheduled."""
 
     def cancel(self) -> None:
-        """Take the call back, if it has not happened."""
+        """Cancel the call if it has not happened yet."""
 
 
 class Scheduler(Protocol):
-    """Both calls return at once; what they schedule runs on the same thread. asyncio's loops fit as they are."""
+    """Run callbacks on the thread of the loop; both methods return at once. asyncio's loops fit as they are."""
 
     def call_soon(self, callback: Callable[..., Any], *args: Any) -> Any:
         """Run the callback after what is running now and what has been scheduled before."""

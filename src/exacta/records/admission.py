@@ -23,6 +23,7 @@ from exacta.config.topic import (
     TOPIC_CONFIGS,
     is_compacted,
 )
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE
 from exacta.protocol.kafka.errors import ErrorCode
@@ -35,6 +36,9 @@ MAX_DECOMPRESSED_BYTES = 64 << 20
 """What the records of one request may come to when they are decompressed: a few bytes can be made to expand without
 end, and all of it happens on the event loop."""
 
+
+MAX_KNOWN_RULES = 10_000
+"""The rules of so many topics are kept; beyond that all are read again."""
 
 MAX_RECORDS_READ = 500_000
 """How many records of one request may be looked at for their keys: that takes most of a second, on the event loop."""
@@ -131,6 +135,35 @@ def batch_rules(configs: Mapping[str, str] | None, configuration: Configuration)
         before_max_ms=_number(configs, TIMESTAMP_BEFORE_MAX_MS),
         after_max_ms=_number(configs, TIMESTAMP_AFTER_MAX_MS),
     )
+
+
+class KnownRules:
+    """Keeps the rules of topics, so that a topic's configurations are read once, and not by every Produce.
+
+    A topic's configurations are another object whenever they are altered (`core.apply` replaces them, and changes
+    none). So an altered configuration holds for the next batch.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._default = batch_rules({}, configuration)
+        self._known: dict[str, tuple[Mapping[str, str], BatchRules | None]] = {}
+
+    def of(self, topic: str, configs: Mapping[str, str] | None) -> BatchRules | None:
+        """Return the rules for the topic of this name, which has these configurations of its own; None: no topic."""
+        if configs is None:
+            self._known.pop(topic, None)
+            return None
+        if not configs or topic in INTERNAL_TOPICS:  # into those nobody writes, whatever it is (`core.append`)
+            return self._default
+        known = self._known.get(topic)
+        if known is not None and known[0] is configs:
+            return known[1]
+        if len(self._known) >= MAX_KNOWN_RULES:
+            self._known.clear()  # many may be of topics that are gone
+        rules = batch_rules(configs, self._configuration)
+        self._known[topic] = configs, rules
+        return rules
 
 
 def _number(configs: Mapping[str, str], name: str) -> int:

@@ -1,12 +1,13 @@
 """Examines a journal, and carries a remedy out: staged, checked as a server would find it, then put in place."""
 
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
+from msgspec import Struct
 
 from exacta.adapters.local.damage.inspection import Finding, Place, inspect
-from exacta.adapters.local.damage.repair import Staged, put_in_place, stage, unstage
+from exacta.adapters.local.damage.repair import put_in_place
+from exacta.adapters.local.damage.staging import Staged, stage, unstage
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.files import Files
@@ -25,8 +26,7 @@ class NotRepaired(JournalError):
     """The remedy did not come to a journal that is sound; nothing was changed."""
 
 
-@dataclass(slots=True)
-class Examination:
+class Examination(Struct):
     """All that was found. `damage` is what is lost, one line each; `is_sound`: there is nothing to do."""
 
     found: Survey
@@ -36,7 +36,7 @@ class Examination:
 
     @property
     def is_sound(self) -> bool:
-        """Whether verifying finds nothing."""
+        """Return whether verifying finds nothing."""
         return not self.findings
 
 

@@ -1,9 +1,9 @@
-"""Which batches are missing where something is lost, and what stands in for them."""
+"""Find which batches are missing where something is lost, and what stands in for them."""
 
 from collections.abc import Iterator, Mapping
 
-from exacta.adapters.local.damage.repair import StandIn
 from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.staging import StandIn
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.ids import PartitionId
@@ -16,7 +16,7 @@ from exacta.repair.known_state import is_batch_sound
 _MOST_OFFSETS = (1 << 31) - 1  # of one batch
 
 Gaps = dict[tuple[int, int], list[tuple[PartitionId, int, int]]]
-"""For each loss, by slot and offset: partition, first and last offset that are gone."""
+"""The ranges that are gone, for each loss by slot and offset: partition, first and last offset."""
 
 
 def find_gaps(found: Survey, state: State, end: int) -> Gaps:

@@ -1,11 +1,11 @@
-"""What state the journal had at a position, if that can be known, and which damaged tables and batches can be believed.
+"""Find the state that the journal had at a position, if that can be known, and the damaged parts to be believed.
 
-Raises `Unknown` with the position from which on it cannot.
+If the state cannot be known, the functions raise `Unknown` with the position from which on that is so.
 """
 
 import msgspec
 
-from exacta.adapters.local.damage.repair import events_from
+from exacta.adapters.local.damage.segment_walk import events_from
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
@@ -83,7 +83,10 @@ def state_at_the_end(found: Survey) -> State:
 
 
 def is_table_sound(found: Survey, lost: Lost) -> bool:
-    """Whether a group's table may be believed although the group's checksum is wrong; see the package's docstring."""
+    """Return whether a group's table may be believed although the group's checksum is wrong.
+
+    The package's docstring says when.
+    """
     damaged = 0
     for entry in lost.entries:
         try:
@@ -112,7 +115,7 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
 
 
 def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) -> bool:
-    """Whether the batch of this row, in what is lost, is unaltered; `payload_start`: of its entry."""
+    """Return whether the batch of this row, in what is lost, is unaltered. `payload_start` is that of its entry."""
     slot = found.slot(lost.slot)
     offset = lost.payload_position + payload_start + row.start - slot.base + SEGMENT_HEADER_BYTES
     with found.opened(lost.name) as handle:
@@ -120,6 +123,6 @@ def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntr
 
 
 def is_batch(row: IndexEntry, data: Buffer) -> bool:
-    """Whether these bytes are the record batch that the row speaks of, unaltered."""
+    """Return whether these bytes are the record batch that the row speaks of, unaltered."""
     size, _ = sound_batches(data, [row.first_offset])
     return size == len(data) == row.size and parse_batch_header(data).last_offset == row.last_offset

@@ -1,10 +1,10 @@
-"""What a remedy gives up, in lines for people: offsets, transactions, topics, groups."""
+"""Say what a remedy gives up, in lines for people: offsets, transactions, topics, groups."""
 
 from collections import Counter
 
 import msgspec
 
-from exacta.adapters.local.damage.repair import events_from
+from exacta.adapters.local.damage.segment_walk import events_from
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SNAPSHOT_SUFFIX, TableEntry, file_name, unpack_snapshot

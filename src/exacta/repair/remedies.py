@@ -1,11 +1,12 @@
 """The ways to put a journal right: whether each is possible, by which plan, and at which price."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 
-from exacta.adapters.local.damage.repair import Plan
+from msgspec import Struct
+
 from exacta.adapters.local.damage.segment_walk import pieces
+from exacta.adapters.local.damage.staging import Plan
 from exacta.adapters.local.damage.survey import Survey
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import snapshot
@@ -16,25 +17,24 @@ from exacta.repair.losses import losses_of_cut, losses_of_gaps
 
 
 class Way(Enum):
-    """What may be given up: the options of `exacta log repair`."""
+    """The things that may be given up, by the options of `exacta log repair`."""
 
     MEND = "--mend"
-    """Nothing."""
+    """Nothing is given up."""
     DROP = "--drop-damaged-batches"
-    """Batches that are lost, and all else is kept."""
+    """The batches that are lost are given up, and all else is kept."""
     CUT = "--truncate-at-damage"
-    """All from the first loss on."""
+    """All from the first loss on is given up."""
     DROP_AND_CUT = "--drop-damaged-batches --truncate-at-damage"
-    """Batches that are lost, and all from the first event on that is."""
+    """The batches that are lost are given up, and so is all from the first lost event on."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Remedy:
-    """One way: what it gives up, line by line, or why it is none."""
+class Remedy(Struct, kw_only=True):
+    """One way: its losses, line by line, or the reason why it is no way."""
 
     way: Way
     plan: Plan | None = None
-    losses: list[str] = field(default_factory=list)
+    losses: list[str] = []
     why_not: str = ""
 
 

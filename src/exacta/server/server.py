@@ -98,6 +98,7 @@ class Server:
                 self._call_soon_threadsafe,
                 segment_bytes=self._configuration.log_segment_bytes,
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
+                trims_page_cache=self._configuration.log_page_cache_trim_enable,
             )
             identity = cluster_id(self._data / META_FILE)
             self._engine = assemble_engine(

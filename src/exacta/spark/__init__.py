@@ -6,8 +6,6 @@ load Spark only when they are called. Everything here speaks to brokers through 
 broker.
 """
 
-from __future__ import annotations
-
 from exacta.spark.check import CheckFailed, CheckReport, check
 from exacta.spark.foreach_batch import WrittenBatch, write
 from exacta.spark.java import use_bundled_java

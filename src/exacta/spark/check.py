@@ -1,14 +1,14 @@
-"""`exacta.spark.check`: whether a job that writes can run as it is configured, before its first batch.
+"""Check, before its first batch, whether a job that writes can run as it is configured (`exacta.spark.check`).
 
-Owns what is looked at, and in which order. The rules are the sink's own (`options/`, `rows.py`); everything that is
-wrong is said at once.
+This module owns the list of checks and their order. The rules are the sink's own (`options/`, `rows.py`). Everything
+that is wrong is said at once.
 
-Theory of operation. Nothing is left on the cluster, as far as that can be. Topics are looked up without being created,
-and the answer says what the user may do with them (KIP-430). Permissions on transactional ids and groups are tried
-under names that nobody has, which begin as the job's own do: a broker judges the permission before it looks whether the
-producer exists, and says then that it does not. The longest transaction is asked of a broker's settings. Who may not
-read these has it tried with a transactional id that nobody has: that one stays until the cluster forgets it, and the
-report says so. Nothing here takes over, fences or reads what a running query has.
+Theory of operation. The check leaves nothing on the cluster, as far as possible. Topics are looked up without being
+created, and the answer says what the user may do with them (KIP-430). Permissions on transactional ids and groups are
+tried under names that nobody has, which begin as the job's own names do. A broker judges the permission first, and only
+then says that the producer does not exist. The longest allowed transaction is read from a broker's settings. If the
+user may not read these, the time-out is tried with a transactional id that nobody has. That id stays until the cluster
+forgets it, and the report says so. Nothing here takes over, fences or reads what a running query has.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from exacta.client.configs import broker_configs
 from exacta.client.errors import ClientError, KafkaError
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Anyone, Client
 from exacta.client.topics import READ, WRITE, TopicAccess, look_at_topic
-from exacta.client.transactions import Producer, add_group, end_transaction, fetch_offsets
+from exacta.client.transactions import Producer, add_group, end_transaction
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.spark.arrow.rows import check_write_columns
@@ -40,8 +43,8 @@ from exacta.spark.sink.written_topics import missing_topic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: A call to the cluster is tried for so long: nobody waits for a check as a job waits for its cluster.
 _CALL_TIMEOUT_MS = 15_000
+"""A call to the cluster is tried for so long: nobody waits for a check as a job waits for its cluster."""
 
 _LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 _CREATES_TOPICS = "auto.create.topics.enable"
@@ -63,16 +66,15 @@ class CheckFailed(SinkError):
     """A job cannot run as it is configured; the message is the report."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckReport:
-    """What `check` found: sentences, each with what is to be done."""
+class CheckReport(Struct, frozen=True, kw_only=True):
+    """The findings of `check`: sentences, each of which says what to do."""
 
     problems: tuple[str, ...]  # with one of them the job cannot run
     notes: tuple[str, ...]  # worth knowing; the job runs all the same
 
     @property
     def ok(self) -> bool:
-        """Whether the job can run, as far as that can be told beforehand."""
+        """Return whether the job can run, as far as that can be told beforehand."""
         return not self.problems
 
     def raise_if_failed(self) -> None:
@@ -93,8 +95,8 @@ class CheckReport:
 def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: object) -> CheckReport:
     """Return whether a job that writes `df` can run: options, columns, cluster, topics, permissions, time-outs.
 
-    `options` and `named` are the options of the writer, or of `exacta.spark.write`; `df` is a stream or a batch, in
-    classic Spark or in Spark Connect, of which only the schema is asked. Raises nothing for what it finds.
+    `options` and `named` are the options of the writer, or of `exacta.spark.write`. `df` is a stream or a batch, in
+    classic Spark or in Spark Connect; only its schema is asked. Findings raise no error.
     """
     found = _Found()
     parsed = parse_foreach_batch(as_text({**(options or {}), **named}))
@@ -112,10 +114,9 @@ def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: o
     return CheckReport(problems=tuple(found.problems), notes=tuple(found.notes))
 
 
-@dataclass
-class _Found:
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+class _Found(Struct):
+    problems: list[str] = []
+    notes: list[str] = []
 
     @contextmanager
     def noting(self, bootstrap: str = "") -> Iterator[None]:

@@ -1,30 +1,30 @@
-"""Removing what a query has left on a cluster, once it will not run again.
+"""Remove what a query has left on a cluster, once it will not run again.
 
-Owns the order of the steps; what they do is the sink's own (`protocol.py`, `incarnations.py`). Prints nothing.
+This module owns the order of the steps. The steps themselves are the sink's own (`protocol.py`, `incarnations.py`). It
+prints nothing.
 
-Theory of operation. Whoever cleans acts as the query's last driver. It takes the driver's transactional id over, so
-that no other driver decides anything from there on; it finishes what was decided and aborts the rest, as any driver
-does that begins; and then, knowing that nothing is open, it deletes the groups. The decision record goes first: without
-it the markers mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no
-transactional ids; nothing is open under them, and Apache Kafka forgets them after a week.
+Theory of operation. The cleaner acts as the query's last driver. It takes the driver's transactional id over, so that
+no other driver decides anything from there on. It finishes what was decided and aborts the rest, as any driver does
+that begins. Then nothing is open, and it deletes the groups. The decision record goes first: without it the markers
+mean nothing, so a cleaning that was cut short can be begun again. Kafka's protocol deletes no transactional ids;
+nothing is open under them, and Apache Kafka forgets them after a week.
 
-Whether a query lives, a cluster cannot tell; a driver between two batches is silent. What can be seen is movement: each
+A cluster cannot tell whether a query lives; a driver between two batches is silent. Only movement can be seen: each
 batch takes the driver's id over once more. So the query is watched for a while, and is alive if anything moves.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.client.deadline import Deadline
 from exacta.client.group_administration import delete_group, list_groups
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client
 from exacta.client.transactions import (
     TransactionDescription,
     describe_transactions,
-    fetch_offsets,
     init_producer_id,
     list_transactions,
 )
@@ -49,9 +49,8 @@ class StillRunning(SinkError):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Leftovers:
-    """What there is of a query on a cluster."""
+class Leftovers(Struct, frozen=True, kw_only=True):
+    """The transactions and groups that a query has on a cluster."""
 
     name: str
     transactions: dict[str, TransactionDescription]  # by transactional id
@@ -59,18 +58,17 @@ class Leftovers:
 
     @property
     def open_transactions(self) -> list[str]:
-        """The transactional ids with an open transaction."""
+        """Return the transactional ids with an open transaction."""
         return sorted(each for each, state in self.transactions.items() if state.is_open)
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to clean: ids under which nothing is open are harmless, and expire."""
+        """Return whether there is nothing to clean. Ids under which nothing is open are harmless, and expire."""
         return not self.groups and not self.open_transactions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cleaned:
-    """What was done."""
+class Cleaned(Struct, frozen=True, kw_only=True):
+    """The outcome of `clean`."""
 
     last_batch: int | None  # None: no batch was ever decided, or it timed out whole
     torn: bool  # of that batch only a part could be committed; the rest had timed out before
@@ -154,7 +152,7 @@ def clean(client: Client, name: str) -> Cleaned:
 def forget(client: Client, name: str, tasks: Iterable[int], deadline: Deadline) -> None:
     """Delete the groups of a batch job that is committed, and in which these tasks wrote transactions of their own.
 
-    Raises what the client raises, where the user may not delete groups, for one.
+    Raises what the client raises, for example if the user may not delete groups.
     """
     names = QueryNames(name)
     heads = fetch_offsets(client, names.decision_group(0), stable=True, deadline=deadline)

@@ -1,10 +1,8 @@
-"""The clients of this process: one per cluster, kept from batch to batch.
+"""Keep the clients of this process from batch to batch, one per cluster.
 
-Spark's Python workers serve many batches, one at a time, and are forked from a daemon: a client is never shared
-across a fork, nor by two threads. A cluster reached as somebody else is another one.
+Spark's Python workers serve many batches, one at a time, and are forked from a daemon: a client is never shared across
+a fork, nor by two threads. A cluster that is reached as another user counts as another cluster.
 """
-
-from __future__ import annotations
 
 import gc
 import os

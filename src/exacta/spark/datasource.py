@@ -1,10 +1,8 @@
 """`format("exacta")`: the entry that Spark finds.
 
-Owns the name, the schema and the choice of reader and writer. Spark constructs it in several processes, so it holds
-nothing but the options.
+This module owns the name, the schema and the choice of reader and writer. Spark constructs it in several processes, so
+it holds nothing but the options.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

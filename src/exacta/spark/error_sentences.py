@@ -1,14 +1,13 @@
-"""What went wrong between us and the cluster, as one sentence with its remedy.
+"""Say what went wrong between us and the cluster, as one sentence with its remedy.
 
-Owns the translation of the client's errors, and that Spark shows just the sentence. Not the rules of the protocol: what
-they refuse is a sentence already (`errors.py`).
+This module owns the translation of the client's errors, and makes Spark show just the sentence. It does not own the
+rules of the protocol: what they refuse is a sentence already (`errors.py`).
 
 Spark hands an error of a Python worker on as its whole traceback, unless the environment of that worker says
-`SPARK_HIDE_TRACEBACK`, which it reads when the error arrives; the worker ends with that error. So it is set just then,
-and nobody else's traceback is hidden. What is no error of the client or refusal of ours keeps its traceback.
+`SPARK_HIDE_TRACEBACK`. The worker reads this variable when the error arrives, and ends with that error. So the variable
+is set just then, and nobody else's traceback is hidden. An exception that is neither the client's error nor a refusal
+of ours keeps its traceback.
 """
-
-from __future__ import annotations
 
 import logging
 import os
@@ -26,7 +25,7 @@ from exacta.spark.sink.decision import UnreadableDecision
 from exacta.spark.sink.errors import RefusedWhilePickling, SinkError
 from exacta.spark.source.planning import DataLost
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 class ClusterError(RuntimeError):
@@ -35,11 +34,11 @@ class ClusterError(RuntimeError):
 
 _SENTENCES = (SinkError, OptionError, DataLost, CheckpointUnreadable, UnreadableDecision)
 
-#: Of these a query has several, and gives them names that all begin in the same way.
 _PREFIXED = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional ids",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "groups",
 }
+"""Kinds of resources of which a query has several, under names that all begin in the same way."""
 _NOT_PERMITTED = frozenset({*_PREFIXED, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 _REMEDIES = {
@@ -65,16 +64,16 @@ def in_worker() -> bool:
 
 
 def only_the_sentence() -> None:
-    """Have Spark show the error that this worker is about to end with without its traceback; elsewhere do nothing."""
+    """Make Spark show, without its traceback, the error that this worker is about to end with; elsewhere do nothing."""
     if in_worker():
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
 @contextmanager
 def refused_while_pickling() -> Iterator[None]:
-    """Raise what `explained` raises as Spark's serializer lets it through, without a "could not serialize" before.
+    """Raise what `explained` raises so that Spark's serializer lets it through, without a "could not serialize" before.
 
-    Spark shows the name of an error's class, too: it is that of what was refused, as from everywhere else.
+    Spark shows the name of an error's class, too. It is the name of the refusal's class, as everywhere else.
     """
     try:
         yield
@@ -99,20 +98,21 @@ def explaining(method: _Method) -> _Method:
 def explained(bootstrap: str | None = None, *, in_worker: bool = True) -> Iterator[None]:
     """Raise what the block, or the function decorated, raises as one sentence; in a worker, without a traceback.
 
-    `bootstrap`: of the cluster that the block talks to. Without it only what is a sentence already is shown as one.
-    `in_worker`: Spark calls the block and the worker ends with its error. Not so where the user's own code calls it.
+    `bootstrap` names the cluster that the block talks to. Without it, only an error that is a sentence already is shown
+    as one. `in_worker` says that Spark calls the block and the worker ends with its error. This does not hold if the
+    user's own code calls it.
     """
     try:
         yield
     except _SENTENCES as error:
-        _log.debug("refused", exc_info=True)
+        logger.debug("refused", exc_info=True)
         if in_worker:
             only_the_sentence()
         raise error from None  # what led to it is in the log
     except ClientError as error:
         if bootstrap is None:
             raise
-        _log.debug("explained", exc_info=True)
+        logger.debug("explained", exc_info=True)
         if in_worker:
             only_the_sentence()
         raise ClusterError(sentence_for(error, bootstrap)) from None

@@ -1,23 +1,24 @@
-"""`exacta.spark.write`: a micro-batch written from inside a function of `foreachBatch`, exactly once.
+"""Write a micro-batch exactly once from inside a function of `foreachBatch` (`exacta.spark.write`).
 
-Owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and `whole_batch.py` own
-what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to batch.
+This module owns the order of the steps and the choice between the driver alone and tasks. `protocol.py` and
+`whole_batch.py` own what happens, `batch_sink.py` what tasks do, `process_memory.py` what is remembered from batch to
+batch.
 
 Theory of operation. The driver prepares the batch itself, and finds out by that whether it is committed already. If it
 is, the rows are computed and thrown away, as the tasks of the streaming sink do with theirs: a state store commits, and
-a watermark advances, only where the plan runs. Whether it has either cannot be told for sure from in here, so that is
-done always.
+a watermark advances, only where the plan runs. This module cannot tell for sure whether the plan has either, so it
+always computes the rows.
 
-Where the batch is most likely small, the driver asks for the rows, but for at most so many from each partition, and
-prepares beside that: for either it would wait, of the cluster or of Spark. If these are all of the rows, it writes them
-in one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do; the batch is then
+If the batch is most likely small, the driver asks Spark for the rows, up to a limit for each partition, and prepares at
+the same time, since it would have to wait for both Spark and the cluster. If it got all of the rows, it writes them in
+one transaction. If not, it starts a job whose tasks write, as those of the streaming sink do. The batch is then
 computed twice, so after a large batch the first attempt is left out until a small one comes.
 
 The rows come by a filter on their number within the partition, not by `limit`. A limit would cost a shuffle; and a task
 that stops in the middle of its input leaves its state store uncommitted. Each partition may send its share of
-`driver.bytes`, by the size of a row as far as it is known: the driver's memory has a bound, also where there are many
-partitions. The numbers come along, so that it shows where a partition was cut; then tasks write. (Not where the last
-batch was small beside what one partition may send: there the number of rows shows it.)
+`driver.bytes`, by the size of a row as far as it is known: so the driver's memory has a bound even if there are many
+partitions. The numbers come along and show whether a partition was cut; then tasks write. (If the last batch was small
+beside what one partition may send, the numbers stay away, and the count of rows shows it.)
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.client.routing import Client
 from exacta.spark.arrow.rows import check_write_columns
@@ -46,30 +49,29 @@ from exacta.spark.sink.running_query import RunningQuery, application_of, partit
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: `monotonically_increasing_id` counts a partition's rows in its lower bits.
 _ROW_NUMBER_BITS = 33
+"""`monotonically_increasing_id` counts a partition's rows in its lower bits."""
 _ROW_NUMBERS = (1 << _ROW_NUMBER_BITS) - 1
 
-#: The column with that number; no column of the sink's has this name.
 _NUMBER = "number"
+"""The column with that number. No column of the sink's has this name."""
 
-#: What Spark says when the driver was sent more than it may be.
 _TOO_MUCH = "spark.driver.maxResultSize"
+"""The words of Spark's error when the driver was sent more than `spark.driver.maxResultSize`."""
 
 
 class Collected(NamedTuple):
-    """What the driver was sent."""
+    """The rows that Spark sent to the driver."""
 
     table: Any  # of pyarrow
     cut: bool  # a partition has more rows
     partitions: int  # at least so many
 
 
-@dataclass(frozen=True)
-class WrittenBatch:
-    """What a call of `write` did."""
+class WrittenBatch(Struct, frozen=True, kw_only=True):
+    """The outcome of a call of `write`."""
 
     rows: int | None  # None: not told, with delivery.guarantee at-least-once
     tasks: int  # that wrote; 0: the driver alone, or nobody
@@ -77,7 +79,7 @@ class WrittenBatch:
 
     @property
     def alone(self) -> bool:
-        """Whether the driver wrote the batch itself."""
+        """Return whether the driver wrote the batch itself."""
         return not self.tasks and not self.replayed
 
 
@@ -104,7 +106,7 @@ def write(
             notes.keep_without_records()
             used.add(wanted.sink_name)
             _save(batch_df, without_checkpoint(given))
-            return WrittenBatch(None, tasks=1)
+            return WrittenBatch(rows=None, tasks=1)
         if query is not None and query.name and not wanted.sink.query_name:
             wanted = replace(wanted, sink=replace(wanted.sink, query_name=query.name))
             given = {**given, "queryName": query.name}
@@ -159,10 +161,10 @@ class _Call:
         else:
             prepared = self._driver.prepare()
         if is_committed(self._client, self._sink, self._driver, prepared, batch_id=batch_id, reads=self._reads):
-            _log.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
+            logger.info("batch %d of query %s is committed already: its rows are computed only", batch_id, self.name)
             if collected is None:
                 _drain(self._batch_df)
-            return WrittenBatch(self._decided_rows(), tasks=0, replayed=True)
+            return WrittenBatch(rows=self._decided_rows(), tasks=0, replayed=True)
         if prepared.is_committed_in_part(batch_id):
             return self._by_tasks(prepared, memory)
         if collected is None or collected.cut or collected.table.num_rows > most_rows:
@@ -177,7 +179,7 @@ class _Call:
             reads=self._reads,
         )
         memory.wrote_alone(rows)
-        return WrittenBatch(rows, tasks=0)
+        return WrittenBatch(rows=rows, tasks=0)
 
     def _prepare_and_collect(self, memory: SinkMemory, most_rows: int) -> tuple[Prepared, Collected | None]:
         """Prepare the batch while Spark computes its rows."""
@@ -209,15 +211,15 @@ class _Call:
         location = self._notes.identity.location
         job = Job(prepared=prepared, batch_id=self._batch_id, location=location, reads=self._reads)
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
-        decision = self._driver.records.decision()
+        decision = self._driver.cluster.decision()
         if decision is None or decision.batch_id != self._batch_id:
             memory.wrote_by_tasks(0, asked)
-            return WrittenBatch(0, tasks=1)  # no rows, so nothing was decided
+            return WrittenBatch(rows=0, tasks=1)  # no rows, so nothing was decided
         memory.wrote_by_tasks(decision.rows, asked)
-        return WrittenBatch(decision.rows, tasks=decision.tasks)
+        return WrittenBatch(rows=decision.rows, tasks=decision.tasks)
 
     def _decided_rows(self) -> int | None:
-        decision = self._driver.records.decision()
+        decision = self._driver.cluster.decision()
         return None if decision is None else decision.rows
 
 
@@ -244,10 +246,10 @@ def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | No
 
 
 def _rows_up_to(batch_df: DataFrame, most_of_each: int, *, few: bool) -> Collected | None:
-    """Return at most so many rows of each partition, and one more where it has more; None where Spark sends none.
+    """Return at most so many rows of each partition, and one more if it has more; None if Spark refuses to send them.
 
-    Where `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a
-    tenth of the time of a small batch. Then a partition may have been cut if there are more than one may send.
+    If `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a tenth
+    of the time of a small batch. Then a partition may have been cut if there are more rows than one partition may send.
     """
     within = f"({{}} & {_ROW_NUMBERS}L) <= {most_of_each}"
     number = "monotonically_increasing_id()"

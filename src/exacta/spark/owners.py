@@ -1,11 +1,9 @@
-"""Names the Spark query that a transaction or a group belongs to, for operators, on any Kafka cluster.
+"""Name the Spark query that a transaction or a group belongs to, for operators, on any Kafka cluster.
 
-Owns the way from a transactional id, or from a group, to the query: both begin with the query's name on the cluster,
-and under that name lies its decision record, which says who wrote it. A name that only looks like one of a query has no
-such record.
+This module owns the way from a transactional id, or from a group, to the query: both begin with the query's name on the
+cluster, and under that name lies its decision record, which says who wrote it. A name that only looks like one of a
+query has no such record.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable
@@ -13,8 +11,8 @@ from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import KafkaError
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client
-from exacta.client.transactions import fetch_offsets
 from exacta.spark.sink.decision import Origin, UnreadableDecision, origin_of
 from exacta.spark.sink.names import QueryNames
 
@@ -23,7 +21,7 @@ _GROUP = re.compile(r"(.+?)-(?:\d+|manifest(?:-\d+)?)")
 
 
 class Owner(NamedTuple):
-    """A Spark query, by its name on the cluster. `last_batch`: the last one that was decided, None: none was yet."""
+    """A Spark query, by its name on the cluster. `last_batch` is the last batch that was decided, or None."""
 
     name: str
     origin: Origin

@@ -1,7 +1,7 @@
 """A local Spark session with settings that suit the source and the sink, and Java if there is none.
 
-Owns the settings and their reasons. A session of the user's own works as well; then `register` is all it needs, or
-not even that where the package is installed.
+This module owns the settings and their reasons. A session of the user's own works as well. It only needs `register`,
+and not even that if the package is installed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from exacta.spark.source.lag_listener import OffsetsBehindLatest
 
-#: The module by which Spark's workers find the data source without `register`.
 _FOUND_BY_SPARK = "pyspark_exacta"
+"""The module by which Spark's workers find the data source without `register`."""
 
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
-#: Spark's Python workers talk to the virtual machine by Unix sockets where this is true, else by TCP.
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+"""Spark's Python workers talk to the virtual machine by Unix sockets where this is true, else by TCP."""
 
 
 class Setting(NamedTuple):
@@ -54,8 +54,8 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
-#: A Unix socket's path has 107 bytes at most; Spark puts a name of 42 behind the directory for temporary files.
 _LONGEST_SOCKET_DIRECTORY = 64
+"""A Unix socket's path has 107 bytes at most; Spark puts a name of 42 behind the directory for temporary files."""
 
 # Compiling only lightly halves the processor time of a Spark that lives for a minute; a long one wants the default.
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -96,7 +96,7 @@ def session(
 def stop_queries_first(spark: SparkSession) -> None:
     """Have a session of classic Spark stop its streaming queries before it stops itself, or before this process ends.
 
-    A query that is stopped aborts what its batch has open. One whose session goes away under it cannot: its
+    A query that is stopped aborts what its batch has open. A query whose session goes away under it cannot do that: its
     transactions hold readers back until the query runs again, or until their time-out. `session` does this by itself.
     With Spark Connect queries live on in the server, and nothing is done.
     """

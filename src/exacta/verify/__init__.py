@@ -6,5 +6,5 @@
 - `campaign/`: starts and kills these processes and the broker, watches offsets, reads everything at the end;
 - `report/`: what is shown in the terminal, and the HTML page.
 
-Knows no broker: it imports the client and the protocol of this project, and no other room.
+The checker knows no broker: it imports the client and the protocol of this project, and no other room.
 """

@@ -1,20 +1,18 @@
-"""What a history is made of: one operation of one process each, in the order in which they were recorded.
+"""The entries of a history. Each is one operation of one process, in the order in which they were recorded.
 
-Owns the shapes. Theory of operation. A transaction is up to three lines: `Begin` (all that it will ever send, written
-before anything is sent), `CommitAsked` (written before the commit is asked for) and `End` (what came of it). So a
-process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its transaction can never be
-committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is ok, fail or info
-(`UNKNOWN`): it was done, it was not done, nobody knows.
+This module owns the shapes of the entries. Theory of operation. A transaction is up to three lines: `Begin` (all that
+it will ever send, written before anything is sent), `CommitAsked` (written before the commit is asked for) and `End`
+(what came of it). So a process that is killed leaves behind exactly what can be known of it: without `CommitAsked` its
+transaction can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is
+ok, fail or info (`UNKNOWN`): it was done, it was not done, nobody knows.
 
-Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. What happened
-before a request is stamped before it is sent, what happened after it when its answer is here; hence `a.end_us <
+Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. An operation
+before a request is stamped before the request is sent, and one after it when its answer is here; hence `a.end_us <
 b.start_us` proves that `a` was over when `b` began, and equal times prove nothing.
 
-Every value is sent once, to one partition, and names its transaction: `append-0.17/2`. What follows a blank is what
+Every value is sent once, to one partition, and names its transaction: `append-0.17/2`. The text after a blank is what
 the workload wants to find again (`transfer`: the amount; `etl`: the record that it was made from).
 """
-
-from __future__ import annotations
 
 from enum import StrEnum
 from typing import TypeAlias
@@ -30,7 +28,7 @@ class HistoryError(Exception):
 
 
 class Workload(StrEnum):
-    """What the clients do."""
+    """The kinds of work that clients do."""
 
     APPEND = "append"
     TRANSFER = "transfer"
@@ -38,7 +36,7 @@ class Workload(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a client knows of an operation that it asked for."""
+    """The knowledge of a client about an operation that it asked for."""
 
     OK = "ok"
     FAIL = "fail"
@@ -46,7 +44,7 @@ class Outcome(StrEnum):
 
 
 class Isolation(StrEnum):
-    """What a reader wants to see; the names of Kafka's `isolation.level`."""
+    """The records that a reader wants to see, by the names of Kafka's `isolation.level`."""
 
     COMMITTED = "read_committed"
     UNCOMMITTED = "read_uncommitted"
@@ -107,7 +105,9 @@ class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
 
 
 class End(Line, frozen=True, kw_only=True, tag="end"):
-    """What the client knows at the end. `committing`: whether the outcome is that of a commit, or of an abort.
+    """The client's knowledge at the end of a transaction.
+
+    `committing` tells whether the outcome is that of a commit or of an abort.
 
     An abort may follow a commit that was asked for and refused; `error` is then what the commit was told.
     `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.
@@ -123,7 +123,7 @@ class End(Line, frozen=True, kw_only=True, tag="end"):
 
 
 class Poll(Line, frozen=True, kw_only=True, tag="poll"):
-    """What one poll returned of one partition, as offset and value.
+    """The records that one poll returned of one partition, as offset and value.
 
     `session`: one reader reading a partition from its first offset on, without a gap; None where partitions come and
     go. `final`: read when everything was over. `transaction`: the poll was made inside of it.
@@ -179,7 +179,7 @@ NEVER_ENDED = "client did not end, killed"
 
 
 class Fault(Line, frozen=True, kw_only=True, tag="fault"):
-    """What was done to the cluster or its clients, and to whom."""
+    """A fault that was done to the cluster or to its clients, and its victim."""
 
     kind: str
     target: str

@@ -1,15 +1,14 @@
-"""The file of a history: written line by line by one process, read back one operation at a time.
+"""Write the file of a history line by line, from one process, and read it back one operation at a time.
 
-Owns the file and what is said of a broken one. A history that ends in the midst of a line was cut off, and is refused
-like any other broken one: an analysis of a part could miss what the rest proves.
+This module owns the file and the errors about a broken one. A history that ends in the midst of a line was cut off, and
+is refused like any other broken one: an analysis of a part could miss what the rest proves.
 """
-
-from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -37,7 +36,7 @@ class HistoryWriter:
         except OSError as error:
             raise HistoryError(f"{self.path} cannot be written: {error.strerror}") from error
 
-    def __enter__(self) -> HistoryWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

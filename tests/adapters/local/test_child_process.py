@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local.child_process import NICENESS, ChildProcess, InPlace, Interrupted
+from exacta.adapters.local.child_process import NICENESS, ChildProcess, Interrupted
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.ports.journal import JournalDamaged
+from simulation.disk.in_place import InPlace
 
 
 def names_and(files: Files, other: str) -> list[str]:

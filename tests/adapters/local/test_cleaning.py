@@ -7,70 +7,25 @@ from collections.abc import Iterator
 import pytest
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
-from exacta.adapters.local.index.segment_index import HEADER_BYTES
 from exacta.adapters.local.space import cleaning
-from exacta.ports.journal import Buffer, Cleaned, Entry, Failed, JournalDamaged
+from exacta.ports.journal import Buffer, Cleaned, Entry, Failed
 from simulation.disk.simulated import Operation, SimulatedDisk
-from tests.adapters.turns import Turns, append, batch, read
-
-SEGMENT_BYTES = 1500
-EVERYTHING = 1 << 40
-END = range(24, 32)
-"""What an index says of where its segment ends."""
-COUNT = 30
-FLOORS = ({1: 4, 2: 0}, {1: 9, 2: 2}, {1: 15, 2: 6}, {1: 16, 3: 0})
-"""Of four cleanings, one after the other, from the middle and the front; at last stream 2 is gone, 3 has not come."""
-
-
-def opened(disk: SimulatedDisk, turns: Turns) -> LocalJournal:
-    return LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
-
-
-def data(stream: int, number: int) -> bytes:
-    return b"%d:%02d;" % (stream, number) * 40
-
-
-def append_some(turns: Turns, journal: LocalJournal, begin: int, end: int) -> None:
-    """Append to two streams in turn; the first one has all of some segments to itself."""
-    for number in range(begin, end):
-        stream = 1 if number % 3 or number > 20 else 2
-        offset = 1 + max((extent.last_offset for extent in journal.find(stream, 0, EVERYTHING, EVERYTHING)), default=-1)
-        append(turns, journal, batch(stream, offset, data(stream, offset)))
-
-
-def snapshot(turns: Turns, journal: LocalJournal) -> None:
-    append(turns, journal, Entry(b"event"))
-    assert turns.wait(lambda done: journal.save_snapshot(b"%d" % journal.position, journal.position, done)) is None
-
-
-def clean(turns: Turns, journal: LocalJournal, floors: dict[int, int]) -> int:
-    steps = 0
-    while isinstance(result := turns.wait(lambda done: journal.clean(floors, done)), Cleaned) and result.freed_bytes:
-        steps += 1
-    return steps
-
-
-def content(turns: Turns, journal: LocalJournal, floors: dict[int, int]) -> dict[int, bytes]:
-    return {
-        stream: read(turns, journal, journal.find(stream, floor, EVERYTHING, EVERYTHING))
-        for stream, floor in floors.items()
-    }
-
-
-def play(disk: SimulatedDisk) -> list[Operation]:
-    turns = Turns()
-    journal = opened(disk, turns)
-    append_some(turns, journal, 0, COUNT)
-    for _ in range(2):
-        snapshot(turns, journal)
-    disk.note(("filled", content(turns, journal, {1: 0, 2: 0}), journal.position))
-    for floors in FLOORS:
-        disk.note(("floors", floors))
-        assert clean(turns, journal, floors)
-    journal.close()
-    assert disk.open_handles == []
-    return disk.log
+from tests.adapters.local.cleanings import (
+    COUNT,
+    EVERYTHING,
+    FLOORS,
+    SEGMENT_BYTES,
+    append_some,
+    check,
+    clean,
+    content,
+    data,
+    names_of,
+    opened,
+    play,
+    snapshot,
+)
+from tests.adapters.turns import Turns, append, batch
 
 
 @pytest.fixture(scope="module")
@@ -81,25 +36,6 @@ def history() -> list[Operation]:
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-
-
-def check(disk: SimulatedDisk, floors: dict[int, int], whole: dict[int, bytes], position: int) -> None:
-    """Open what is left: all from the floors on is there; the directory holds nothing that is not needed."""
-    turns = Turns()
-    journal = opened(disk, turns)
-    assert journal.position == position
-    blob, events = journal.replay()
-    assert blob == b"%d" % position
-    assert list(events) == []
-    size = len(data(1, 0))
-    wanted = {stream: whole.get(stream, b"")[floor * size :] for stream, floor in floors.items()}
-    assert content(turns, journal, floors) == wanted
-    journal.close()
-    assert disk.open_handles == []
-    assert [found for found in inspect(disk) if isinstance(found, Finding)] == []
-    segments = {name.removesuffix(".log") for name in disk.names() if name.endswith(".log")}
-    assert {name.removesuffix(".index") for name in disk.names() if name.endswith(".index")} < segments
-    assert not [name for name in disk.names() if name.endswith(".tmp")]
 
 
 def test_the_history_has_what_it_is_meant_for(history: list[Operation]) -> None:
@@ -337,7 +273,7 @@ def test_a_fold_that_fails_is_wanted_still(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("no process left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal._aside, "run", fails)
+        patch.setattr(journal._job_runner, "run", fails)
         assert isinstance(turns.wait(lambda done: journal.fold_snapshot(joined, done)), Failed)
     assert journal.wants_snapshot
     assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
@@ -383,119 +319,3 @@ def test_years_of_cleaning_leave_few_files() -> None:
     journal = opened(disk, turns)
     assert content(turns, journal, {2: 0})[2] == wanted
     journal.close()
-
-
-# --- what is missing afterwards ---------------------------------------------------------------------------------------
-
-
-def names_of(disk: SimulatedDisk, suffix: str) -> list[str]:
-    return sorted(name for name in disk.names() if name.endswith(suffix))
-
-
-@pytest.mark.parametrize("which", [0, 1, -1])
-def test_a_missing_segment_is_damage_after_a_cleaning_as_before(history: list[Operation], which: int) -> None:
-    disk = SimulatedDisk.after(history)
-    disk.remove(names_of(disk, ".log")[which])
-    assert Verdict.DAMAGED in {found.verdict for found in inspect(disk) if isinstance(found, Finding)}
-    with pytest.raises(JournalDamaged):
-        opened(disk, Turns())
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", bytes(20)])
-def test_an_unreadable_start_is_damage(history: list[Operation], content: bytes) -> None:
-    disk = SimulatedDisk.after(history)
-    disk.put("start", content)
-    assert Finding("start", 0, "it is unreadable", Verdict.DAMAGED) in list(inspect(disk))
-    with pytest.raises(JournalDamaged, match="start, byte 0: it is unreadable"):
-        opened(disk, Turns())
-
-
-def test_a_missing_start_is_damage(history: list[Operation]) -> None:
-    disk = SimulatedDisk.after(history)
-    disk.remove("start")
-    with pytest.raises(JournalDamaged, match=r"0{20}\.log, byte 0: the segment is missing"):
-        opened(disk, Turns())
-
-
-def test_every_byte_of_a_cleaned_segment_is_checked_where_it_is_read_as_a_whole(history: list[Operation]) -> None:
-    disk = SimulatedDisk.after(history)
-    name = next(name for name in names_of(disk, ".log") if name.count(".") == 2)
-    whole = disk.content(name)
-    for at in range(0, len(whole), 7):
-        broken = disk.restarted()
-        changed = bytearray(whole)
-        changed[at] ^= 0x10
-        broken.put(name, bytes(changed))
-        assert Verdict.DAMAGED in {found.verdict for found in inspect(broken) if isinstance(found, Finding)}, at
-        broken.remove(name.replace(".log", ".index"))
-        with pytest.raises(JournalDamaged):  # its index must be made again
-            opened(broken, Turns())
-
-
-def test_without_a_sound_snapshot_it_says_that_events_are_gone(history: list[Operation]) -> None:
-    disk = SimulatedDisk.after(history)
-    for put in (lambda name: disk.put(name, b"damaged"), disk.remove):
-        for name in names_of(disk, ".snapshot"):
-            put(name)
-        journal = opened(disk, Turns())
-        with pytest.raises(JournalDamaged, match="no sound snapshot"):
-            journal.replay()
-        journal.close()
-        damaged = [found for found in inspect(disk) if isinstance(found, Finding) and found.verdict is Verdict.DAMAGED]
-        assert [found.reason for found in damaged] == ["events are gone that no sound snapshot holds"]
-
-
-def test_the_segment_index_of_a_cleaned_segment_is_made_again(history: list[Operation]) -> None:
-    disk = SimulatedDisk.after(history)
-    filled = next(operation[1] for operation in history if operation[0] == "note")
-    assert isinstance(filled, tuple)
-    for name in names_of(disk, ".index"):
-        before = disk.content(name)
-        for content in (b"", before[:-8], before[:-1] + b"\1"):
-            disk.put(name, content)
-            check(disk, FLOORS[-1], filled[1], filled[2])
-            assert disk.content(name) == before
-
-
-def test_by_an_altered_index_nothing_is_removed():
-    """A bit of each byte of the first index flips, and of the headers of all; then much is deleted.
-
-    Stream 3 has one batch in the middle: where its index hides that, its neighbours must not be taken for neighbours.
-    """
-    disk, turns = SimulatedDisk(), Turns()
-    journal = opened(disk, turns)
-    offsets = {1: 0, 2: 0, 3: 0}
-    for number in range(COUNT):
-        stream = 3 if number == COUNT // 2 else 1 + number % 2
-        append(turns, journal, batch(stream, offsets[stream], data(stream, offsets[stream])))
-        offsets[stream] += 1
-    for _ in range(2):
-        snapshot(turns, journal)
-    whole = content(turns, journal, dict.fromkeys(offsets, 0))
-    turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
-    names = [segment.index_name for segment in journal._segments[:-1]]
-    journal.close()
-    places = [(names[0], byte) for byte in range(HEADER_BYTES, len(disk.content(names[0])))]
-    places += [(name, byte) for name in names for byte in range(HEADER_BYTES)]
-    stopped = 0
-    for name, byte in places:
-        for floors in ({3: 0}, {2: 2, 3: 0}, {1: 0, 2: 0, 3: 0}):
-            lives = disk.restarted()
-            turns = Turns()
-            journal = opened(lives, turns)
-            damage: list[Failed] = []
-            journal.on_failure(damage.append)
-            lives.rot(name, byte, byte % 8)
-            clean(turns, journal, floors)
-            turns.drain()
-            stopped += bool(damage)
-            assert all(f"{name} is damaged" in each.reason for each in damage)
-            assert damage or byte not in END or name == names[-1], (name, byte)
-            journal.close()
-            journal = opened(lives.restarted(), turns)
-            kept = content(turns, journal, floors)
-            journal.close()
-            for stream, floor in floors.items():
-                wanted = len(whole[stream]) - floor * len(data(stream, 0))
-                assert (len(kept[stream]), whole[stream].endswith(kept[stream])) == (wanted, True), (name, byte)
-    assert stopped > len(places)

@@ -11,9 +11,10 @@ from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
 from exacta.adapters.local.space import compaction_plan, compaction_writer
 from exacta.ports.journal import CompactionOrder, Entry, Failed, JournalDamaged
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
-from tests.adapters.local.test_cleaning import SEGMENT_BYTES, clean, opened, snapshot
+from tests.adapters.local.cleanings import SEGMENT_BYTES, clean, opened, snapshot
 from tests.adapters.turns import Turns, append, read
 
 EVERYTHING = 1 << 40
@@ -263,7 +264,7 @@ def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
 ) -> None:
     monkeypatch.setattr(compaction_plan, "MOST_STREAMS", most_streams)
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=1 << 20)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=1 << 20)
     floors = dict.fromkeys(range(40), 0)
     for stream in floors:
         append(turns, journal, *(keyed(stream, offset, KEYS[offset % 4]) for offset in range(8)))

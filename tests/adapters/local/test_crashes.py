@@ -8,106 +8,27 @@ opened on what is left.
 import errno
 import logging
 import random
-from collections.abc import Iterator
 
 import pytest
 
 from exacta.adapters.local import LocalJournal
-from exacta.ports.journal import AppendResult, Entry, Failed, JournalDamaged, JournalError
+from exacta.ports.journal import Failed
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
-from tests.adapters.turns import Turns, append, batch, become_quick, read
-
-SEGMENT_BYTES = 1500
-STREAM = 3
-SEPARATOR = b"\n"
-
-Groups = list[list[Entry]]
-
-
-def make_groups(sizes: list[int]) -> Groups:
-    """Return groups of one to three entries, whose payloads are together about as large as the sizes say."""
-    groups: Groups = []
-    offset = 0
-    for number, size in enumerate(sizes):
-        entries = []
-        for part in range(1 + number % 3):
-            data = bytes((number * 7 + part + at) % 256 for at in range(size // (1 + number % 3)))
-            entries.append(batch(STREAM, offset, data))
-            offset += 1
-        groups.append(entries)
-    return groups
-
-
-GROUPS = make_groups([100, 300, 40, 500, 400, 200, 250, 1, 700, 30, 60])
-FIRST_SEGMENT = GROUPS[:4]  # these fill it: the next append rolls
-SNAPSHOT_AFTER = {3, 7, 9}  # numbers of groups
-NONE_UNSYNCED: frozenset[int] = frozenset()
-SOME_UNSYNCED = frozenset({1, 2, 5, 6, 8, 10})  # 8 is appended after all: the segment is full
-
-
-def play(
-    disk: SimulatedDisk, groups: Groups, done: int = 0, *, unsynced: frozenset[int] = NONE_UNSYNCED
-) -> list[Operation]:
-    """Append the groups from number `done` on, or only write them.
-
-    Notes in the disk's log say how many were begun, written and acknowledged as durable.
-    """
-    turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
-    events = [entry.event for group in groups[:done] for entry in group]
-    for number, group in enumerate(groups[done:], done):
-        disk.note(("begun", number + 1))
-        if number not in unsynced or journal.write(journal.position, group) is None:
-            append(turns, journal, *group)
-            disk.note(("acknowledged", number + 1))
-        else:
-            disk.note(("unsynced", number + 1))
-        disk.note(("written", number + 1))
-        events += [entry.event for entry in group]
-        if number in SNAPSHOT_AFTER:
-            blob = SEPARATOR.join(events)
-            assert turns.wait(lambda saved, blob=blob: journal.save_snapshot(blob, journal.position, saved)) is None
-    journal.close()
-    assert disk.open_handles == []
-    return disk.log
-
-
-def noted(log: list[Operation], what: str) -> int:
-    """Return how many groups were `what` in this part of the history."""
-    notes = [operation[1] for operation in log if operation[0] == "note"]
-    return max((number for kind, number in notes if kind == what), default=0)
-
-
-def check_recovery(
-    disk: SimulatedDisk, groups: Groups, acknowledged: int, begun: int, *, read_sealed: bool = True
-) -> int:
-    """Open what the crash left; return how many groups are there, all of them whole, and findable.
-
-    Sealed segments are read on threads, whose start takes most of the time: tests of thousands of crashes go without.
-    """
-    turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
-    blob, replayed = journal.replay()
-    events = [*(blob.split(SEPARATOR) if blob else []), *replayed]
-    prefixes = range(acknowledged, begun + 1)
-    kept = next((n for n in prefixes if [e.event for g in groups[:n] for e in g] == events), None)
-    assert kept is not None, (acknowledged, begun, events)
-    entries = [entry for group in groups[:kept] for entry in group]
-    extents = journal.find(STREAM, 0, 1 << 60, 1 << 60)
-    assert [(extent.first_offsets[0], extent.last_offset) for extent in extents[:1] + extents[-1:]] == (
-        [(0, extents[0].last_offset), (extents[-1].first_offsets[0], len(entries) - 1)] if entries else []
-    )
-    if read_sealed:
-        assert read(turns, journal, extents) == b"".join(entry.payload[0] for entry in entries)
-    journal.close()
-    assert disk.open_handles == []
-    return kept
-
-
-def every_crash(log: list[Operation]) -> Iterator[tuple[list[Operation], SimulatedDisk]]:
-    """Yield the history up to each of its calls, and the disk at that moment."""
-    for length in range(len(log) + 1):
-        yield log[:length], SimulatedDisk.after(log[:length])
+from tests.adapters.local.histories import (
+    GROUPS,
+    NONE_UNSYNCED,
+    SEGMENT_BYTES,
+    SOME_UNSYNCED,
+    check_recovery,
+    every_crash,
+    fails,
+    make_groups,
+    noted,
+    open_and_append,
+    play,
+)
+from tests.adapters.turns import Turns
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +155,7 @@ def test_whoever_opens_is_told_whether_a_write_may_be_missing():
 
 def opened(disk: SimulatedDisk) -> LocalJournal:
     """Open and close."""
-    journal = LocalJournal.open(disk, Turns().call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, Turns().call_soon, segment_bytes=SEGMENT_BYTES)
     journal.close()
     return journal
 
@@ -307,155 +228,3 @@ def test_journal_goes_on_after_a_crash(history: list[Operation]):
         kept = check_recovery(crashed, GROUPS, acknowledged, begun)
         play(crashed, GROUPS, kept)
         assert check_recovery(crashed.crashed(), GROUPS, len(GROUPS), len(GROUPS)) == len(GROUPS)
-
-
-# --- failing calls ----------------------------------------------------------------------------------------------------
-
-
-def open_and_append(disk: SimulatedDisk, groups: Groups) -> tuple[Turns, LocalJournal]:
-    turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
-    for group in groups:
-        assert journal.position < SEGMENT_BYTES
-        append(turns, journal, *group)
-    assert (journal.position >= SEGMENT_BYTES) == (groups == FIRST_SEGMENT)
-    return turns, journal
-
-
-def fails(turns: Turns, journal: LocalJournal, group: list[Entry]) -> str:
-    result: AppendResult = turns.wait(lambda done: journal.append(journal.position, group, done))
-    assert isinstance(result, Failed)
-    return result.reason
-
-
-@pytest.mark.parametrize("call", ["write", "sync_data"])
-def test_a_group_that_fails_while_the_loop_waits_is_final(call: str):
-    disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, elapsed_seconds=lambda: 0.0)
-    become_quick(turns, journal)
-    end = journal.position
-    disk.failing[call] = errno.EIO
-    failed = journal.write(end, GROUPS[0], durably=True)
-    assert isinstance(failed, Failed)
-    disk.failing.clear()
-    assert journal.write(end, GROUPS[0], durably=True) == failed, "never tried again"
-    fails(turns, journal, GROUPS[0])
-    journal.close()
-    again = LocalJournal.open(disk.crashed(), turns.call_soon)
-    assert again.position == end
-    again.close()
-
-
-@pytest.mark.parametrize("call", ["write", "sync_data"])
-def test_failed_append_is_final_and_acknowledged_groups_survive(call: str):
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, GROUPS[:3])
-    disk.failing[call] = errno.EIO
-    reason = fails(turns, journal, GROUPS[3])
-    assert call in reason
-    disk.failing.clear()
-    calls_before = len(disk.log)
-    assert fails(turns, journal, GROUPS[3]) == reason
-    assert len(disk.log) == calls_before  # it was not even tried
-    journal.close()
-    for left in (disk.restarted(), disk.crashed(), disk.crashed(keep_sector=lambda _: True)):
-        check_recovery(left, GROUPS, 3, 4)
-
-
-@pytest.mark.parametrize("call", ["create", "write", "sync", "sync_directory"])
-def test_failed_roll_is_final_and_acknowledged_groups_survive(call: str):
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, FIRST_SEGMENT)
-    acknowledged = len(FIRST_SEGMENT)
-    disk.failing[call] = errno.EIO
-    fails(turns, journal, GROUPS[acknowledged])
-    disk.failing.clear()
-    fails(turns, journal, GROUPS[acknowledged])
-    journal.close()
-    assert disk.open_handles == []
-    for left in (disk.restarted(), disk.crashed(), disk.crashed(keep_sector=lambda _: True, keep_names=True)):
-        play(left, GROUPS, check_recovery(left, GROUPS, acknowledged, acknowledged + 1))
-
-
-def test_page_cache_is_not_believed_after_a_failed_sync():
-    """A group that only the page cache has must not be replayed and then be lost: opening makes it durable first."""
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, GROUPS[:2])
-    disk.failing["sync_data"] = errno.EIO
-    fails(turns, journal, GROUPS[2])
-    disk.failing.clear()
-    journal.close()
-    restarted = disk.restarted()
-    assert check_recovery(restarted, GROUPS, 2, 3) == 3  # the pages are there to be read, though "clean"
-    assert check_recovery(restarted.crashed(), GROUPS, 3, 3) == 3
-
-
-def test_full_disk_fails_the_append_and_nothing_else():
-    for free_bytes in range(0, 400, 13):
-        disk = SimulatedDisk()
-        turns, journal = open_and_append(disk, GROUPS[:1])
-        disk.free_bytes = free_bytes
-        assert "no space" in fails(turns, journal, GROUPS[1])
-        journal.close()
-        left = disk.restarted()
-        play(left, GROUPS, check_recovery(left, GROUPS, 1, 1))
-
-
-@pytest.mark.parametrize("write_limit", [1, 7, 512, 700])
-def test_short_writes_are_continued(write_limit: int):
-    disk = SimulatedDisk()
-    disk.write_limit = write_limit
-    play(disk, GROUPS)
-    assert check_recovery(disk.crashed(), GROUPS, len(GROUPS), len(GROUPS)) == len(GROUPS)
-
-
-def test_failed_snapshot_leaves_the_one_before_in_force():
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, GROUPS[:1])
-    journal.save_snapshot(SEPARATOR.join(entry.event for entry in GROUPS[0]), journal.position)
-    append(turns, journal, *GROUPS[1])
-    for call in ("create", "sync", "rename"):
-        disk.failing = {call: errno.ENOSPC}
-        saved = turns.wait(lambda done: journal.save_snapshot(b"never", journal.position, done))
-        assert isinstance(saved, Failed)
-        assert call in saved.reason
-    disk.failing = {}
-    append(turns, journal, *GROUPS[2])
-    journal.close()
-    check_recovery(disk.crashed(keep_names=True), GROUPS, 3, 3)
-
-
-def test_failed_segment_index_costs_nothing_but_time():
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, FIRST_SEGMENT)
-    disk.failing["rename"] = errno.EIO
-    append(turns, journal, *GROUPS[len(FIRST_SEGMENT)])
-    journal.close()
-    disk.failing.clear()
-    assert not any(name.endswith(".index") for name in disk.files)
-    check_recovery(disk, GROUPS, len(FIRST_SEGMENT) + 1, len(FIRST_SEGMENT) + 1)
-    assert any(name.endswith(".index") for name in disk.files)
-
-
-def test_failed_read_is_told():
-    disk = SimulatedDisk()
-    turns, journal = open_and_append(disk, GROUPS[:1])
-    disk.failing = {"read": errno.EIO}
-    extents = journal.find(STREAM, 0, 1, 1 << 30)
-    assert journal.read_cached(extents) is None
-    (result,) = turns.wait(lambda done: journal.read(extents, done))
-    assert isinstance(result, Failed)
-    disk.failing = {}
-    assert read(turns, journal, extents) == GROUPS[0][0].payload[0]
-    journal.close()
-
-
-def test_opening_fails_where_recovery_cannot_make_the_tail_durable():
-    disk = SimulatedDisk()
-    play(disk, GROUPS[:2])
-    disk.failing["sync"] = errno.EIO
-    with pytest.raises(JournalError, match="simulated failure of sync") as caught:
-        LocalJournal.open(disk, Turns().call_soon)
-    assert not isinstance(caught.value, JournalDamaged)
-    assert disk.open_handles == []
-    assert disk.lock_count == 0

@@ -2,14 +2,13 @@
 
 import random
 import re
-import threading
-from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local import DirectoryInUse, LocalJournal, UnsupportedFormat
+from exacta.adapters.local import UnsupportedFormat
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
-from exacta.ports.journal import Entry, JournalDamaged, JournalError
+from exacta.ports.journal import Entry, JournalDamaged
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -22,7 +21,7 @@ def written() -> tuple[SimulatedDisk, list[int]]:
     """A closed journal of some segments, with no snapshot, and the position after each group."""
     disk = SimulatedDisk()
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     ends = [append(turns, journal, batch(1, number, b"%03d" % number * 60)) for number in range(GROUP_COUNT)]
     journal.close()
     assert len(segments_of(disk)) >= 3
@@ -52,7 +51,7 @@ def flip(disk: SimulatedDisk, name: str, byte: int, bit: int = 0) -> None:
 def replayed(disk: SimulatedDisk) -> tuple[bytes | None, int]:
     """Open, replay, read all batches; return the snapshot and the number of events after it."""
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     try:
         blob, events = journal.replay()
         count = len(list(events))
@@ -124,7 +123,7 @@ def test_flipped_bit_in_the_last_group_looks_like_a_crash(disk: SimulatedDisk, e
 def test_a_group_written_ahead_of_its_sync_may_be_torn_until_a_later_group_calls_it_durable():
     """As a machine that stops leaves it: the sync of what follows was never finished, or it was."""
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     append(turns, journal, batch(1, 0, b"000" * 60))
     start = journal.position
     assert journal.write(start, [batch(1, 1, b"001" * 60)]) is not None
@@ -146,7 +145,7 @@ def test_a_group_written_ahead_of_its_sync_may_be_torn_until_a_later_group_calls
 
 def test_snapshot_bears_witness_to_the_last_group(disk: SimulatedDisk):
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     journal.save_snapshot(b"all", journal.position)
     journal.close()
     assert replayed(disk) == (b"all", 0)
@@ -180,7 +179,7 @@ def test_group_of_another_history_is_refused(disk: SimulatedDisk, ends: list[int
     other.put("format", disk.content("format"))
     other.put(name, disk.content(name)[: group.start])
     turns = Turns()
-    journal = LocalJournal.open(other, turns.call_soon)
+    journal = open_journal(other, turns.call_soon)
     append(turns, journal, batch(1, 1, b"abc" * 60))
     journal.close()
     whole = disk.content(name)
@@ -205,7 +204,7 @@ def test_record_that_contains_a_journal_does_not_confuse_recovery():
     """Someone stores a copy of the very file as records, and a crash tears the last write: still a torn tail."""
     disk = SimulatedDisk()
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     for number in range(4):
         append(turns, journal, batch(1, number, b"data"))
     copy = disk.content(segments_of(disk)[0])
@@ -216,7 +215,7 @@ def test_record_that_contains_a_journal_does_not_confuse_recovery():
     torn_at = len(copy) + 20  # within the header of the group that contains the copy
     content[torn_at] ^= 1
     disk.put(name, bytes(content))
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     assert len(list(journal.replay()[1])) == 4
     journal.close()
 
@@ -244,7 +243,7 @@ def test_missing_segments_are_refused(disk: SimulatedDisk):
 
 def test_missing_last_segment_is_refused_if_a_snapshot_bears_witness(disk: SimulatedDisk, ends: list[int]):
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     journal.save_snapshot(b"all", journal.position)
     journal.close()
     disk.remove(segments_of(disk)[-1])
@@ -257,7 +256,7 @@ def test_missing_last_segment_is_refused_if_a_snapshot_bears_witness(disk: Simul
 def test_segment_of_another_journal_is_refused(disk: SimulatedDisk):
     other = SimulatedDisk()
     turns = Turns()
-    journal = LocalJournal.open(other, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(other, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     for number in range(GROUP_COUNT):
         append(turns, journal, batch(1, number, b"%03d" % (number + 100) * 60))
     journal.close()
@@ -313,7 +312,7 @@ def test_segment_index_of_another_segment_or_time_is_made_again(disk: SimulatedD
     other.put("format", disk.content("format"))
     other.put(name, disk.content(name)[: SEGMENT_HEADER_BYTES + ends[0]])
     turns = Turns()
-    journal = LocalJournal.open(other, turns.call_soon, segment_bytes=1)
+    journal = open_journal(other, turns.call_soon, segment_bytes=1)
     append(turns, journal, Entry(b"in the next segment"))
     journal.close()
     assert other.content(first) != whole
@@ -325,7 +324,7 @@ def test_segment_index_of_another_segment_or_time_is_made_again(disk: SimulatedD
 def test_damaged_snapshot_is_passed_over_for_the_one_before():
     disk = SimulatedDisk()
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     positions = []
     for number in range(8):
         append(turns, journal, batch(1, number, b"%03d" % number * 60))
@@ -348,14 +347,14 @@ def test_damaged_snapshot_is_passed_over_for_the_one_before():
 
 def test_snapshot_that_fits_no_group_is_refused(disk: SimulatedDisk, ends: list[int]):
     turns = Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     journal.save_snapshot(b"all", ends[-1])
     journal.close()
     good = f"{ends[-1]:020d}.snapshot"
     assert replayed(disk) == (b"all", 0)
     # A snapshot of another journal: sound in itself, of a position that is no boundary here.
     other = SimulatedDisk()
-    journal = LocalJournal.open(other, turns.call_soon)
+    journal = open_journal(other, turns.call_soon)
     append(turns, journal, Entry(b"x" * 17))
     journal.save_snapshot(b"foreign", journal.position)
     journal.close()
@@ -363,45 +362,3 @@ def test_snapshot_that_fits_no_group_is_refused(disk: SimulatedDisk, ends: list[
     disk.remove(good)
     disk.put(foreign, other.content(foreign))
     refuses(disk, foreign)
-
-
-# --- the real directory -----------------------------------------------------------------------------------------------
-
-
-def test_second_opening_is_refused_and_leaves_the_first_alone(tmp_path: Path):
-    turns = Turns()
-    directory = tmp_path / "made" / "on demand"
-    journal = LocalJournal.open(directory, turns.call_soon)
-    with pytest.raises(DirectoryInUse, match="is in use by another"):
-        LocalJournal.open(directory, turns.call_soon)
-    append(turns, journal, Entry(b"a"))
-    journal.close()
-    journal = LocalJournal.open(directory, turns.call_soon)
-    assert list(journal.replay()[1]) == [b"a"]
-    journal.close()
-
-
-def test_directory_that_cannot_be_made_is_a_journal_error(tmp_path: Path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(JournalError, match="file"):
-        LocalJournal.open(tmp_path / "file", Turns().call_soon)
-
-
-def open_files(directory: Path) -> list[str]:
-    links = Path("/proc/self/fd")
-    return [str(path) for link in links.iterdir() if directory in (path := link.resolve()).parents]
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's list of open files")
-def test_handles_threads_and_lock_are_given_back(tmp_path: Path):
-    threads = threading.active_count()
-    for number in range(3):
-        turns = Turns()
-        journal = LocalJournal.open(tmp_path, turns.call_soon, segment_bytes=SEGMENT_BYTES)
-        for part in range(GROUP_COUNT):
-            append(turns, journal, batch(1, number * GROUP_COUNT + part, b"x" * 200))
-        read(turns, journal, journal.find(1, 0, 1 << 60, 1 << 60))
-        assert open_files(tmp_path)
-        journal.close()
-        assert open_files(tmp_path) == []
-        assert threading.active_count() == threads

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from exacta.adapters.local.files import BackgroundFiles, PosixFiles, read_file, write_fully
+from exacta.adapters.local.background_files import BackgroundFiles
+from exacta.adapters.local.files import PosixFiles, read_file, write_fully
 
 MIB = 1 << 20
 

@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Place, Verdict, inspect
 from exacta.ports.journal import JournalError
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.local.test_crashes import GROUPS, SOME_UNSYNCED, every_crash, play
-from tests.adapters.local.test_crashes import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
+from tests.adapters.local.histories import GROUPS, SOME_UNSYNCED, every_crash, play
+from tests.adapters.local.histories import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
 from tests.adapters.local.test_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of
 from tests.adapters.turns import Turns, append, batch
 
@@ -24,7 +24,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 def written() -> SimulatedDisk:
     """A closed journal of some segments, with two snapshots, some of it written ahead of its sync."""
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=SEGMENT_BYTES)
     for number in range(GROUP_COUNT):
         group = [batch(1, number, b"%03d" % number * 60)]
         if number % 3 or journal.write(journal.position, group) is None:
@@ -48,7 +48,7 @@ def inspected(disk: SimulatedDisk) -> tuple[list[Place], list[Finding]]:
 def opens(disk: SimulatedDisk, segment_bytes: int = SEGMENT_BYTES) -> bool:
     """Whether a server would start on it."""
     try:
-        journal = LocalJournal.open(disk.restarted(), Turns().call_soon, segment_bytes=segment_bytes)
+        journal = open_journal(disk.restarted(), Turns().call_soon, segment_bytes=segment_bytes)
     except JournalError:
         return False
     try:

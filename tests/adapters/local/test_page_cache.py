@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import exacta
 from exacta.adapters.local import LocalJournal, journal, page_cache
 from exacta.adapters.local.files import PosixFiles
 from exacta.adapters.local.index.segment_rows import Segment
@@ -19,6 +20,7 @@ from exacta.adapters.local.page_cache import (
     Growth,
 )
 from exacta.adapters.local.reading import Reader
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -134,7 +136,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(disk: Disk, turns: Turns, clock: Clock) -> LocalJournal:
-    return LocalJournal.open(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
+    return open_journal(disk, turns.call_soon, segment_bytes=1, trims_page_cache=True, busy_seconds=clock)
 
 
 def fill(turns: Turns, log: LocalJournal, first: int, end: int) -> None:
@@ -158,6 +160,28 @@ def settled(turns: Turns, log: LocalJournal, disk: Disk) -> list[str]:
     turns.drain()
     assert disk.open_handles == []
     return disk.released
+
+
+def test_all_stays_unless_trimming_is_asked_for(disk: Disk, turns: Turns, clock: Clock) -> None:
+    clock.step_s = 1.0
+    log = open_journal(disk, turns.call_soon, segment_bytes=1, busy_seconds=clock)
+    fill(turns, log, 0, 10)
+    assert settled(turns, log, disk) == []
+
+
+@pytest.mark.parametrize("trims", [False, True])
+def test_a_broker_trims_only_if_its_option_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trims: bool
+) -> None:
+    made: list[Growth] = []
+
+    def make() -> Growth:
+        made.append(Growth())
+        return made[-1]
+
+    monkeypatch.setattr(journal, "Growth", make)
+    with exacta.Broker(tmp_path, config={"log.page.cache.trim.enable": True} if trims else {}):
+        assert len(made) == trims
 
 
 def test_all_stays_where_memory_is_at_hand(disk: Disk, turns: Turns, log: LocalJournal) -> None:

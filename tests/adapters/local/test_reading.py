@@ -10,6 +10,7 @@ from exacta.adapters.local.index.segment_index import pack_segment_index, unpack
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.index.stream_index import Index
 from exacta.ports.journal import Buffer, Failed, IndexEntry
+from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -61,7 +62,7 @@ def test_what_look_ups_have_taken_into_memory_is_given_back():
 
 def test_many_small_batches_take_one_read():
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     append(turns, journal, *(batch(number % 2, number // 2, b"x" * 100) for number in range(2000)))
     extents = journal.find(1, 0, 1000, EVERYTHING)
     assert len(extents) == 1
@@ -73,11 +74,11 @@ def test_many_small_batches_take_one_read():
 def sealed() -> tuple[SimulatedDisk, Turns, LocalJournal]:
     """A journal of twenty segments with one batch each."""
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon, segment_bytes=1)
+    journal = open_journal(disk, turns.call_soon, segment_bytes=1)
     for number in range(20):
         append(turns, journal, batch(1, number, b"%02d" % number * 50))
     journal.close()
-    return disk, turns, LocalJournal.open(disk, turns.call_soon, segment_bytes=1)
+    return disk, turns, open_journal(disk, turns.call_soon, segment_bytes=1)
 
 
 def test_open_handles_are_limited(sealed: tuple[SimulatedDisk, Turns, LocalJournal], monkeypatch: pytest.MonkeyPatch):
@@ -119,7 +120,7 @@ def test_closing_finishes_reads(sealed: tuple[SimulatedDisk, Turns, LocalJournal
 
 def test_read_cached_gives_up_where_it_would_wait():
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     append(turns, journal, batch(1, 0, b"data"))
     extents = journal.find(1, 0, 1, 0)
     disk.nowait = False  # not in memory now
@@ -136,7 +137,7 @@ def test_read_cached_gives_up_where_it_would_wait():
 
 def test_file_shorter_than_its_index_fails_the_read():
     disk, turns = SimulatedDisk(), Turns()
-    journal = LocalJournal.open(disk, turns.call_soon)
+    journal = open_journal(disk, turns.call_soon)
     append(turns, journal, batch(1, 0, b"data"))
     (name,) = (name for name in disk.files if name.endswith(".log"))
     disk.files[name].truncate(len(disk.content(name)) - 1)
@@ -155,12 +156,12 @@ def test_closing_after_the_event_loop_is_closed():
     def closed_loop(*_: object) -> None:
         raise RuntimeError("Event loop is closed")
 
-    journal = LocalJournal.open(disk, closed_loop)
+    journal = open_journal(disk, closed_loop)
     journal.save_snapshot(b"blob", 0)
     journal.append(0, [batch(1, 0, b"data")], lambda result: None)
     journal.close()
     assert disk.open_handles == []
-    journal = LocalJournal.open(disk, closed_loop)
+    journal = open_journal(disk, closed_loop)
     blob, events = journal.replay()
     assert (blob, len(list(events))) == (b"blob", 1)
     journal.close()

@@ -1,55 +1,52 @@
-"""A process of its own for what takes the interpreter for long: folding a snapshot, writing segments anew.
+"""Child processes for the journal's long jobs: folding a snapshot, writing segments anew.
 
-Owns the child process: how it is begun, given its job, heard, and ended. A job is a function that can be imported and
-its arguments, all of which pickle takes; what it returns or raises comes back.
+This module begins a child process, gives it its job, takes its answer, and ends it. The child itself runs `child_main`.
+A job is a function that can be imported and its arguments, all of which pickle takes; what it returns or raises comes
+back.
 
 Theory of operation. A thread of this process would share the interpreter with the event loop, and hold it up. So the
-thread that asks waits for a child. There is one child for each job: they are rare, and nothing of them stays in memory.
+thread that asks for a job waits for a child. There is one child for each job: jobs are rare, and nothing of them stays
+in memory.
 
-The child must not outlive its process: another one may open the directory at once. It reads its standard input, which
-ends when we do, and ends itself then. What it may still write before that is a file with a name that ends in `.tmp`;
-names that mean something are given by the process that holds the lock.
+The child must not outlive its process: another process may open the directory at once. The child reads its standard
+input, which ends when its parent does, and then ends itself. What it may still write before that is a file whose name
+ends in `.tmp`; the process that holds the lock gives files the names that mean something.
 """
 
 import os
 import pickle
-import signal
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from exacta.adapters.local.files import Files
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
-_LENGTH = struct.Struct("<Q")
+LENGTH = struct.Struct("<Q")
+"""The size of a job in bytes, which precedes the job on the child's standard input."""
 NICENESS = 10
-_MAIN = (
-    "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; "
-    "from exacta.adapters.local.child_process import main; main({directory!r})"
-)
+_MAIN_MODULE = "exacta.adapters.local.child_main"
+_MAIN = "import os, sys; os.nice({niceness}); sys.path[:] = {path!r}; from {module} import main; main({directory!r})"
 
 
 class Interrupted(Exception):
     """The journal is being closed: the job was given up."""
 
 
-class Aside(Protocol):
-    """What runs long jobs for one journal."""
+class JobRunner(Protocol):
+    """Run long jobs for one journal, over its files."""
 
     def run(self, job: Callable[..., T], *args: object) -> T:
         """Return `job(files, *args)`; raise what it raises, Interrupted, or OSError where it cannot be run."""
 
     def stop(self) -> None:
-        """Give up the job that runs, from another thread; run no other."""
+        """Give up the job that is running and run no other; to be called on another thread."""
 
 
 class ChildProcess:
-    """Implement `Aside` over the files of a directory, one job at a time."""
+    """Implement `JobRunner` over the files of a directory, one job at a time."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -58,9 +55,11 @@ class ChildProcess:
         self._is_stopped = False
 
     def run(self, job: Callable[..., T], *args: object) -> T:
-        """See `Aside.run`."""
+        """See `JobRunner.run`."""
         request = pickle.dumps((job, args))
-        command = _MAIN.format(niceness=NICENESS, path=sys.path, directory=os.fspath(self._directory.absolute()))
+        command = _MAIN.format(
+            niceness=NICENESS, path=sys.path, module=_MAIN_MODULE, directory=os.fspath(self._directory.absolute())
+        )
         with self._lock:
             if self._is_stopped:
                 raise Interrupted
@@ -78,7 +77,7 @@ class ChildProcess:
         try:
             with child.stdout, child.stdin:
                 try:
-                    child.stdin.write(_LENGTH.pack(len(request)) + request)
+                    child.stdin.write(LENGTH.pack(len(request)) + request)
                     child.stdin.flush()
                     answer = child.stdout.read()
                 except OSError:
@@ -98,49 +97,8 @@ class ChildProcess:
         return result  # type: ignore[no-any-return]
 
     def stop(self) -> None:
-        """See `Aside.stop`."""
+        """See `JobRunner.stop`."""
         with self._lock:
             self._is_stopped = True
             if self._child is not None:
                 self._child.kill()
-
-
-class InPlace:
-    """Implement `Aside` where it is asked for it: over files that no other process has."""
-
-    def __init__(self, files: "Files") -> None:
-        self._files = files
-
-    def run(self, job: Callable[..., T], *args: object) -> T:
-        """See `Aside.run`; the job gets copies, as another process would."""
-        copied_job, copies = pickle.loads(pickle.dumps((job, args)))
-        return pickle.loads(pickle.dumps(copied_job(self._files, *copies)))  # type: ignore[no-any-return]
-
-    def stop(self) -> None:
-        """See `Aside.stop`: nothing runs while anybody else does."""
-
-
-def main(directory: str) -> None:
-    """Run the job that standard input tells, and write what it returns or raises to standard output."""
-    from exacta.adapters.local.files import BackgroundFiles
-
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # in the background of the session it may write to the terminal
-    # Whatever the job prints must not get among the answer.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    requests = sys.stdin.buffer
-    (length,) = _LENGTH.unpack(requests.read(_LENGTH.size))
-    job, args = pickle.loads(requests.read(length))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        answer = pickle.dumps((None, job(BackgroundFiles(Path(directory)), *args)))
-    except Exception as error:  # noqa: BLE001  # whoever asked for the job hears of it
-        answer = pickle.dumps((error, None))
-    with answers:
-        answers.write(answer)
-    os._exit(0)
-
-
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
-    os._exit(1)

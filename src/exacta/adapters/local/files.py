@@ -1,7 +1,7 @@
-"""Every system call of the local journal, and nothing else: the one file here that imports `os`.
+"""Files of one data directory: every system call of the local journal on them, and nothing else.
 
-Owns the seam at which tests exchange the disk for a simulated one that writes short, fails, loses what was not synced
-and tears what was. Owns no knowledge of what the files contain.
+Here tests exchange the disk for a simulated one that writes short, fails, loses what was not synced and tears what was.
+Nothing here knows what the files contain.
 
 `Files` speaks of one directory and of the names in it. Errors are OSError throughout; the callers turn them into what
 the port promises.
@@ -12,12 +12,10 @@ import mmap
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from exacta.adapters.local.child_process import Aside, ChildProcess
 from exacta.ports.journal import Buffer, JournalError
 from exacta.posix import fcntl
 
@@ -50,7 +48,7 @@ class Files(Protocol):
         """Create the directory if need be and take it for this journal alone; raise DirectoryInUse if it is taken."""
 
     def unlock(self) -> None:
-        """Let the directory go."""
+        """Release the directory."""
 
     def names(self) -> list[str]:
         """List the files, in no order."""
@@ -95,13 +93,13 @@ class Files(Protocol):
         """
 
     def release_cached(self, handle: int) -> None:
-        """Let go of the memory in which the system keeps what is synced of the file; it can be read as before."""
+        """Release the page cache of what is synced of the file; it can be read as before."""
 
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
     def release_mapped(self, view: memoryview) -> None:
-        """Let go of the memory that the mapping of this view has taken so far; it can be read as before."""
+        """Release the memory that the mapping of this view has taken so far; it can be read as before."""
 
     def rename(self, name: str, new_name: str) -> None:
         """Rename the file, in place of the one that has the new name."""
@@ -119,10 +117,7 @@ class Files(Protocol):
         """Return bytes that nobody can guess."""
 
     def boot_id(self) -> str:
-        """Return what names the time since the machine was started, up to 40 ASCII characters; empty: unknown."""
-
-    def aside(self) -> Aside:
-        """Return what runs long jobs over these files."""
+        """Return an id of the time since the machine was started, of up to 40 ASCII characters; empty if unknown."""
 
 
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
@@ -347,74 +342,3 @@ class PosixFiles:
             return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         except OSError:
             return ""
-
-    def aside(self) -> ChildProcess:
-        """See `Files.aside`."""
-        return ChildProcess(self.directory)
-
-
-class BackgroundFiles(PosixFiles):
-    """Write, sync and read by handle for a quarter of the time at most, so that a sync of others finds the disk idle.
-
-    What is written is synced in small pieces: a sync waits for all that the disk was given before it. Of one thread,
-    which writes one file at a time.
-    """
-
-    _PIECE_BYTES = 512 << 10
-    _RESTS = 3
-    """How many times as long as it had the disk it leaves it alone."""
-    _OWED_S = 0.001
-    """So much time at the disk may add up before it rests."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self._unsynced_bytes = 0
-        self._busy_s = 0.0
-
-    @contextmanager
-    def _at_the_disk(self) -> Iterator[None]:
-        began_s = time.monotonic()
-        yield
-        self._busy_s += time.monotonic() - began_s
-        if self._busy_s >= self._OWED_S:
-            time.sleep(self._busy_s * self._RESTS)
-            self._busy_s = 0.0
-
-    def write(self, handle: int, buffers: Sequence[Buffer], offset: int) -> int:
-        """See `Files.write`; takes a piece at most."""
-        with self._at_the_disk():
-            taken = super().write(handle, _beginning(buffers, self._PIECE_BYTES), offset)
-            self._unsynced_bytes += taken
-            if self._unsynced_bytes >= self._PIECE_BYTES:
-                super().sync_data(handle)
-                self._unsynced_bytes = 0
-        return taken
-
-    def sync_data(self, handle: int) -> None:
-        """See `Files.sync_data`."""
-        with self._at_the_disk():
-            super().sync_data(handle)
-            self._unsynced_bytes = 0
-
-    def sync(self, handle: int) -> None:
-        """See `Files.sync`."""
-        with self._at_the_disk():
-            super().sync(handle)
-            self._unsynced_bytes = 0
-
-    def read(self, handle: int, size: int, offset: int) -> bytes:
-        """See `Files.read`."""
-        with self._at_the_disk():
-            return super().read(handle, size, offset)
-
-
-def _beginning(buffers: Sequence[Buffer], limit: int) -> list[Buffer]:
-    """Return so many bytes of the buffers' beginning, or all of them."""
-    beginning: list[Buffer] = []
-    for buffer in buffers:
-        if len(buffer) >= limit:
-            beginning.append(memoryview(buffer)[:limit])
-            break
-        beginning.append(buffer)
-        limit -= len(buffer)
-    return beginning

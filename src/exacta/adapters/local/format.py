@@ -1,7 +1,7 @@
 """The bytes of the journal's files; `docs/reference/journal-format.md` is the same in prose.
 
-Owns packing, unpacking and the checks that one structure allows by itself. Owns no file and no decision about what a
-failed check means (see `recovery`).
+This module packs, unpacks, and makes the checks that one structure allows by itself. `opening.recovery` decides what a
+failed check means.
 
 All integers are little-endian, all checksums CRC-32C. A group carries its segment's mark, eight random bytes: recovery
 looks for later groups by it, and no client can have put it into a record batch, since it never leaves the file.
@@ -83,9 +83,10 @@ def positions_of(names: Sequence[str], suffix: str) -> list[int]:
 
 
 class SegmentId(NamedTuple):
-    """What the names of a segment's files say.
+    """Identify a segment, as the names of its files do.
 
-    A segment that was cleaned says how often. A compacted one has no place among the others: `base` is its number.
+    `generation` says how often the segment was cleaned. A compacted one has no place among the others: `base` is its
+    number.
     """
 
     base: int
@@ -128,7 +129,7 @@ class SegmentHeader(NamedTuple):
 
     @property
     def was_written_at_once(self) -> bool:
-        """Whether the segment was cleaned or compacted, so that the header says all of it."""
+        """True if the segment was cleaned or compacted, so that the header says all of it."""
         return self.size > 0
 
 
@@ -147,7 +148,7 @@ def unpack_segment_header(data: bytes) -> SegmentHeader | None:
 
 
 class GroupHeader(NamedTuple):
-    """What stands before a group's table; `size` is that of the whole group, header included.
+    """Precede a group's table; `size` is that of the whole group, header included.
 
     `durable_end` is a position: when this group was written, all before it was durable. `flags` says whether the group
     was written ahead of its sync, so that others may have followed before it was durable itself.
@@ -165,7 +166,7 @@ class GroupHeader(NamedTuple):
 
     @property
     def is_unsynced(self) -> bool:
-        """Whether it was written by `Journal.write`."""
+        """True if the group was written by `Journal.write`, ahead of its sync."""
         return bool(self.flags & _UNSYNCED)
 
 

@@ -1,8 +1,8 @@
-"""Which files a journal consists of, by their names and first bytes.
+"""The layout of a journal: the files that belong to it, chosen by their names and first bytes.
 
-Owns the choice among segments of which some may have been cleaned or dropped, and not removed yet: a cleaned one takes
-the place of all that it covers, and what lies before the position in `start` is no part of the journal any more. What
-is compacted stands beside them.
+Some segments may have been cleaned or dropped, and not removed yet. A cleaned segment takes the place of all that it
+covers, and segments before the position in `start` are no part of the journal any more. Compacted segments stand beside
+the others.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from exacta.adapters.local.space import compacted_segments
 
 
 class Fault(NamedTuple):
-    """What cannot be, and in which file."""
+    """Tell what is wrong, and in which file."""
 
     name: str
     reason: str

@@ -1,32 +1,35 @@
-"""Whether the log's share of the page cache should stay as large as it is (decision 0024).
+"""Growth of the log's share of the page cache, and the refusal of it where it is expensive (decision 0024).
 
-What is written stays in the page cache, and so grows it. Mostly that costs nothing: the machine has memory to spare.
-Where it has none at hand, each page must be got first, from other uses or, in a virtual machine that gives back what is
-free, from the host; to write a megabyte then takes ten times as long. Bytes that were written long ago are the cheapest
-ones to have the pages of.
+This is used only if the broker option `log.page.cache.trim.enable` is set. The numbers below were measured on one
+hypervisor.
+
+What is written stays in the page cache, and so grows it. That usually costs nothing, because the machine has memory to
+spare. If no memory is free, each page must be obtained first: from other uses, or from the host in a virtual machine
+that gives free memory back. Then it takes ten times as long to write a megabyte. The cheapest pages to obtain are those
+of bytes that were written long ago.
 """
 
 KEPT_BYTES = 512 << 20
-"""So much of what was written or read last stays in any case."""
+"""So much of what was written or read last stays in the cache in any case."""
 LARGE_BYTES = 256 << 10
-"""Smaller groups say nothing: what each costs by itself is more than its pages."""
+"""Smaller groups are not measured: each costs more by itself than its pages do."""
 MEASURED_BYTES = 32 << 20
-"""So much of a segment must have come in large groups for a judgement of it."""
+"""A segment is judged only if so much of it came in large groups."""
 DEAR_S_PER_BYTE = 1.5e-9
-"""A copy into pages that are at hand takes 0.2 to 0.5 ms a megabyte, one into pages to be got first 2.5 to 3.5."""
+"""A copy into free pages takes 0.2 to 0.5 ms a megabyte, one into pages that must be obtained first 2.5 to 3.5."""
 SEGMENTS_REFUSED = 16
-"""Then it is tried again: memory may be at hand by now."""
+"""Growth is refused for so many segments, and then tried again: memory may be free by now."""
 SEGMENTS_IN_VAIN = 4
-"""So many dear ones in a row without growth: what was given back was gone before it was used."""
+"""Growth is refused in vain if so many segments in a row are expensive: what was given back was gone again."""
 SEGMENTS_LET_BE = 16
-"""Then the cache may grow, whatever it costs."""
+"""The cache may then grow for so many segments, whatever that costs."""
 
 
 class Growth:
-    """Judges by what writing takes. Used by one thread at a time.
+    """Judge growth by the time that writing takes; used by one thread at a time.
 
-    Growth is welcome, until a segment was dear. Then it is *refused* for some segments, and welcome again; or *let be*
-    for some, if it is refused in vain.
+    Growth is welcome until a segment is expensive. Then it is *refused* for some segments, and welcome again. If it is
+    refused in vain, it is *let be* for some segments.
     """
 
     def __init__(self) -> None:
@@ -37,15 +40,15 @@ class Growth:
         self._in_vain = 0
 
     def took(self, size: int, seconds: float) -> None:
-        """Take note of the writing of a group: processor time, without the sync."""
+        """Note the size of a group and the processor time of its writing, without the sync."""
         if size >= LARGE_BYTES:
             self._bytes += size
             self._seconds += seconds
 
     def is_refused(self, can_give_back: bool) -> bool:
-        """Judge what was written since the last time; return whether the next segment may take no more memory.
+        """Judge what was written since the last call; return whether the next segment may take no more memory.
 
-        Where nothing could be given back for it, what was written says nothing: it was neither refused nor in vain.
+        If nothing can be given back for that segment, what was written is not judged.
         """
         size, seconds = self._bytes, self._seconds
         self._bytes, self._seconds = 0, 0.0

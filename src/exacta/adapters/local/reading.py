@@ -1,7 +1,7 @@
 """Reads of record batches: from the page cache at once, or on a thread.
 
-Owns the plan of a read (which bytes of a segment file in which call), the handles of sealed segments and the reading
-threads. Owns no look-up (see `index`).
+This module plans a read (which bytes of a segment file in which call), and has the handles of sealed segments and the
+reading threads. Look-ups are in `index.stream_index`.
 
 Theory of operation. Batches of one stream lie between those of others. Reading each by itself would cost a call for
 every batch, thousands where batches are small; so neighbours are read in one go, gaps included, and the gaps cut out
@@ -9,8 +9,8 @@ in memory.
 
 All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over with
 the result, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active segment's handle
-is its writer's, and open as long as it is active. What is read or was written least recently is the first to leave the
-page cache, where it is asked to (see `page_cache`).
+is its writer's, and open as long as it is active. Segments that were used least recently are the first to leave the
+page cache, if it is trimmed (see `page_cache`).
 """
 
 import errno
@@ -114,13 +114,14 @@ class Reader:
 
     @property
     def cached_bytes(self) -> int:
-        """How much of the sealed segments may be in the page cache."""
+        """The number of bytes of sealed segments that may be in the page cache."""
         return sum(segment.size for segment, is_cached in self._sealed_open.items() if is_cached)
 
     def release(self, size: int, kept: int) -> None:
-        """Let go of so many cached bytes, of the segments that were used least recently; keep at least so many.
+        """Release `size` cached bytes of the segments that were used least recently; keep at least `kept` bytes.
 
-        Segments leave whole: one of which more than half is wanted, and the difference counts the next time.
+        Segments leave the cache whole. One leaves if more than half of it is wanted, and the difference counts the next
+        time.
         """
         self._to_release += size
         spare = self.cached_bytes - kept

@@ -1,25 +1,25 @@
-"""Whether the disk syncs so quickly that the event loop may wait for it.
+"""Pace of syncs: tells whether the disk syncs so quickly that the event loop may wait for it.
 
-To hand a sync to a thread, and to hear from it, takes about half as long as a quick sync itself. To wait for a slow one
-would keep everybody waiting. What a disk did last is the best guess at what it will do next.
+It takes about half as long as a quick sync to hand it to a thread and to hear from that. A slow sync would keep all
+clients waiting. The last syncs of a disk are the best guess at its next one.
 """
 
 QUICK_SECONDS = 0.001
 QUICK_SYNCS = 16
-"""So many in a row; after a slow one it takes as many again."""
+"""The disk is quick after so many quick syncs in a row; after a slow one it takes as many again."""
 
 
 class Pace:
-    """Counts quick syncs, one after the other. Used by one thread at a time."""
+    """Count quick syncs in a row; used by one thread at a time."""
 
     def __init__(self) -> None:
         self._quick_syncs = 0
 
     @property
     def is_quick(self) -> bool:
-        """Whether all of the last `QUICK_SYNCS` syncs were quick."""
+        """True if all of the last `QUICK_SYNCS` syncs were quick."""
         return self._quick_syncs >= QUICK_SYNCS
 
     def took(self, seconds: float) -> None:
-        """Take note of a sync."""
+        """Note the time of a sync."""
         self._quick_syncs = self._quick_syncs + 1 if seconds < QUICK_SECONDS else 0

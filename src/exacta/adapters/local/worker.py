@@ -1,6 +1,6 @@
-"""Threads that do what may block, in the order of asking.
+"""Threads for work that may block, which is done in the order of asking.
 
-Owns the queue and the threads. A job is a callable without arguments that never raises on purpose; it hands its result
+A job is a callable without arguments that never raises on purpose; it hands its result
 to the event loop itself.
 """
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Jobs(Protocol):
-    """What runs jobs in the order of asking, or several at a time; `Worker` does so on threads."""
+    """Run jobs in the order of asking, or several at a time; `Worker` does so on threads."""
 
     def submit(self, job: Callable[[], None]) -> None:
         """Run the job soon."""
@@ -24,7 +24,7 @@ class Jobs(Protocol):
 
 
 NewWorker = Callable[[str, int], Jobs]
-"""Make what runs jobs: a name for it, and how many jobs it may run at a time."""
+"""Makes a runner of jobs with this name, which may run so many jobs at a time."""
 
 
 class Worker:

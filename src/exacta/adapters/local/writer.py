@@ -1,8 +1,8 @@
-"""The end of the journal: frames groups, writes them and makes them durable.
+"""Writer of groups at the end of the journal: it writes them and makes them durable.
 
-Runs on the journal thread while an append is in flight, else on the event loop's: never on both.
-Owns the active segment's handle for writing, the chain of checksums, and the order in which a new segment comes into
-being. Owns no index, and decides neither when to roll nor what to do after a failure.
+It runs on the journal thread while an append is in flight, else on the event loop's: never on both. It has the active
+segment's handle for writing and the chain of checksums, and creates new segments. Others keep the index, and decide
+when a new segment begins and what is done after a failure.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ JOIN_BELOW_BYTES = 4096
 
 
 class Writer:
-    """Write groups at the end of the segment that starts at `base`; `durable_end`: the end of what is."""
+    """Write groups at the end of the segment that starts at `base`; all before `durable_end` is durable."""
 
     def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int, durable_end: int) -> None:
         self.handle = handle
@@ -65,7 +65,7 @@ class Writer:
         return position + size
 
     def sync(self, position: int) -> None:
-        """Make all durable that is written, which ends at `position`."""
+        """Make durable all that is written, which ends at `position`."""
         self._files.sync_data(self.handle)
         self.durable_end = position
 
@@ -122,13 +122,13 @@ def write_file(files: Files, name: str, buffers: Sequence[Buffer]) -> None:
 
 
 def put_in_place(files: Files, temporary_name: str, name: str) -> None:
-    """Give a file that is written its name, durably; where that raises OSError, nobody knows which one it has."""
+    """Give a written file its name, durably; if that raises OSError, nobody knows which name it has."""
     files.rename(temporary_name, name)
     files.sync_directory()
 
 
 def write_temporary(files: Files, temporary_name: str, buffers: Sequence[Buffer]) -> None:
-    """Write a whole file, durably but for its name; where that fails, there is none."""
+    """Write a whole file, durably but for its name; if that fails, there is no such file."""
     handle = files.create(temporary_name)
     try:
         try:

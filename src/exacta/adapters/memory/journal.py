@@ -1,34 +1,33 @@
 """A journal in memory: the same contract as the local one, held to it by the same test suite.
 
-Owns the fake and its faults. Owns no trick of speed: look-ups are written as plainly as the contract reads, so that
-comparing the local journal with this one means something.
+This fake has no trick of speed: everything is written as plainly as the contract reads, so that comparing the local
+journal with it means something. Faults are set in `MemoryStorage`.
 
 Theory of operation. `MemoryStorage` plays the disk: it outlives the journals opened on it, one after another. An
 append puts its group beside the durable ones and asks the loop for a turn; in that turn the group becomes durable and
 `done` is called. A test that abandons a journal before that turn has crashed it with an append in flight, and chooses
 by `keep_in_flight` what the disk makes of it. A journal left behind is fenced like any other: its position is
-outdated, so that its appends conflict. What was only written stays unless the test says that the machine stopped, too
-(`stop_machine`).
+outdated, so that its appends conflict. A group that was only written stays, unless the test says that the machine
+stopped, too (`stop_machine`).
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec.structs import replace
+
+from exacta.adapters.memory.journal_reader import MemoryJournalReader
+from exacta.adapters.memory.storage import Group, MemoryStorage
 from exacta.ports.compaction import Compact, Rewritten
 from exacta.ports.journal import (
     Appended,
     AppendResult,
-    Buffer,
     Cleaned,
     CompactionOrder,
     Conflict,
     Entry,
-    Extent,
     Failed,
     Fold,
     IndexEntry,
-    TimeEntry,
 )
 
 EVERYTHING = 1 << 63
@@ -36,63 +35,7 @@ EVERYTHING = 1 << 63
 GROUP_OVERHEAD_BYTES = 44  # any positive number would do: a group must move the position, however empty it is
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    position: int
-    end: int
-    events: tuple[bytes, ...]
-    batches: tuple[tuple[IndexEntry, bytes], ...]
-
-    @property
-    def size(self) -> int:
-        return self.end - self.position
-
-
-@dataclass(slots=True)
-class MemoryStorage:
-    """What a disk would keep, and the faults to come: a reason in one of them makes `Failed`."""
-
-    groups: list[_Group] = field(default_factory=list)
-    in_flight: _Group | None = None
-    last_appended: _Group | None = None
-    """The one of which a journal that is still in use has learnt that it is durable."""
-    unsynced: int = 0
-    """How many of the last groups are written, and not durable."""
-    may_have_lost: bool = False
-    may_be_unsynced: bool = False
-    """The journal that appended last was opened for unsynced writes, and not closed."""
-    snapshots: dict[int, bytes] = field(default_factory=dict)
-    compacted: dict[int, list[tuple[IndexEntry, bytes]]] = field(default_factory=dict)
-    """What is left of streams that were compacted, up to the end of the last batch there."""
-    is_quick: bool = False
-    """Whether a group may be made durable while the event loop waits."""
-    append_fault: str | None = None
-    clean_fault: str | None = None
-    read_fault: str | None = None
-
-    @property
-    def position(self) -> int:
-        """The end of the last group that is written."""
-        return self.groups[-1].end if self.groups else 0
-
-    def keep_in_flight(self) -> None:
-        """Decide that the group in flight reached the disk, though nobody was told."""
-        if self.in_flight is not None:
-            self.groups.append(self.in_flight)
-            self.in_flight = None
-            self.unsynced = 0
-
-    def stop_machine(self, lost: int | None = None) -> None:
-        """Lose the last groups that were written ahead of a sync: all, or so many; and what is in flight."""
-        lost = self.unsynced if lost is None else lost
-        assert lost <= self.unsynced
-        del self.groups[len(self.groups) - lost :]
-        self.in_flight = None
-        self.unsynced = 0
-        self.may_have_lost = self.may_have_lost or self.may_be_unsynced
-
-
-class MemoryJournal:
+class MemoryJournal(MemoryJournalReader):
     """Implement `exacta.ports.journal.Journal` over a `MemoryStorage`."""
 
     def __init__(
@@ -107,25 +50,16 @@ class MemoryJournal:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
         storage.in_flight = storage.last_appended = None
         storage.unsynced = 0
+        super().__init__(storage, call_soon)
         self.may_have_lost = storage.may_have_lost
         self._has_appended = False
         self.wants_snapshot = False
-        self._storage = storage
-        self._call_soon = call_soon
         self._segment_bytes = segment_bytes
         self._at_once_bytes = at_once_bytes
         self._unsynced_writes = unsynced_writes
         self._segment_base = storage.position
-        self._position = storage.position
         self._failure: Failed | None = None
-        self._batches: dict[int, list[tuple[IndexEntry, bytes]]] = {}
         self._wants_seal = False
-        self._publish_all()
-
-    @property
-    def position(self) -> int:
-        """See `Journal.position`."""
-        return self._position
 
     @property
     def is_quick(self) -> bool:
@@ -135,9 +69,6 @@ class MemoryJournal:
     @property
     def _goes_on(self) -> bool:
         return self._has_appended and not self._is_full
-
-    def on_failure(self, callback: Callable[[Failed], None]) -> None:
-        """See `JournalReader.on_failure`: memory is taken to be sound."""
 
     def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
@@ -190,7 +121,7 @@ class MemoryJournal:
         self._publish(group)
         return Appended(group.end)
 
-    def _make_group(self, entries: Sequence[Entry]) -> _Group:
+    def _make_group(self, entries: Sequence[Entry]) -> Group:
         size = GROUP_OVERHEAD_BYTES if entries else 0
         batches: list[tuple[IndexEntry, bytes]] = []
         last_offsets: dict[int, int] = {}
@@ -209,9 +140,9 @@ class MemoryJournal:
                 last_offsets[row.stream] = row.last_offset
                 batches.append((row, payload[row.start : row.start + row.size]))
         events = tuple(bytes(entry.event) for entry in entries)
-        return _Group(self._position, self._position + size, events, tuple(batches))
+        return Group(position=self._position, end=self._position + size, events=events, batches=tuple(batches))
 
-    def _finish_append(self, group: _Group, done: Callable[[AppendResult], None]) -> None:
+    def _finish_append(self, group: Group, done: Callable[[AppendResult], None]) -> None:
         storage = self._storage
         if storage.in_flight is group:
             self._settle(group)
@@ -221,7 +152,7 @@ class MemoryJournal:
             done(Appended(group.end))
         # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
 
-    def _settle(self, group: _Group) -> None:
+    def _settle(self, group: Group) -> None:
         storage = self._storage
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)
@@ -234,16 +165,6 @@ class MemoryJournal:
         self._position = group.end
         self._publish(group)
 
-    def _publish_all(self) -> None:
-        self._batches = {stream: list(batches) for stream, batches in self._storage.compacted.items()}
-        for group in self._storage.groups:
-            self._publish(group)
-
-    def _publish(self, group: _Group) -> None:
-        for row, batch in group.batches:
-            if row.last_offset >= self.compacted_to(row.stream):
-                self._batches.setdefault(row.stream, []).append((row, batch))
-
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""
         snapshots = self._storage.snapshots
@@ -252,7 +173,7 @@ class MemoryJournal:
         return snapshots.get(position), (event for group in groups for event in group.events)
 
     def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
-        """See `Journal.save_snapshot`."""
+        """See `JournalSnapshots.save_snapshot`."""
         storage = self._storage
         if position != self._position or storage.unsynced or storage.in_flight is not None or self._failure is not None:
             raise ValueError(f"position {position} is not that of a durable journal")
@@ -260,7 +181,7 @@ class MemoryJournal:
         self.wants_snapshot = False
 
     def fold_snapshot(self, fold: Fold, done: Callable[[Failed | None], None]) -> None:
-        """See `Journal.fold_snapshot`."""
+        """See `JournalSnapshots.fold_snapshot`."""
         storage = self._storage
         durable = storage.groups[: len(storage.groups) - storage.unsynced]
         position = durable[-1].end if durable else 0
@@ -279,7 +200,7 @@ class MemoryJournal:
             self._call_soon(done, None)
 
     def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
-        """See `Journal.clean`."""
+        """See `JournalSpace.clean`."""
         storage = self._storage
         if storage.clean_fault is not None:
             self._call_soon(done, Failed(storage.clean_fault))
@@ -312,7 +233,7 @@ class MemoryJournal:
         self._call_soon(done, Cleaned(freed_bytes, may_free_more))
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
-        """See `Journal.compactable`."""
+        """See `JournalSpace.compactable`."""
         begin = self.compacted_to(stream)
         sealed = [
             row.last_offset + 1
@@ -323,11 +244,6 @@ class MemoryJournal:
         ]
         return begin, max([begin, *sealed])
 
-    def compacted_to(self, stream: int) -> int:
-        """See `Journal.compacted_to`."""
-        compacted = self._storage.compacted.get(stream)
-        return compacted[-1][0].last_offset + 1 if compacted else 0
-
     def compact(
         self,
         orders: Sequence[CompactionOrder],
@@ -335,7 +251,7 @@ class MemoryJournal:
         rewriter: Compact,
         done: Callable[[Failed | None], None],
     ) -> None:
-        """See `Journal.compact`."""
+        """See `JournalSpace.compact`."""
         storage = self._storage
         if storage.clean_fault is not None:
             self._call_soon(done, Failed(storage.clean_fault))
@@ -360,7 +276,7 @@ class MemoryJournal:
         self._call_soon(done, None)
 
     def sealed_to(self, stream: int) -> int:
-        """See `Journal.sealed_to`."""
+        """See `JournalSpace.sealed_to`."""
         sealed = [
             row.last_offset + 1
             for group in self._storage.groups
@@ -371,71 +287,8 @@ class MemoryJournal:
         return max([self.compacted_to(stream), *sealed])
 
     def seal(self) -> None:
-        """See `Journal.seal`."""
+        """See `JournalSpace.seal`."""
         self._wants_seal = self._position > self._segment_base
-
-    def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:
-        """See `Journal.find`."""
-        batches = self._batches.get(stream, [])
-        extents: list[Extent] = []
-        room_bytes = max_bytes
-        first = bisect_left(batches, offset, key=lambda batch: batch[0].last_offset)
-        for row, data in map(batches.__getitem__, range(first, len(batches))):
-            if row.last_offset >= end_offset or (extents and row.size > room_bytes):
-                break
-            room_bytes -= row.size
-            extents.append(Extent((row.first_offset,), row.last_offset, row.size, data))
-        return extents
-
-    def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
-        """See `Journal.find_by_time`."""
-        return next((entry for entry in self._times(stream, offset, end_offset) if entry[2] >= timestamp_ms), None)
-
-    def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
-        """See `Journal.find_latest`."""
-        return max(self._times(stream, offset, end_offset), key=lambda entry: entry.max_timestamp_ms, default=None)
-
-    def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
-        """See `Journal.size_bytes`."""
-        return sum(row.size for row, _ in self._batches.get(stream, []) if offset <= row.last_offset < end_offset)
-
-    def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
-        """See `Journal.offset_after`."""
-        for row, _ in self._batches.get(stream, []):
-            if offset <= row.last_offset:
-                size_bytes -= row.size
-                if size_bytes < 0 or row.last_offset >= end_offset:
-                    break
-                offset = row.last_offset + 1
-        return offset
-
-    def _times(self, stream: int, offset: int, end_offset: int) -> list[TimeEntry]:
-        return [
-            TimeEntry(row.first_offset, row.last_offset, row.max_timestamp_ms)
-            for row, _ in self._batches.get(stream, [])
-            if offset <= row.last_offset < end_offset
-        ]
-
-    def count_records(self, stream: int, offset: int, end_offset: int) -> int:
-        """See `Journal.count_records`."""
-        return sum(
-            min(row.record_count, row.last_offset - max(offset, row.first_offset) + 1)
-            for row, _ in self._batches.get(stream, [])
-            if offset <= row.last_offset < end_offset
-        )
-
-    def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
-        """See `Journal.read_cached`; a pending `read_fault` makes the reader ask `read`, which then tells of it."""
-        if self._storage.read_fault is not None:
-            return None
-        return [extent.place for extent in extents if isinstance(extent.place, bytes)]
-
-    def read(self, extents: Sequence[Extent], done: Callable[[list[Buffer | Failed]], None]) -> None:
-        """See `Journal.read`."""
-        if self._storage.read_fault is not None:
-            self._call_soon(done, [Failed(self._storage.read_fault)] * len(extents))
-        else:
-            self._call_soon(done, [extent.place for extent in extents if isinstance(extent.place, bytes)])
 
     def close(self) -> None:
         """See `Journal.close`; a group in flight becomes durable, as closing the local journal waits for its disk."""

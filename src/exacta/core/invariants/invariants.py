@@ -15,6 +15,7 @@ from exacta.core.invariants.log import (
     Log,
     aborted_records_are_counted,
     acknowledged_once,
+    internal_topics_are_empty,
     last_stable_offsets,
     partitions_have_one_topic,
     read_committed_is_exact,
@@ -58,6 +59,7 @@ def violations(
         *open_transactions_can_end(state, log),
         *lost_handles_do_not_commit(log, found_after_loss),
         *partitions_have_one_topic(state, log),
+        *internal_topics_are_empty(log),
         *groups_are_durable(state, log),
         *state_is_the_fold(state, log),
     ]

@@ -17,6 +17,7 @@ from exacta.core.events import (
 from exacta.core.groups.lag import aborted_records
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.log.aborted import aborted_between
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 
@@ -259,3 +260,15 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             None,
         ]:
             yield f"partitions: {topic.topic} does not find its partitions"
+
+
+def internal_topics_are_empty(log: Log) -> Iterator[str]:
+    """Nobody has written into a topic that is the cluster's own."""
+    internal: set[PartitionId] = set()
+    named: set[str] = set()
+    for event in log:
+        if isinstance(event, TopicCreated | PartitionsAdded) and event.topic in INTERNAL_TOPICS:
+            named.add(event.topic)
+            internal |= {PartitionId(event.first_partition_id + index) for index in range(event.partition_count)}
+        elif isinstance(event, BatchAppended) and event.partition_id in internal:
+            yield f"internal topics: {event} is written into one of {sorted(named)}"

@@ -11,6 +11,7 @@ from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import extension_in_handle, open_handle
@@ -22,6 +23,8 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    if command.topic in INTERNAL_TOPICS:
+        return Outcome(reply=Rejection.INTERNAL_TOPIC)
     if command.transaction is not None:
         return _append_in_handle(state, partition, command, command.transaction, now_ms)
     before = Extension()

@@ -12,6 +12,7 @@ from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, RecordsDeleted
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 
 
@@ -21,7 +22,8 @@ def delete_records(state: State, command: DeleteRecords, now_ms: int) -> Outcome
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if not command.allowed:
-        return Outcome(reply=Rejection.DELETION_NOT_ALLOWED)
+        is_internal = command.topic in INTERNAL_TOPICS
+        return Outcome(reply=Rejection.INTERNAL_TOPIC if is_internal else Rejection.DELETION_NOT_ALLOWED)
     before_offset = partition.next_offset if command.before_offset == HIGH_WATERMARK else command.before_offset
     if not 0 <= before_offset <= partition.next_offset:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)

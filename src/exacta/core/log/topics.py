@@ -7,6 +7,7 @@ from exacta.core.events import Event, PartitionsAdded, TopicConfigsSet, TopicCre
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TopicCreatedReply, TopicDeletedReply
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -23,7 +24,7 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INVALID_TOPIC)
     if command.topic in state.topics:
         return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)
-    if not 1 <= command.partition_count <= _room(state, 0):
+    if not 1 <= command.partition_count <= _room(state, command.topic, 0):
         return Outcome(reply=Rejection.INVALID_PARTITIONS)
     reply = TopicCreatedReply(topic_id=command.topic_id, partition_count=command.partition_count)
     events: tuple[Event, ...] = ()
@@ -40,10 +41,17 @@ def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
     return Outcome(events=events, reply=reply)
 
 
-def _room(state: State, partition_count: int) -> int:
-    """Return how many partitions may be added to a topic that has so many."""
+def _room(state: State, topic: str, partition_count: int) -> int:
+    """Return how many partitions may be added to a topic that has so many.
+
+    The cluster's own topics take no room from the others: an operator's bound is of what clients make.
+    """
     limits = state.limits
-    return min(limits.max_partitions_per_topic - partition_count, limits.max_partitions - len(state.partitions))
+    room = limits.max_partitions_per_topic - partition_count
+    if topic in INTERNAL_TOPICS:
+        return room
+    own = sum(state.topics[name].partition_count for name in INTERNAL_TOPICS & state.topics.keys())
+    return min(room, limits.max_partitions - (len(state.partitions) - own))
 
 
 def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> Outcome:
@@ -52,7 +60,7 @@ def create_partitions(state: State, command: CreatePartitions, now_ms: int) -> O
     if topic is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     more = command.total_count - topic.partition_count
-    if not 1 <= more <= _room(state, topic.partition_count):
+    if not 1 <= more <= _room(state, command.topic, topic.partition_count):
         return Outcome(reply=Rejection.INVALID_PARTITIONS)
     if command.assigned_count not in (None, more):
         return Outcome(reply=Rejection.INVALID_REPLICA_ASSIGNMENT)

@@ -59,6 +59,7 @@ from exacta.core.ids import (
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
@@ -147,6 +148,8 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
     """Register partitions, all or none; or only tell which are registered (KIP-890)."""
     named: list[PartitionId] = []
     for topic, index in command.partitions:
+        if topic in INTERNAL_TOPICS:
+            return Outcome(reply=Rejection.INTERNAL_TOPIC)
         partition = state.partition(topic, index)
         if partition is None:  # looked at first, as in Kafka, whoever asks
             return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)

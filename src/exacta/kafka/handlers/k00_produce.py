@@ -25,7 +25,7 @@ from exacta.protocol.kafka.messages.k00_produce import (
     TopicProduceResponse,
 )
 from exacta.protocol.kafka.records import CorruptBatch, validate_batch
-from exacta.records.admission import BatchRules, Budget, KeylessRecords, batch_rules
+from exacta.records.admission import BatchRules, Budget, KeylessRecords
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
@@ -63,7 +63,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
         name = broker.engine.topic_name(topic.topic_id) if by_topic_id else topic.name
-        rules = None if name is None else batch_rules(broker.topic_configs(name), broker.configuration)
+        rules = None if name is None else broker.batch_rules(name)
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             answer = PartitionProduceResponse(index=data.index, base_offset=-1)
@@ -91,7 +91,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     if commands:
         broker.submit(context, commands, done, payloads)
     else:  # refused, maybe by a configuration that is not durable yet
-        broker.read(context, lambda state, now_ms: None, lambda _: _finish(request, response, context, reply))
+        broker.when_durable(context, lambda: _finish(request, response, context, reply))
 
 
 def _command(

@@ -159,6 +159,8 @@ def _read(
             reading.append(asked)
             wanted.append(asked.wanted)
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+    if refused:  # maybe since there is no such topic, and its deletion is not durable yet
+        done = _once_durable(broker, context, done)
     broker.fetch(
         context,
         WantedRequest(
@@ -170,6 +172,12 @@ def _read(
         ),
         lambda results: done([*zip(reading, results, strict=True), *refused]),
     )
+
+
+def _once_durable(
+    broker: BrokerContext, context: RequestContext, done: Callable[[list[_Answer]], None]
+) -> Callable[[list[_Answer]], None]:
+    return lambda answers: broker.when_durable(context, lambda: done(answers))
 
 
 def _response(

@@ -5,7 +5,7 @@ the earliest local offset is the earliest (KIP-405, KIP-1005, KIP-1023), as with
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from exacta.core.rejections import Rejection
@@ -57,11 +57,10 @@ SINCE = {
 
 def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer from what readers may see, once all records have been looked for."""
-    if request.isolation_level == READ_COMMITTED:
-        _look(broker, request, context, reply)
-    else:
+    named: Iterable[tuple[str, int]] = ()
+    if request.isolation_level != READ_COMMITTED:
         named = ((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
-        broker.when_shown(context, named, lambda: _look(broker, request, context, reply))
+    broker.when_shown(context, named, lambda: _look(broker, request, context, reply))
 
 
 def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
@@ -84,7 +83,15 @@ def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestCo
         search(context, partial(found, answer, ended))
 
     work = [partial(begin, answer, search) for answer, search in searches]
-    few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: reply(response))
+    few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: _finish(broker, response, context, reply))
+
+
+def _finish(broker: BrokerContext, response: ListOffsetsResponse, context: RequestContext, reply: Reply) -> None:
+    codes = (partition.error_code for topic in response.topics for partition in topic.partitions)
+    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in codes:  # it may be one whose deletion is not durable yet
+        broker.when_durable(context, lambda: reply(response))
+    else:
+        reply(response)
 
 
 def _answers(

@@ -2,6 +2,7 @@
 
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.engine.engine import Answer
@@ -10,6 +11,7 @@ from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
+from exacta.kafka.internal_topics import BY_NAME
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
 from exacta.protocol.kafka.errors import ErrorCode
@@ -84,7 +86,9 @@ def _to_create(
         return []
     names = {topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID}
     return [
-        CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
+        BY_NAME[name].create(broker.new_uuid().bytes)
+        if name in BY_NAME
+        else CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
         for name in sorted(names)
         if broker.engine.visible(name, 0) is None
     ]
@@ -115,7 +119,10 @@ def _topics(
         if topic is not None:
             answers.append(_describe(topic, node_id))
         else:
-            answers.append(MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id))
+            is_internal = name in INTERNAL_TOPICS
+            answers.append(
+                MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id, is_internal=is_internal)
+            )
     return answers
 
 
@@ -123,6 +130,7 @@ def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
+        is_internal=topic.topic in INTERNAL_TOPICS,
         partitions=[
             MetadataResponsePartition(
                 partition_index=index,

@@ -1,8 +1,12 @@
-"""FindCoordinator: it is always this broker, but for share groups (version 6, KIP-932), which are not offered."""
+"""FindCoordinator: it is always this broker, but for share groups (version 6, KIP-932), which are not offered.
+
+The topic in which Apache Kafka's coordinator keeps what it knows is made when one is first looked for (decision 0029).
+"""
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
+from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
 from exacta.kafka.keys import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k10_find_coordinator import (
@@ -18,21 +22,33 @@ SEVERAL_KEYS_SINCE = 4
 
 GROUP = 0
 TRANSACTION = 1
+TOPICS = {GROUP: OF_GROUPS, TRANSACTION: OF_TRANSACTIONS}
+"""The coordinators that exist, each with its topic."""
 
 
 def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
     """Name this broker for groups and transactional ids, nobody for anything else."""
+    topic = TOPICS.get(request.key_type)
+    if topic is None or broker.engine.visible(topic.name, 0) is not None:
+        reply(_response(broker, request, context))
+    else:  # where there is no room for it, the coordinator works all the same
+        create = topic.create(broker.new_uuid().bytes)
+        broker.ask(context, create, lambda created: reply(_response(broker, request, context)))
+
+
+def _response(
+    broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse:
     host, port = broker.endpoint(context)
     code, message = ErrorCode.NONE, None
     node_id = broker.node_id
-    if request.key_type not in (GROUP, TRANSACTION):
+    if request.key_type not in TOPICS:
         code, message = ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {request.key_type}"
         node_id, host, port = -1, "", -1
     if context.version < SEVERAL_KEYS_SINCE:
-        reply(FindCoordinatorResponse(error_code=code, error_message=message, node_id=node_id, host=host, port=port))
-        return
+        return FindCoordinatorResponse(error_code=code, error_message=message, node_id=node_id, host=host, port=port)
     coordinators = [
         Coordinator(key=key, error_code=code, error_message=message, node_id=node_id, host=host, port=port)
         for key in request.coordinator_keys
     ]
-    reply(FindCoordinatorResponse(coordinators=coordinators))
+    return FindCoordinatorResponse(coordinators=coordinators)

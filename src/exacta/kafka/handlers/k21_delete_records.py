@@ -3,6 +3,7 @@
 from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.replies import RecordsDeleted
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -29,7 +30,8 @@ def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: Reques
     commands: list[Command] = []
     asked: list[DeleteRecordsPartitionResult] = []
     for topic in request.topics:
-        allowed = not only_compacts(broker.topic_configs(topic.name) or {})
+        is_internal = topic.name in INTERNAL_TOPICS
+        allowed = not is_internal and not only_compacts(broker.topic_configs(topic.name) or {})
         result = DeleteRecordsTopicResult(name=topic.name)
         response.topics.append(result)
         for partition in topic.partitions:

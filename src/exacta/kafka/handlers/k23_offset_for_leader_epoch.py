@@ -23,17 +23,20 @@ def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context:
     """Answer from what readers of uncommitted records may see."""
 
     def answer() -> None:
-        reply(
-            OffsetForLeaderEpochResponse(
-                topics=[
-                    OffsetForLeaderTopicResult(
-                        topic=topic.topic,
-                        partitions=[_answer(broker, topic.topic, partition) for partition in topic.partitions],
-                    )
-                    for topic in request.topics
-                ]
-            )
+        response = OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[_answer(broker, topic.topic, partition) for partition in topic.partitions],
+                )
+                for topic in request.topics
+            ]
         )
+        codes = (partition.error_code for topic in response.topics for partition in topic.partitions)
+        if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in codes:  # it may be one whose deletion is not durable yet
+            broker.when_durable(context, lambda: reply(response))
+        else:
+            reply(response)
 
     named = ((topic.topic, each.partition) for topic in request.topics for each in topic.partitions)
     broker.when_shown(context, named, answer)

@@ -8,6 +8,7 @@ from exacta.core.commands import AddPartitions
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -88,12 +89,19 @@ def _codes(
             each: ErrorCode.NONE if registered else ErrorCode.TRANSACTION_ABORTABLE
             for each, registered in zip(command.partitions, answer.registered, strict=True)
         }
-    codes = dict.fromkeys(command.partitions, error_code(answer, KEY, version))
-    if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
-        known = [each for each in command.partitions if broker.engine.visible(*each) is not None]
-        if len(known) < len(command.partitions):
-            codes.update(dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
-    return codes
+    if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION or answer is Rejection.INTERNAL_TOPIC:
+        faults = {each: fault for each in command.partitions if (fault := _fault(broker, *each)) is not None}
+        if faults:  # else the topic is there by now
+            others = dict.fromkeys(command.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            return others | {each: error_code(fault, KEY, version) for each, fault in faults.items()}
+    return dict.fromkeys(command.partitions, error_code(answer, KEY, version))
+
+
+def _fault(broker: BrokerContext, topic: str, partition: int) -> Rejection | None:
+    """Return why this partition can be in no transaction; None: it can."""
+    if topic in INTERNAL_TOPICS:
+        return Rejection.INTERNAL_TOPIC
+    return Rejection.UNKNOWN_TOPIC_OR_PARTITION if broker.engine.visible(topic, partition) is None else None
 
 
 def _topic_results(

@@ -1,7 +1,5 @@
 """DescribeLogDirs: the one folder in which everything lies, and how much of it each partition has (KIP-113)."""
 
-from collections.abc import Iterable
-
 from exacta.core.state.state import State
 from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.broker import BrokerContext
@@ -30,7 +28,9 @@ SPACE_SINCE = 4
 def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe the partitions that are named and there, or all."""
 
-    def described(topics: list[DescribeLogDirsTopic]) -> None:
+    def described(wanted: dict[str, list[int]]) -> None:
+        topics = _topics(broker, wanted)
+
         def answer(space: DiskSpace) -> None:
             total_bytes, usable_bytes = space
             folder = IN_MEMORY if broker.log_dir is None else str(broker.log_dir)
@@ -41,18 +41,21 @@ def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: Requ
 
         ask_disk_space(broker.log_dir if context.version >= SPACE_SINCE else None, context.guard(answer))
 
-    broker.read(context, lambda state, now_ms: _topics(broker, state, request), described)
+    broker.read(context, lambda state, now_ms: _wanted(state, request), described)
 
 
-def _topics(broker: BrokerContext, state: State, request: DescribeLogDirsRequest) -> list[DescribeLogDirsTopic]:
-    wanted: dict[str, Iterable[int]]
+def _wanted(state: State, request: DescribeLogDirsRequest) -> dict[str, list[int]]:
+    """Return the partitions that are there now, by topic."""
     if request.topics is None:
-        wanted = {name: range(topic.partition_count) for name, topic in state.topics.items()}
-    else:
-        wanted = {
-            each.topic: [index for index in dict.fromkeys(each.partitions) if state.partition(each.topic, index)]
-            for each in request.topics
-        }
+        return {name: list(range(topic.partition_count)) for name, topic in state.topics.items()}
+    return {
+        each.topic: [index for index in dict.fromkeys(each.partitions) if state.partition(each.topic, index)]
+        for each in request.topics
+    }
+
+
+def _topics(broker: BrokerContext, wanted: dict[str, list[int]]) -> list[DescribeLogDirsTopic]:
+    """Describe the partitions: their sizes are those of the durable log, which holds the state by now."""
     return [
         DescribeLogDirsTopic(
             name=name,

@@ -6,6 +6,7 @@ A page has at most so many partitions; topics that are not there take no room in
 from collections.abc import Iterable
 
 from exacta.core.log.topics import is_legal_name
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.kafka.authorized_operations import OF_A_TOPIC
@@ -78,13 +79,16 @@ def _page(
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name, topic_authorized_operations=OF_A_TOPIC)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=OF_A_TOPIC
+    )
 
 
 def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
+        is_internal=topic.topic in INTERNAL_TOPICS,
         topic_authorized_operations=OF_A_TOPIC,
         partitions=[
             DescribeTopicPartitionsResponsePartition(

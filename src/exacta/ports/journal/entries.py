@@ -1,4 +1,4 @@
-"""What is stored in the journal, and what a look-up finds there."""
+"""Entries, which are stored in the journal, and the results of look-ups."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

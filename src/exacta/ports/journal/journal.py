@@ -15,15 +15,15 @@ class Journal(JournalReader, JournalSnapshots, JournalSpace, Protocol):
 
     @property
     def may_have_lost(self) -> bool:
-        """Whether a group that was written before this opening, and was not durable, may be missing.
+        """True if a group may be missing that was written before this opening and was not durable.
 
-        True at every opening until one has appended a group. So the first append must hold whatever the caller
-        concludes from this. False where nothing was written ahead of its durability, or none of it can be missing.
+        It stays True at every opening until one has appended a group. So the first append must hold whatever the caller
+        concludes from this. It is False if nothing was written before it was durable, or none of it can be missing.
         """
 
     @property
     def is_quick(self) -> bool:
-        """Whether `write` would make a small group durable now: it takes no longer than the event loop may wait."""
+        """True if `write` would make a small group durable now: that takes no longer than the event loop may wait."""
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """Return the latest sound snapshot (None: there is none) and the events after it, oldest first.

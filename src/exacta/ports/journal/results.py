@@ -1,4 +1,4 @@
-"""How the journal's calls end: the results that callbacks get, and the errors that calls raise."""
+"""Results of the journal's calls, which callbacks get, and errors, which calls raise."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ class JournalError(Exception):
 
 
 class JournalDamaged(JournalError):
-    """What is stored contradicts itself where no crash can explain it: acknowledged data is lost or altered."""
+    """The stored data contradicts itself, and no crash can explain it: acknowledged data is lost or altered."""
 
 
 class Appended(NamedTuple):

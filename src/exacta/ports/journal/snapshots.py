@@ -1,4 +1,4 @@
-"""Snapshots of the state: what a replay begins with."""
+"""Snapshots of the state, with which a replay begins."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
@@ -14,7 +14,7 @@ class JournalSnapshots(Protocol):
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether a snapshot should be saved: a replay would be long by now, or `clean` could free more after one.
+        """True if a snapshot should be saved: a replay would be long by now, or `clean` could free more after one.
 
         It becomes False again once a snapshot is offered.
         """

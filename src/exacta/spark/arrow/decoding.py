@@ -1,7 +1,7 @@
-"""Record batches as Arrow columns: decompressed, and decoded by columns instead of record by record. Pure.
+"""Turn record batches into Arrow columns: they are decompressed, and decoded by columns instead of record by record.
 
-Owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of it: headers are parsed by
-`exacta.protocol.kafka.records`, and what may be seen is decided before.
+The module is pure. It owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of a batch:
+`exacta.protocol.kafka.records` parses headers, and which batches may be seen is decided before.
 
 Layout of a record: length varint | attributes i8 | timestamp delta varint | offset delta varint | key length varint |
 key | value length varint | value | header count varint | headers, each key length varint | key | value length varint |
@@ -9,11 +9,9 @@ value. Varints are zigzag; a length of -1 is null. `length` counts what follows 
 
 Theory of operation. Only finding where records begin is sequential; a run of records of equal length is found in one
 step, since a length that stands again exactly one record further is the next record's. From there every field is
-decoded for all records at once, with numpy. Keys and values are not copied one by one: an Arrow array over the buffer
-itself, whose odd elements are what lies between two values, is asked for its even elements.
+decoded for all records at once, with numpy. Keys and values are not copied one by one. Instead an Arrow array is laid
+over the buffer itself, whose odd elements are the bytes between two values, and is asked for its even elements.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
@@ -74,9 +72,9 @@ class Sheet:
         self.rows = 0
 
     def add(self, fetched: memoryview, header: BatchHeader, batch: memoryview) -> bool:
-        """Add a batch, which is a part of `fetched`; False where it must go on a sheet of its own.
+        """Add a batch, which is a part of `fetched`; return False if it must go on a sheet of its own.
 
-        Raises `CorruptRecords` where it does not match its checksum, or cannot be decompressed.
+        Raises `CorruptRecords` if the batch does not match its checksum, or cannot be decompressed.
         """
         plain = header.compression == "none"
         if self._batches and (self._size > _FULL_BYTES or plain != (self._buffer is not None)):
@@ -213,7 +211,7 @@ def _walk(data: memoryview, at: int, count: int) -> tuple[list[int], int]:
 
 
 def _strides(first: int) -> list[int]:
-    """Return the size of a record whose length begins with the byte `first`, by its second byte; 0 where it goes on."""
+    """Return the size of a record whose length begins with the byte `first`, by its second byte; 0 if it goes on."""
     if first < 0x80:
         return [1 + (first >> 1)] * 256
     return [2 + ((first & 0x7F | second << 7) >> 1) if second < 0x80 else 0 for second in range(256)]

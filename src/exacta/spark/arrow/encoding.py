@@ -1,14 +1,15 @@
-"""Arrow columns as records of the format v2, encoded by columns instead of row by row. Pure; `decoding.py`'s twin.
+"""Encode Arrow columns as records of the format v2, by columns instead of row by row.
 
-Owns the layout of a record, which is told there, and where the batches of a partition are cut.
+The module is pure, and is the twin of `decoding.py`.
 
-Theory of operation. All of a record but key and value takes a few bytes. These are computed for all rows at once, as
-columns of a matrix of bytes of which a mask says which count; Arrow then joins them with keys and values, row by row,
-into one buffer: the records of several batches, one after the other. As their offset deltas differ by where a batch
-begins, the cuts are made before. Of wide rows only a few megabytes are encoded ahead.
+This module owns the writing of a record, whose layout `decoding.py` describes, and the places where the batches of a
+partition are cut.
+
+Theory of operation. All of a record except key and value takes a few bytes. These are computed for all rows at once, as
+columns of a matrix of bytes; a mask says which of the bytes count. Arrow then joins them with keys and values, row by
+row, into one buffer, which holds the records of several batches one after the other. Offset deltas depend on where a
+batch begins, so the cuts are made before. Only a few megabytes of wide rows are encoded ahead.
 """
-
-from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
@@ -28,8 +29,9 @@ Numbers = NDArray[np.int64]
 
 _NONE: Final = -1  # the length of what is null
 _MOST_AHEAD_BYTES: Final = 4 * 1024 * 1024
-#: Of an offset delta, while a batch has fewer than a million rows; larger ones come out a little larger than asked.
 _OFFSET_BYTES: Final = 3
+"""The bytes of an offset delta while a batch has fewer than a million rows. A larger batch comes out a little larger
+than asked."""
 _BINARY: Final = pa.large_binary()
 _NO_HEADERS: Final = pa.scalar(b"\0", _BINARY)
 

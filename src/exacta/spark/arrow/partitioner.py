@@ -1,10 +1,8 @@
-"""Which partition a row goes to, as the Java client decides: by its key's murmur2 hash. Vectorised.
+"""Choose each row's partition as the Java client does, by the murmur2 hash of its key. The work is vectorised.
 
-Owns the hash. A column of keys is hashed at once: the keys of each length form a matrix of 32-bit words that numpy
-mixes column by column, which costs some 20 ns a key where a loop over bytes would cost microseconds.
+This module owns the hash. A column of keys is hashed at once: the keys of each length form a matrix of 32-bit words
+that numpy mixes column by column, which costs some 20 ns a key where a loop over bytes would cost microseconds.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Rows as Arrow columns, and as what is written to a topic. Both directions' schemas live here.
+"""The schemas of rows in both directions: as they are read, and as they are written to a topic.
 
-Owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks with their
-sentences. Does not talk to a broker.
+This module owns the columns of Spark's Kafka connector: what a reader yields, what a writer accepts, and the checks
+with their sentences. It does not talk to a broker.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_schema(*, include_headers: bool) -> Any:
 def check_read_columns(schema: Any, *, include_headers: bool) -> None:
     """Check the columns that a user has chosen by `.schema(...)`, a `StructType`; raises `OptionError`.
 
-    Spark does not tell a source in Python which columns a query needs; so a user may, where their cost counts.
+    Spark does not tell a source in Python which columns a query needs, so a user may do so if their cost counts.
     """
     known = {field.name.lower(): field.dataType for field in read_schema(include_headers=True).fields}
     seen: set[str] = set()

@@ -1,10 +1,9 @@
 """The options of `format("exacta")`, named and spelt as Spark's own Kafka connector has them.
 
-One table for each side (`source.py`, `sink.py`), with name, default and what the reference says; `connection.py` has
-what both share. Our own options, which the Kafka connector has not, have a dot and no `kafka.` in front.
+There is one table for each side (`source.py`, `sink.py`), with each option's name, default and text for the reference.
+`connection.py` has the options that both sides share. Our own options, which the Kafka connector does not have, have a
+dot in their name and no `kafka.` in front.
 """
-
-from __future__ import annotations
 
 from exacta.spark.options.offsets import EARLIEST, LATEST, AtTime, Bound
 from exacta.spark.options.parsing import OptionError

@@ -1,27 +1,25 @@
 """The options that say how the cluster is reached; the same for reading and writing."""
 
-from __future__ import annotations
+from msgspec import Struct
 
-from dataclasses import dataclass
-
+from exacta.client.deadline import REQUEST_TIMEOUT_MS
 from exacta.client.routing import BadBootstrap, parse_bootstrap
-from exacta.client.security import PLAINTEXT, Cluster, Security
+from exacta.client.security import CLIENT_ID, PLAINTEXT, Cluster, Security
 from exacta.spark.options.parsing import Option, OptionError, Parsed, positive, text
 from exacta.spark.options.security import SECURITY, judge_security
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConnectionOptions:
-    """Which cluster, and how it is reached."""
+class ConnectionOptions(Struct, frozen=True, kw_only=True):
+    """The cluster of a job, and the way to reach it."""
 
     bootstrap: str
     security: Security = PLAINTEXT
-    client_id: str = Cluster.client_id
-    request_timeout_ms: int = Cluster.request_timeout_ms
+    client_id: str = CLIENT_ID
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
 
     @property
     def cluster(self) -> Cluster:
-        """What a client is made from."""
+        """Return the cluster that a client is made from."""
         return Cluster(
             bootstrap=self.bootstrap,
             security=self.security,
@@ -44,7 +42,7 @@ CONNECTION = (
         field="bootstrap",
         parse=_bootstrap,
         default="needed",
-        about="`host:port,host:port`",
+        about="the brokers to ask first, as `host:port,host:port`",
     ),
     *SECURITY,
     Option(
@@ -52,14 +50,14 @@ CONNECTION = (
         field="client_id",
         parse=text,
         default="`exacta-spark`",
-        about="name in the brokers' logs, metrics and quotas",
+        about="the client's name in the brokers' logs, metrics and quotas",
     ),
     Option(
         name="kafka.request.timeout.ms",
         field="request_timeout_ms",
         parse=positive,
         default="30000",
-        about="a broker that leaves a request unanswered for so long is taken for lost",
+        about="a broker that leaves a request unanswered for this time is taken for lost",
     ),
 )
 

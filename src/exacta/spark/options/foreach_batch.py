@@ -1,18 +1,16 @@
 """The options of `exacta.spark.write`: those of a writer, and what only foreachBatch needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
 from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SINK, SinkOptions, judge_sink, name_on_cluster
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForeachBatchOptions:
-    """What a call of `write` was asked for."""
+class ForeachBatchOptions(Struct, frozen=True, kw_only=True):
+    """The options of a call of `write`."""
 
     sink: SinkOptions
     sink_name: str | None = None
@@ -26,22 +24,26 @@ FOREACH_BATCH = (
         field="sink_name",
         parse=name_on_cluster,
         default="none",
-        about="needed where a query writes to several sinks: each but one has a name of its own, which never changes",
+        about=(
+            "needed if a query writes to several sinks: each sink except one has a name of its own, which never changes"
+        ),
     ),
     Option(
         name="driver.rows",
         field="driver_rows",
         parse=whole,
         default="5000",
-        about="a batch of at most so many rows is written by the driver alone, in one transaction; 0: never",
+        about="the driver alone writes a batch of at most this many rows, in one transaction; 0 means never",
     ),
     Option(
         name="driver.bytes",
         field="driver_bytes",
         parse=positive_long,
         default="16777216",
-        about="the same in bytes, by what the rows of the batches before came to (1 KiB while none was seen). A "
-        "partition may send the driver its share of it: if it has more, tasks write",
+        about=(
+            "the same limit in bytes, estimated by the rows of the batches before (1 KiB while none was seen). A "
+            "partition may send the driver its share of it; if it has more, tasks write"
+        ),
     ),
 )
 

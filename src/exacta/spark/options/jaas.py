@@ -1,12 +1,11 @@
-"""`kafka.sasl.jaas.config`: the login that the Java client is told in the syntax of JAAS.
+"""Parse `kafka.sasl.jaas.config`, the login in the syntax of JAAS, as the Java client takes it.
 
     org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="…";
 
-Owns the syntax, as Kafka's own parser has it: words, quotes of both kinds with backslashes in them, comments, one entry
-that a semicolon ends. Only the two modules that log in by name and password are known. No error shows a value.
+This module owns the syntax, as Kafka's own parser has it: words, quotes of both kinds with backslashes in them,
+comments, one entry that a semicolon ends. Only the two modules that log in by name and password are known. No error
+shows a value.
 """
-
-from __future__ import annotations
 
 import re
 from typing import NamedTuple
@@ -35,7 +34,7 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Login(NamedTuple):
-    """What a JAAS entry says."""
+    """The content of a JAAS entry."""
 
     module: str
     username: str

@@ -1,26 +1,24 @@
 """Options that Spark's own connector hands on to Kafka's clients in Java, and that this source and sink do not have.
 
-Owns which of them are *harmless* and which are *refused*. A harmless option cannot change which rows are read or
-written, nor where to: it tunes the Java client, or belongs to a consumer group that a reader in Spark is no working
-member of. It is accepted, and the log names it. A refused one would change what the user gets if it were passed over.
-The names are those of `ProducerConfig` and `ConsumerConfig` of Apache Kafka 4.4. All that Spark's own connector
-refuses is refused here.
+This module owns which of them are *harmless* and which are *refused*. A harmless option cannot change which rows are
+read or written, nor where to: it tunes the Java client, or belongs to a consumer group that a reader in Spark is no
+working member of. It is accepted, and the log names it. A refused option, if it were passed over, would change what the
+user gets. The names are those of `ProducerConfig` and `ConsumerConfig` of Apache Kafka 4.4. All that Spark's own
+connector refuses is refused here.
 
 A producer's options mean nothing to a reader, and a consumer's nothing to a writer: Kafka's clients pass over them, and
 jobs hand the same options to both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from exacta.spark.options.parsing import Option, only, refused
 
 
-@dataclass(frozen=True)
-class Harmless:
+class Harmless(Struct, frozen=True):
     """Options without effect, for one reason, which goes on from "have no effect: "."""
 
     names: tuple[str, ...]
@@ -47,7 +45,7 @@ def _java_class(name: str, remedy: str) -> Option:
     return _refused(name, f"names a class of Java, and {_JAVA}: {remedy}", f"{_JAVA}; {remedy}")
 
 
-# -- both clients -----------------------------------------------------------------------------------------------------
+# --- both clients -----------------------------------------------------------------------------------------------------
 
 COMMON_HARMLESS: Final = (
     Harmless(
@@ -140,12 +138,12 @@ COMMON_REFUSED: Final = (
     _only("kafka.metadata.cluster.check.enable", "false", why="it is not checked that a broker is of the same cluster"),
 )
 
-# -- producers --------------------------------------------------------------------------------------------------------
+# --- producers --------------------------------------------------------------------------------------------------------
 
-#: What the sink has, in its own table.
 PRODUCER_SUPPORTED: Final = _kafka(
     "acks batch.size compression.type delivery.timeout.ms enable.idempotence transaction.timeout.ms"
 )
+"""The producer options that the sink has in its own table."""
 
 PRODUCER_HARMLESS: Final = (
     Harmless(
@@ -190,10 +188,10 @@ PRODUCER_REFUSED: Final = (
     _only("kafka.transaction.two.phase.commit.enable", "false", why="the sink decides by a protocol of its own"),
 )
 
-# -- consumers --------------------------------------------------------------------------------------------------------
+# --- consumers --------------------------------------------------------------------------------------------------------
 
-#: What the source has, in its own table.
 CONSUMER_SUPPORTED: Final = _kafka("isolation.level max.partition.fetch.bytes")
+"""The consumer options that the source has in its own table."""
 
 CONSUMER_HARMLESS: Final = (
     Harmless(
@@ -251,7 +249,7 @@ CONSUMER_REFUSED: Final = (
     _only("kafka.exclude.internal.topics", "true", why="a pattern never finds internal topics; `subscribe` names them"),
 )
 
-# -- sides ------------------------------------------------------------------------------------------------------------
+# --- sides ------------------------------------------------------------------------------------------------------------
 
 
 def _names(harmless: Iterable[Harmless], refusals: Iterable[Option], supported: tuple[str, ...]) -> tuple[str, ...]:
@@ -270,6 +268,6 @@ def _reasons(*harmless: Harmless) -> dict[str, str]:
     return {name: each.why for each in harmless for name in each.names}
 
 
-#: Why an option has no effect, by its name.
 HARMLESS_FOR_SINK: Final = _reasons(*COMMON_HARMLESS, *PRODUCER_HARMLESS, _OF_CONSUMERS)
+"""The reason why an option has no effect, by the option's name."""
 HARMLESS_FOR_SOURCE: Final = _reasons(*COMMON_HARMLESS, *CONSUMER_HARMLESS, _OF_PRODUCERS)

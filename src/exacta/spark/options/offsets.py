@@ -1,34 +1,32 @@
-"""Where reading begins and ends, as options say it: by name, by offset, by time.
+"""Parse where reading begins and ends: options name it, or give offsets or times.
 
-Owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
+This module owns the values and their parsers. `exacta.spark.source.bounds` finds the offsets behind them.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from exacta.spark.options.parsing import MOST_LONG, OptionError, at_most, check_partitions_named, json_object
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
-#: Per topic and partition an offset; -2 is the earliest, -1 the latest.
 Offsets = Mapping[str, Mapping[int, int]]
+"""Per topic and partition an offset; -2 is the earliest, -1 the latest."""
 
 
-@dataclass(frozen=True)
-class AtTime:
+class AtTime(Struct, frozen=True):
     """The first offset whose record is not older than a time, in ms since 1970: one time for all, or one for each."""
 
     name: str  # of the option that says so
     times_ms: int | Mapping[str, Mapping[int, int]]
 
 
-#: Where a range begins or ends.
 Bound = str | Offsets | AtTime
+"""The place where a range begins or ends."""
 
 
 def by_name_or_offset(name: str, value: str) -> str | Offsets:

@@ -1,23 +1,23 @@
-"""How options are read: their tables, the parsers of values, the sentences for what is missing, wrong or unknown.
+"""Read options: this module has the form of their tables, the parsers of values, and the sentences for mistakes.
 
-Everything that is wrong with a mapping of options is said in one error: whoever moves a job mends it in one go. An
-option that nobody knows is refused, and so is one whose effect would be missed; one of Kafka's Java clients that can
-change nothing here (`kafka_clients.py`) is taken, and the log says so. Spark hands names over in lower case or as
-written; they are compared without case.
+One error says everything that is wrong with a mapping of options, so that a user who moves a job mends it in one go. An
+option that is not known is refused, and so is one whose effect would be missed. An option of Kafka's Java clients that
+can change nothing here (`kafka_clients.py`) is accepted, and the log says so. Spark hands names over in lower case or
+as written, so they are compared without case.
 """
-
-from __future__ import annotations
 
 import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-_log = logging.getLogger("exacta.spark")
+from msgspec import Struct
+
+from exacta.spelling import did_you_mean
+
+logger = logging.getLogger("exacta.spark")
 
 
 class OptionError(ValueError):
@@ -25,7 +25,7 @@ class OptionError(ValueError):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One sentence for each problem."""
+        """Return one sentence for each problem."""
         return self.args
 
     def __str__(self) -> str:
@@ -37,8 +37,7 @@ class OptionError(ValueError):
 Parser = Callable[[str, str], Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True):
     """One option: its name as the Kafka connector spells it, what it sets, and what the reference says of it."""
 
     name: str
@@ -48,32 +47,32 @@ class Option:
     about: str
 
 
-#: What Java's `int` and `long` hold.
 MOST_INT = 2**31 - 1
+"""The largest values of Java's `int` and `long`."""
 MOST_LONG = 2**63 - 1
 
-#: What Spark adds or keeps for itself.
 _SPARKS_OWN = frozenset({"queryname", "outputmode"})
+"""The options that Spark adds or keeps for itself."""
 
 _PREFIX = "kafka."
 
-#: How near a name must be to one that is known to be taken for it misspelt, as difflib's ratio.
 _NEAR = 0.75
+"""A name that is at least this near to a known one counts as that name misspelt, as difflib's ratio."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
-#: What this process has said of options without effect: sources and sinks are made for every batch.
 _said: set[str] = set()
+"""The lines on options without effect that this process has logged, since sources and sinks are made for every
+batch."""
 
 
-@dataclass(kw_only=True)
-class Parsed:
-    """What options say, and everything that is wrong with them."""
+class Parsed(Struct, kw_only=True):
+    """The values of options, and everything that is wrong with them."""
 
-    values: dict[str, Any] = field(default_factory=dict)  # by field
-    problems: list[str] = field(default_factory=list)
-    wrong: set[str] = field(default_factory=set)  # fields whose option is given, with a value that is refused
-    without_effect: dict[str, str] = field(default_factory=dict)  # why, by the option's name
+    values: dict[str, Any] = {}  # by field
+    problems: list[str] = []
+    wrong: set[str] = set()  # fields whose option is given, with a value that is refused
+    without_effect: dict[str, str] = {}  # why, by the option's name
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -84,7 +83,7 @@ class Parsed:
             self.problems += error.problems
 
     def lacks(self, name: str) -> bool:
-        """Whether the option of a field is not given at all."""
+        """Return whether the option of a field is not given at all."""
         return self.values.get(name) is None and name not in self.wrong
 
     def finished(self) -> dict[str, Any]:
@@ -94,7 +93,7 @@ class Parsed:
         line = self.notice()
         if line is not None and line not in _said:
             _said.add(line)
-            _log.info("%s", line)
+            logger.info("%s", line)
         return self.values
 
     def notice(self) -> str | None:
@@ -141,10 +140,12 @@ def _unknown(given: str, names: Iterable[str], doing: str) -> str:
 
     The prefix does not count: with it, all names of Kafka's are alike.
     """
-    by_stem = {name.lower().removeprefix(_PREFIX): name for name in names}
-    close = get_close_matches(given.lower().removeprefix(_PREFIX), by_stem, n=1, cutoff=_NEAR)
-    hint = f"did you mean '{by_stem[close[0]]}'?" if close else "leave it out"
-    return f"format \"exacta\" does not know option '{given}' for {doing}; {hint}"
+    meant = did_you_mean(given, names, least_ratio=_NEAR, key=_stem, quote="'")
+    return f"format \"exacta\" does not know option '{given}' for {doing}; {meant or 'leave it out'}"
+
+
+def _stem(name: str) -> str:
+    return name.lower().removeprefix(_PREFIX)
 
 
 def as_text(options: Mapping[str, object]) -> dict[str, str]:
@@ -260,7 +261,7 @@ def refuse_without_effect(options: Iterable[str], names: Iterable[str], why: str
 def path_instead_of(instead: str) -> Callable[[str, str], None]:
     """Return the parser of `path`, which is what `load("orders")`, `save("orders")` and `start("orders")` set.
 
-    The location of a table in Spark's catalog, which Spark sets by itself, is a URI; no topic's name is.
+    The location of a table in Spark's catalog, which Spark sets by itself, is a URI, and no topic's name is one.
     """
 
     def parse(name: str, value: str) -> None:

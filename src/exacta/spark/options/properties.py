@@ -1,11 +1,9 @@
-"""A `.properties` file as Kafka's command-line tools take it with `--command-config`: how a cluster is reached.
+"""Read how a cluster is reached from a `.properties` file, as Kafka's command-line tools do by `--command-config`.
 
-Owns the syntax of such files (java.util.Properties) as far as Kafka's are written in it, and that they say the same as
-options of the same names. Keys that are not about the connection are passed over, as Kafka's tools do: one file often
-serves several of them.
+This module owns the syntax of such files (java.util.Properties) as far as Kafka's files use it. A key means the same as
+the option of the same name. Keys that are not about the connection are passed over, as Kafka's tools do, because one
+file often serves several tools.
 """
-
-from __future__ import annotations
 
 import re
 from pathlib import Path

@@ -1,9 +1,7 @@
 """The reference of options and settings, made from their tables: `python -m exacta.spark.options.reference`.
 
-Owns the form of `docs/reference/spark-options.md` (`make docs` writes it); what it says stands in the tables.
+This module owns the form of `docs/reference/spark-options.md` (`make docs` writes it). The tables hold its content.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
@@ -24,14 +22,16 @@ from exacta.spark.session import SETTINGS
 
 _HEAD = """# Options of `format("exacta")`
 
-Made from the tables in the code by `make docs`; do not edit. The format itself: [format("exacta") for Spark](spark.md).
+`make docs` writes this page from the tables in the code; do not edit it. The page
+[format("exacta") for Spark](spark.md) describes the format itself.
 
-Names are those of Spark's own Kafka connector, without regard to case; options that only we have bear no `kafka.`.
+The names are those of Spark's own Kafka connector, without regard to case. Options that only Exacta has do not begin
+with `kafka.`.
 
 An option that is not known is refused, and so is one that another option leaves without effect. Kafka's clients in Java
 have options that mean nothing here. Those that [have no effect](#options-without-effect) are accepted, and one line of
 the log names them. Those that would change what is read or written are [refused](#refused-options-of-kafkas-clients).
-One error names everything that is wrong with the options, and what is to be done about it."""
+One error names everything that is wrong with the options, and says what to do."""
 
 
 def reference() -> str:
@@ -47,7 +47,8 @@ def reference() -> str:
     settings = [[f"`{name}`", f"`{setting.value}`", setting.why] for name, setting in SETTINGS.items()]
     parts += [
         "## Settings of `exacta.spark.session`",
-        "What it sets, under whatever its argument `settings` says. A session of your own may leave out all of them.",
+        "`exacta.spark.session` sets these, and its argument `settings` overrides them. A session of your own may "
+        "leave out all of them.",
         _table(("Setting", "Value", "Why"), settings),
     ]
     return "\n\n".join(parts) + "\n"
@@ -56,7 +57,7 @@ def reference() -> str:
 _SIDES: Sequence[tuple[str, Sequence[Option]]] = (
     ("Source", SOURCE),
     ("Sink", SINK),
-    ("`exacta.spark.write`, besides those of the sink", FOREACH_BATCH),
+    ("`exacta.spark.write`, besides the options of the sink", FOREACH_BATCH),
 )
 
 

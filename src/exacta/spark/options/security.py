@@ -1,11 +1,9 @@
-"""The options of TLS and SASL, by the names of the Java client with `kafka.` in front, and what they amount to.
+"""The options of TLS and SASL, by the names of the Java client with `kafka.` in front, and their joint meaning.
 
-Owns which of them go together: whatever would have no effect, or could not work, is refused when the query is set up,
-in one sentence that shows no secret. What the files hold is only looked at where connections are made, which may be on
-another machine.
+This module owns the rules by which they go together. An option that would have no effect, or could not work, is refused
+when the query is set up, in one sentence that shows no secret. The content of the files is only read when connections
+are made, which may be on another machine.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -52,7 +50,7 @@ SECURITY = (
         field="security_protocol",
         parse=_upper_one_of(*_PROTOCOLS),
         default="`PLAINTEXT`",
-        about="or `SSL`, `SASL_PLAINTEXT`, `SASL_SSL`",
+        about="`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
     ),
     Option(
         name="kafka.sasl.mechanism",
@@ -74,49 +72,49 @@ SECURITY = (
         field="truststore_location",
         parse=text,
         default="the machine's authorities",
-        about="file with the certificates to trust, on every machine of the job",
+        about="a file with the certificates to trust; it must be on every machine of the job",
     ),
     Option(
         name="kafka.ssl.truststore.certificates",
         field="truststore_certificates",
         parse=_pem,
         default="none",
-        about="the same as PEM text, without a file",
+        about="the certificates to trust as PEM text, without a file",
     ),
     Option(
         name="kafka.ssl.truststore.type",
         field="truststore_type",
         parse=_upper_one_of(*_STORE_TYPES),
         default="what the file is",
-        about="`PEM` or `PKCS12`; JKS must be converted, which the error says how to do",
+        about="`PEM` or `PKCS12`. A file in JKS must be converted; the error says how",
     ),
     Option(
         name="kafka.ssl.truststore.password",
         field="truststore_password",
         parse=_secret,
         default="none",
-        about="of a truststore in PKCS12",
+        about="the password of a truststore in PKCS12",
     ),
     Option(
         name="kafka.ssl.keystore.location",
         field="keystore_location",
         parse=text,
         default="none",
-        about="file with the client's own key and certificate, on every machine of the job",
+        about="a file with the client's own key and certificate; it must be on every machine of the job",
     ),
     Option(
         name="kafka.ssl.keystore.key",
         field="keystore_key",
         parse=_pem,
         default="none",
-        about="the key as PEM text, without a file",
+        about="the client's own key as PEM text, without a file",
     ),
     Option(
         name="kafka.ssl.keystore.certificate.chain",
         field="keystore_certificate_chain",
         parse=_pem,
         default="none",
-        about="its certificate as PEM text",
+        about="the certificate of that key as PEM text",
     ),
     Option(
         name="kafka.ssl.keystore.type",
@@ -130,21 +128,21 @@ SECURITY = (
         field="keystore_password",
         parse=_secret,
         default="none",
-        about="of a keystore in PKCS12",
+        about="the password of a keystore in PKCS12",
     ),
     Option(
         name="kafka.ssl.key.password",
         field="key_password",
         parse=_secret,
         default="none",
-        about="of an encrypted key in PEM",
+        about="the password of an encrypted key in PEM",
     ),
     Option(
         name="kafka.ssl.endpoint.identification.algorithm",
         field="verify_host_name",
         parse=_endpoint_identification,
         default="`https`",
-        about="empty: a broker's certificate may be for another host name",
+        about="if it is empty, a broker's certificate may be for another host name",
     ),
 )
 

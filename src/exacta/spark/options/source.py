@@ -1,13 +1,10 @@
-"""The options of a reader: of a stream and of a batch.
+"""The options of a reader of a stream and of a batch.
 
-Where Spark's own connector lets one option win over another, it does so here (a time over times over offsets).
+If Spark's own connector lets one option win over another, it wins here too (a time over times over offsets).
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
@@ -41,9 +38,8 @@ from exacta.spark.options.parsing import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions(ConnectionOptions):
-    """What a reader was asked for."""
+class SourceOptions(ConnectionOptions, frozen=True, kw_only=True):
+    """The options of a reader."""
 
     topics: tuple[str, ...] = ()
     topic_pattern: re.Pattern[str] | None = None
@@ -89,185 +85,215 @@ SOURCE = (
         field="topics",
         parse=topics,
         default="",
-        about="topics `a,b`; this, `subscribePattern` or `assign` is needed",
+        about="the topics to read, as `a,b`. One of `subscribe`, `subscribePattern` and `assign` is needed",
     ),
     Option(
         name="subscribePattern",
         field="topic_pattern",
         parse=pattern,
         default="",
-        about="all topics whose whole name matches a regular expression, those included that come into being while the "
-        "query runs. The expression is Python's (`re`), not Java's: the two differ in rare constructs only. Internal "
-        "topics do not count",
+        about=(
+            "a regular expression; all topics whose whole name matches it are read, and so are topics that come into "
+            "being while the query runs. The expression is Python's (`re`), not Java's: the two differ in rare "
+            "constructs only. It never finds internal topics"
+        ),
     ),
-    Option(name="assign", field="assigned", parse=_assign, default="", about='partitions `{"a": [0, 1]}`'),
+    Option(
+        name="assign",
+        field="assigned",
+        parse=_assign,
+        default="",
+        about='the partitions to read, as `{"a": [0, 1]}`',
+    ),
     Option(
         name="startingOffsets",
         field="starting_offsets",
         parse=by_name_or_offset,
         default=f"`{LATEST}`; of a batch `{EARLIEST}`",
-        about='`earliest`, `latest` (streams only), or `{"a": {"0": 42}}` for every partition (-2 earliest, -1 '
-        "latest); of a stream for a new query only. Partitions that come later are read from their beginning",
+        about=(
+            '`earliest`, `latest` (streams only), or `{"a": {"0": 42}}` for every partition (-2 is the earliest '
+            "offset, -1 the latest). A stream uses it for a new query only. Partitions that come later are read from "
+            "their beginning"
+        ),
     ),
     Option(
         name="startingOffsetsByTimestamp",
         field="starting_times",
         parse=by_times,
         default="",
-        about='`{"a": {"0": 1700000000000}}` for every partition: begin at the first record that is not older; wins '
-        "over `startingOffsets`",
+        about=(
+            '`{"a": {"0": 1700000000000}}` for every partition: reading begins at the first record that is not '
+            "older. It wins over `startingOffsets`"
+        ),
     ),
     Option(
         name="startingTimestamp",
         field="starting_time",
         parse=by_time,
         default="",
-        about="the same time for every partition, in ms since 1970; wins over both",
+        about="one time for every partition, in ms since 1970. It wins over the two options above",
     ),
     Option(
         name="startingOffsetsByTimestampStrategy",
         field="unmatched_time_is_latest",
         parse=_latest_where_none,
         default="`error`",
-        about="what to do where a partition has no record as late as that: `error`, or begin at the `latest` offset",
+        about=(
+            "the action for a partition that has no record as late as that: `error`, or `latest` to begin at its "
+            "latest offset"
+        ),
     ),
     Option(
         name="endingOffsets",
         field="ending_offsets",
         parse=by_name_or_offset,
         default=f"`{LATEST}`",
-        about='batches only: `latest`, or `{"a": {"0": 42}}` for every partition (exclusive; -1 latest)',
+        about='batches only: `latest`, or `{"a": {"0": 42}}` for every partition (exclusive; -1 is the latest offset)',
     ),
     Option(
         name="endingOffsetsByTimestamp",
         field="ending_times",
         parse=by_times,
         default="",
-        about="batches only: end before the first record that is not older, at the latest offset where there is none; "
-        "wins over `endingOffsets`",
+        about=(
+            "batches only: reading ends before the first record that is not older, or at the latest offset if there "
+            "is none. It wins over `endingOffsets`"
+        ),
     ),
     Option(
         name="endingTimestamp",
         field="ending_time",
         parse=by_time,
         default="",
-        about="batches only: the same time for every partition; wins over both",
+        about="batches only: one time for every partition. It wins over the two options above",
     ),
     Option(
         name="maxOffsetsPerTrigger",
         field="max_offsets_per_trigger",
         parse=positive_long,
         default="none",
-        about="of a stream: about so many offsets in a micro-batch, shared out by what each partition has",
+        about="in a stream, a micro-batch has about this many offsets, shared out by how many each partition has",
     ),
     Option(
         name="minOffsetsPerTrigger",
         field="min_offsets_per_trigger",
         parse=positive_long,
         default="none",
-        about="of a stream: wait until so many are there, but no longer than `maxTriggerDelay`. The first micro-batch "
-        "of a run does not wait, nor does any under `Trigger.AvailableNow`",
+        about=(
+            "in a stream, a micro-batch waits until this many offsets are there, but no longer than "
+            "`maxTriggerDelay`. The first micro-batch of a run does not wait, nor does any under "
+            "`Trigger.AvailableNow`"
+        ),
     ),
     Option(
         name="maxTriggerDelay",
         field="max_trigger_delay_ms",
         parse=duration_ms,
         default="`15m`",
-        about="how long `minOffsetsPerTrigger` may hold a micro-batch back",
+        about="the longest time for which `minOffsetsPerTrigger` holds a micro-batch back",
     ),
     Option(
         name="minPartitions",
         field="min_partitions",
         parse=positive,
         default="none",
-        about="about so many tasks at least: large partitions are read by several",
+        about="about the least number of tasks: large partitions are read by several tasks",
     ),
     Option(
         name="maxRecordsPerPartition",
         field="max_records_per_partition",
         parse=positive_long,
         default="none",
-        about="at most so many offsets for a task: larger partitions are read by several",
+        about="the most offsets of one task: larger partitions are read by several tasks",
     ),
     Option(
         name="driver.rows",
         field="driver_rows",
         parse=whole,
         default="0: never",
-        about="streams only: a micro-batch of at most so many offsets (and 1 MiB) is read by the driver, which hands "
-        "its rows to Spark as one partition: no task in Python reads, which saves time where batches are small. Set it "
-        "where a row is cheap to compute: several tasks at once no longer do it",
+        about=(
+            "streams only: the driver itself reads a micro-batch of at most this many offsets (and 1 MiB) and hands "
+            "its rows to Spark as one partition. No task in Python reads then, which saves time if batches are "
+            "small. Set it if a row is cheap to compute, because the rows of such a batch are no longer spread over "
+            "several tasks"
+        ),
     ),
     Option(
         name="failOnDataLoss",
         field="fail_on_data_loss",
         parse=flag,
         default="`true`",
-        about="`false`: go on with what there is where a topic was deleted or made anew, or the beginning of a range "
-        "or of a new partition is gone",
+        about=(
+            "`false`: the query goes on with what there is if a topic was deleted or made anew, or if the beginning "
+            "of a range or of a new partition is gone"
+        ),
     ),
     Option(
         name="check.topic.ids",
         field="check_topic_ids",
         parse=flag,
         default="`true`",
-        about="streams only: `false` takes a topic of the same name for the same one, for a query that goes on where "
-        "its topics were moved, with their offsets, to another cluster",
+        about=(
+            "streams only: `false` takes a topic of the same name for the same topic. It is for a query that goes on "
+            "after its topics were moved, with their offsets, to another cluster"
+        ),
     ),
     Option(
         name="includeHeaders",
         field="include_headers",
         parse=flag,
         default="`false`",
-        about="adds the column `headers`",
+        about="`true` adds the column `headers`",
     ),
     Option(
         name="commit.group.id",
         field="commit_group",
         parse=text,
         default="none",
-        about="streams only: the consumer group to which the offsets of finished micro-batches are committed, so that "
-        "lag tools see the query. It is never read, and nobody else may use it",
+        about=(
+            "streams only: the consumer group to which the offsets of finished micro-batches are committed, so that "
+            "lag tools see the query. The source never reads the group, and nobody else may use it"
+        ),
     ),
     Option(
         name="kafka.isolation.level",
         field="committed_only",
         parse=_committed_only,
         default="`read_committed`",
-        about="or `read_uncommitted`",
+        about="`read_committed` or `read_uncommitted`",
     ),
     Option(
         name="kafka.max.partition.fetch.bytes",
         field="fetch_bytes",
         parse=positive,
         default="4194304",
-        about="bytes of one fetch",
+        about="the bytes of one fetch",
     ),
     Option(
         name="checkpointLocation",
         field=None,
         parse=refused("has no effect when reading: it is an option of the writer"),
         default="",
-        about="refused: it is the writer's",
+        about="refused, because it is an option of the writer",
     ),
     Option(
         name="path",
         field=None,
         parse=path_instead_of("subscribe"),
         default="",
-        about='refused: `load("orders")` names no topic, `subscribe` does',
+        about='refused: `load("orders")` names no topic; use `subscribe`',
     ),
 )
 
 _BATCH_ONLY = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 _STREAM_ONLY = ("commit.group.id", "check.topic.ids", "driver.rows")
 
-#: The options of Spark's own connector that it passes over in a batch, and their fields.
 _OF_TRIGGERS = {
     "maxOffsetsPerTrigger": "max_offsets_per_trigger",
     "minOffsetsPerTrigger": "min_offsets_per_trigger",
     "maxTriggerDelay": "max_trigger_delay_ms",
 }
+"""The options of Spark's own connector that it passes over in a batch, and their fields."""
 
 
 def source_options(options: Mapping[str, str], *, batch: bool = False) -> SourceOptions:

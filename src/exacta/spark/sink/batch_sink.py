@@ -1,26 +1,26 @@
 """The writer of a job that is no stream: `df.write.format("exacta").mode("append").save()`, all of it or nothing.
 
-Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per job:
+This module owns the moments of the calls; `protocol.py` and `task.py` own what happens. Spark's calls per job:
 
 1. the planner process constructs a writer and pickles it, for the tasks and for step 3;
 2. each attempt of a task calls `write` on its copy, and leaves its transaction open;
 3. another process calls `commit` or `abort` on its copy.
 
-So here, unlike in a stream, preparing belongs to the constructor, and what it found out reaches the commit. A *job*
-says whose batch it is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is
-its own one and only batch, under a name that nobody else has. Such a job is never replayed, so what the cluster
-remembers of it is deleted once it is committed: else every job left a few groups more. Its name is logged when it
-begins, for whoever has to clean up after one that died.
+So here, unlike in a stream, the constructor prepares, and its findings reach the commit. A *job* says whose batch it
+is: a large micro-batch of `exacta.spark.write` sends its own along as an option; any other job is its own one and only
+batch, under a name that nobody else has. Such a job is never replayed, so what the cluster remembers of it is deleted
+once it is committed; else every job would leave a few groups more. Its name is logged when it begins, for the operator
+who has to clean up after a job that died.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from exacta.client.errors import ClientError
@@ -39,23 +39,22 @@ from exacta.spark.sink.sink import TaskMessage, marker_of, results_of
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: What a job without `transactional.id.prefix` is called.
 _NAMELESS = "job"
+"""The name of a job without `transactional.id.prefix`."""
 
-#: A job that is committed does not wait longer than this for its groups to go.
 _FORGET_TIMEOUT_MS = 10_000
+"""A committed job does not wait longer than this for its groups to go."""
 
-#: Carries a `Job` from `exacta.spark.write` to the planner; no option of the user's.
 JOB_OPTION = "exacta.job"
+"""The option that carries a `Job` from `exacta.spark.write` to the planner. It is no option of the user's."""
 
 _OF_STREAMS = ("checkpointLocation", "checkpoint.moved.from", "checkpoint.adopt.batch", "replay.deterministic")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """Whose batch a job writes, and what the driver found out before it began."""
+class Job(Struct, frozen=True, kw_only=True):
+    """The owner of the batch that a job writes, and what the driver found out before the job began."""
 
     prepared: Prepared
     batch_id: int
@@ -98,7 +97,7 @@ def without_checkpoint(given: Mapping[str, str]) -> dict[str, str]:
 
 
 class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Writes the rows of one job, all of them or none."""
+    """The writer of the rows of one job, all of them or none."""
 
     def __init__(self, options: SinkOptions, job: Job | None) -> None:
         self.options = options
@@ -108,7 +107,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
     def _begin(self) -> Job:
         """Prepare a job that is its own batch."""
         name = name_of_job(self.options)
-        _log.info(
+        logger.info(
             "batch job %s begins; should it die, `exacta spark clean --query %s` finishes or aborts it", name, name
         )
         marker = marker_of(self._client(), self.options)
@@ -172,7 +171,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         try:
             forget(client, name, tasks, client.deadline(_FORGET_TIMEOUT_MS))
         except ClientError as error:
-            _log.info("the groups of batch job %s are left to expire: %s", name, error)
+            logger.info("the groups of batch job %s are left to expire: %s", name, error)
 
     def _client(self) -> Client:
         return client_of(self.options.cluster, call_timeout_ms=self.options.delivery_timeout_ms)

@@ -1,6 +1,7 @@
-"""What the sink reads of a query's checkpoint: the query id, where the checkpoint is, and what a micro-batch reads.
+"""Read a query's checkpoint for the sink: the query id, its own location, and what a micro-batch reads.
 
-Owns nothing there: Spark writes, we read. What the sink itself notes beside it is `note.py`'s.
+Spark writes these files, and this module only reads them. `note.py` owns the note that the sink itself writes beside
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Checkpoint:
 
     @property
     def canonical_location(self) -> str:
-        """The location in the form in which two of them are compared."""
+        """Return the location in the form in which two of them are compared."""
         return canonical_location(self.location)
 
     def query_id(self) -> str:

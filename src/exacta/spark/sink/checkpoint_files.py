@@ -1,6 +1,6 @@
 """The files of a checkpoint lie on this machine, or in a store that pyarrow or Spark's own file system reaches.
 
-Owns reading, writing and listing by name. What the files say is `checkpoint.py`'s and `note.py`'s.
+This module owns reading, writing and listing by name. `checkpoint.py` and `note.py` own the content of the files.
 
 Spark's own file system (Hadoop's, with the settings and credentials of the session) can be asked only in the process of
 classic Spark's driver. Spark's Python workers, and a client of Spark Connect, have none: there a checkpoint that is not
@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Hadoop has three names for S3, pyarrow one.
 _HADOOPS_NAMES_OF_S3 = ("s3a", "s3n")
+"""Hadoop has three names for S3, pyarrow one."""
 
 
 class CheckpointFiles(Protocol):
@@ -35,8 +35,8 @@ class CheckpointFiles(Protocol):
     def write(self, name: str, content: bytes) -> None:
         """Write a file in place of another of that name; raises `OSError`.
 
-        It is there whole or not at all, but where pyarrow writes to a store with real folders (`hdfs`): there a crash
-        may leave a part of it.
+        The file is there whole or not at all, except if pyarrow writes to a store with real folders (`hdfs`): there a
+        crash may leave a part of it.
         """
         ...
 

@@ -1,27 +1,26 @@
-"""The decision record: which transactions make up a batch. Pure.
+"""The decision record: which transactions make up a batch.
 
-Owns its form as text. It is written as the metadata of committed offsets, which Apache Kafka limits to 4,096 bytes
-(`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a group of its own.
+The module is pure. It owns the form of a record as text. A record is written as the metadata of committed offsets,
+which Apache Kafka limits to 4,096 bytes (`offset.metadata.max.bytes`), so a long record is cut into pieces, each in a
+group of its own.
 
 Form: JSON; the first piece holds the counts, where the query lives and what the batch reads; each piece holds a run of
 entries in base 85 (whose alphabet JSON need not escape), 16 bytes each: task, attempt, producer id, producer epoch.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 MOST_BYTES = 4096
 
 _ENTRY = struct.Struct(">IHqh")
 _ENTRY_CHARACTERS = 20  # 16 bytes in base 85
 _FORM = 1
-#: The form of a record that decides nothing. Versions that know only the first form must not take it for batch 0's.
 _FORM_NONE_YET = 2
+"""The form of a record that decides nothing. Versions that know only the first form must not take it for batch 0's."""
 _NONE_DECIDED = -1
 # Locations are compared whole and shown to people; one longer than this is cut, at its more telling end.
 _MOST_LOCATION_CHARACTERS = 700
@@ -55,23 +54,23 @@ class Decision(NamedTuple):
     application: str = ""
 
     @classmethod
-    def none_yet(cls, query_id: str, location: str, query_name: str = "", application: str = "") -> Decision:
+    def none_yet(cls, query_id: str, location: str, query_name: str = "", application: str = "") -> Self:
         """Return the record of a sink that has begun and decided nothing."""
         return cls(_NONE_DECIDED, 0, query_id, location, "", (), query_name=query_name, application=application)
 
     @property
     def is_one(self) -> bool:
-        """Whether a batch was decided."""
+        """Return whether a batch was decided."""
         return self.batch_id != _NONE_DECIDED
 
     @property
     def offset(self) -> int:
-        """The offset that the record is committed as: the batch, or 0, for an offset is not negative."""
+        """Return the offset that the record is committed as: the batch, or 0, for an offset is not negative."""
         return max(self.batch_id, 0)
 
 
 class Origin(NamedTuple):
-    """Whose record it is, and whether it decides a batch."""
+    """The owner of a record, and whether the record decides a batch."""
 
     query_id: str
     location: str

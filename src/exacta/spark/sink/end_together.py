@@ -1,6 +1,6 @@
 """Deciding a batch and ending its transactions in one durable step, where the broker can do that (Exacta can).
 
-Owns that way of committing; `protocol.py` owns the other one, and when a batch is committed.
+This module owns that way of committing; `protocol.py` owns the other one, and when a batch is committed.
 
 Theory of operation. The decision record is put into the driver's own transaction, as ever. Then one request ends that
 and the tasks' transactions, all or none: every one of them must be open, its producer the current one, and hold the
@@ -12,8 +12,6 @@ that of an attempt which lost, until it is swept.
 A lost answer is asked for again. Where the repeat is refused, something may have gone on since the first one succeeded;
 so the driver's transaction is looked at, which nobody but this driver commits: it is of the same step.
 """
-
-from __future__ import annotations
 
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
@@ -29,13 +27,15 @@ from exacta.spark.sink.query_records import QueryRecords
 def decide_and_end(
     client: Client, records: QueryRecords, driver: Producer, decision: Decision, written: Written
 ) -> dict[Producer, KafkaError] | None:
-    """Commit all of a batch; return whose transactions stood in the way: nothing of it is visible if there is one.
+    """Commit all of a batch; return the producers that stood in the way.
+
+    If there is one, nothing of the batch is visible.
 
     `written` are the tasks' transactions and the driver's, which may hold rows itself.
 
-    None: the broker cannot, or not so many; nothing is decided, though the record may lie in the driver's transaction.
-    Raises `KafkaError`, fenced where there is a newer driver; or where the broker's machine stopped, and then the batch
-    may be committed.
+    Returns None if the broker cannot do that, or not for so many: then nothing is decided, though the record may lie in
+    the driver's transaction. Raises a fenced `KafkaError` if there is a newer driver. It is also raised if the broker's
+    machine stopped, and then the batch may be committed.
     """
     if not can_end_at_once(client, driver):
         return None

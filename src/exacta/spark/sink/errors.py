@@ -1,9 +1,8 @@
-"""Why the sink cannot go on. Each message is one sentence for the user, with the remedy."""
-
-from __future__ import annotations
+"""The errors after which the sink cannot go on. Each message is one sentence for the user, with the remedy."""
 
 import pickle
 from collections.abc import Sequence
+from typing import Self
 
 
 class SinkError(RuntimeError):
@@ -36,7 +35,7 @@ class CopiedCheckpoint(SinkError):
     """The checkpoint belongs to another place."""
 
     @classmethod
-    def of(cls, query_id: str, location: str, committed_from: str) -> CopiedCheckpoint:
+    def of(cls, query_id: str, location: str, committed_from: str) -> Self:
         """Return the error for the checkpoint of a query at `location`, which has committed from another one."""
         return cls(
             f"the checkpoint at '{location}' is a copy: query {query_id} has committed from '{committed_from}', and "
@@ -57,7 +56,10 @@ class MayComeTwice(SinkError):
 
 
 class IdentityChanged(MayComeTwice):
-    """An option that names the sink on the cluster was changed. `changes`: each option, its old value and its new."""
+    """An option that names the sink on the cluster was changed.
+
+    `changes` has each option, its old value and its new one.
+    """
 
     def __init__(self, location: str, changes: Sequence[tuple[str, str | None, str | None]], batch_id: int) -> None:
         told = " and ".join(_changed(*change) for change in changes)
@@ -108,7 +110,10 @@ class HalfCommitted(SinkError):
 
 
 class RefusedWhilePickling(SinkError, pickle.PickleError):
-    """What a writer refuses when Spark pickles it: of all errors there, Spark hands on only these as they are."""
+    """The refusal of a writer while Spark pickles it.
+
+    Of all errors there, Spark hands on only those of this class as they are.
+    """
 
 
 def _changed(name: str, before: str | None, now: str | None) -> str:

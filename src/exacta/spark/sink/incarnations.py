@@ -1,15 +1,13 @@
-"""Who holds a transactional id now, and how an outdated holder is ended without harm to a newer one.
+"""Find who holds a transactional id now, and end an outdated holder without harm to a newer one.
 
-Owns fencing: taking the place of one incarnation (producer id and epoch), and the *sweep* of what a query's attempts
-left open. Does not know when to sweep.
+The module owns fencing: it takes the place of one incarnation (producer id and epoch), and *sweeps* what a query's
+attempts left open. It does not know when to sweep.
 
 Theory of operation. A driver may be a zombie without knowing it, and between asking whether it is and acting a newer
-one may begin. So nothing is fenced by its name alone, except by a driver that takes over: first the incarnations are
-read, then it is asked whether this driver is still the last one, then exactly these incarnations are fenced. What a
-newer driver's tasks take in the meantime has another epoch, and the broker refuses.
+one may begin. So nothing is fenced by its name alone, except by a driver that takes over. First the incarnations are
+read, then the broker is asked whether this driver is still the last one, then exactly these incarnations are fenced. An
+id that a newer driver's task takes in the meantime has another epoch, so the broker refuses to fence it.
 """
-
-from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator
@@ -33,10 +31,10 @@ from exacta.spark.sink.errors import SinkError
 from exacta.spark.sink.messages import Written
 from exacta.spark.sink.names import QueryNames, shown_ids
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: Who holds an attempt's id since this process fenced it: nobody who could open a transaction.
 _fenced: dict[str, Producer] = {}
+"""The producers that hold attempts' ids since this process fenced these. None of them can open a transaction."""
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
@@ -58,7 +56,7 @@ def too_long(transaction_timeout_ms: int) -> str:
 
 
 def incarnation_of(transactional_id: str, state: TransactionDescription) -> Producer:
-    """Return who holds a transactional id, from its description."""
+    """Return the incarnation that holds a transactional id, from its description."""
     return Producer(transactional_id, state.producer_id, state.producer_epoch)
 
 
@@ -68,7 +66,10 @@ def holds(producer: Producer, state: TransactionDescription | None) -> bool:
 
 
 def is_current(client: Client, producer: Producer, deadline: Deadline | None = None) -> bool:
-    """Return whether an incarnation is the last one of its transactional id; of a driver: whether it has the query."""
+    """Return whether an incarnation is the last one of its transactional id.
+
+    For a driver: whether it still has the query.
+    """
     return holds(producer, describe_transaction(client, producer.transactional_id, deadline))
 
 
@@ -77,9 +78,9 @@ def supersede(
 ) -> Producer | None:
     """Abort what an incarnation has open and take its place; return the new one, or None where there is a newer one.
 
-    The abort is what must not hit a newer one, so it goes by EndTxn, which every broker refuses from an older one.
-    Apache Kafka grants InitProducerId to an older one while the newer has a transaction open, and aborts that (tried on
-    4.4); so the look in between.
+    The abort must not hit a newer incarnation, so it goes by EndTxn, which every broker refuses from an older one.
+    Apache Kafka grants InitProducerId to an older incarnation while the newer one has a transaction open, and aborts
+    that (tried on 4.4). So this function looks in between.
     """
     try:
         try:
@@ -103,10 +104,11 @@ def supersede(
 
 
 def first_not_open(client: Client, written: Written) -> Producer | None:
-    """Return the first whose transaction is not open any more, or None.
+    """Return the first producer whose transaction is not open any more, or None.
 
-    Nor does one count as open that lacks a partition which its task wrote to: it is of the same incarnation, but began
-    after the task's own was ended (by an operator's tool, say), and most of the rows were in that one.
+    A transaction that lacks a partition which its task wrote to does not count as open. It is of the same incarnation,
+    but began after the task's own transaction was ended (by an operator's tool, say), and most of the rows were in that
+    one.
     """
     found = describe_transactions(client, [producer.transactional_id for producer in written])
     for producer, partitions in written.items():
@@ -132,10 +134,10 @@ class Sweeper:
     def sweep(
         self, driver: Producer, *, protected: Collection[Producer] = (), silent: Iterable[int] = ()
     ) -> list[Producer]:
-        """Abort and fence the query's attempts with an open transaction, but the protected ones; return whom it fenced.
+        """Abort and fence the query's attempts with an open transaction, except `protected` ones; return those fenced.
 
-        So are those that have taken their id and may yet open one, and the attempts of `silent` tasks in any state.
-        Nothing is done where `driver` is not the last any more.
+        The same happens to attempts that have taken their id and may yet open a transaction, and to the attempts of
+        `silent` tasks in any state. Nothing is done if `driver` is not the last one any more.
         """
         listed = list_transactions(self._client, self._names.prefix, states=(ONGOING, EMPTY))
         found = set(self._holders([each for each in listed if self._names.is_attempt(each)]))
@@ -149,16 +151,16 @@ class Sweeper:
         for producer in outdated:
             self.fence(producer)
         ids = [producer.transactional_id for producer in outdated]
-        _log.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
+        logger.warning("aborted what lost attempts had left open, or might yet open: %s", shown_ids(ids))
         return outdated
 
     def silent_attempts(self, task: int) -> Iterator[Producer]:
-        """Yield the attempts of a task that said nothing: they may be about to open a transaction."""
+        """Yield the attempts of a task that said nothing, since they may be about to open a transaction."""
         listed = list_transactions(self._client, self._names.attempts(task), states=())
         yield from self._holders([each for each in listed if self._names.is_attempt(each, task)])
 
     def fence(self, producer: Producer) -> None:
-        """Abort what an incarnation has open and end it; where there is a newer one, nothing."""
+        """Abort what an incarnation has open and end it. Do nothing if there is a newer one."""
         successor = supersede(self._client, producer, transaction_timeout_ms=self._transaction_timeout_ms)
         if successor is not None:
             _fenced[producer.transactional_id] = successor

@@ -1,13 +1,11 @@
 """A Spark application remembers with which incarnation of the driver it has prepared a query's last batch.
 
-Owns one small file per query in Spark's local directory of the driver. Spark prepares a batch in one Python process and
-calls `abort` in another. Where no task has sent a message, as when a job fails or a query is stopped in the middle of a
-batch, the second process has nothing that tells it from a zombie: a newer run of the query may have the transactional
-id by now, and ending what *that* has open would be wrong. Both processes belong to the same Spark application, and so
-does the directory, which Spark makes anew for each application and removes with it.
+This module owns one small file per query in Spark's local directory of the driver. Spark prepares a batch in one Python
+process and calls `abort` in another. Where no task has sent a message, as when a job fails or a query is stopped in the
+middle of a batch, the second process has nothing that tells it from a zombie: a newer run of the query may have the
+transactional id by now, and ending what *that* has open would be wrong. Both processes belong to the same Spark
+application, and so does the directory, which Spark makes anew for each application and removes with it.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -18,8 +16,8 @@ import msgspec
 
 from exacta.client.transactions import Producer
 
-#: Spark tells its Python processes by this variable where the blocks of the application lie.
 _DIRECTORIES = "SPARK_LOCAL_DIRS"
+"""Spark tells its Python processes by this variable where the blocks of the application lie."""
 
 
 def remember(name: str, driver: Producer) -> None:

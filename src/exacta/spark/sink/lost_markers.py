@@ -1,18 +1,17 @@
-"""A query's transactions that a broker has not ended everywhere, although it said so: ended there too.
+"""End a query's transactions where a broker has not ended them, although it said that it had.
 
-Owns when that is looked for. `client/lost_markers.py` says how it happens, and writes the markers.
+This module owns the moments at which the sink looks for such transactions. `client/lost_markers.py` says how they come
+about, and writes the markers.
 
-Theory of operation. It is looked for where something that should be final is not: a decision record that is pending
-when a driver begins or aborts, a replay marker whose transaction was ended just now. How a transaction had ended, its
-coordinator knows until the id is used again. So this comes *before* a driver's id is taken over; if it fails, so does
-what wanted to take over, and the next one finds everything as it was. What older drivers have open is aborted first,
-as taking over would, since only what has ended can be told to be.
+Theory of operation. The sink looks if something is not final that should be: a decision record that is pending when a
+driver begins or aborts, or a replay marker whose transaction was ended just now. The coordinator knows how a
+transaction had ended until the id is used again. So this comes *before* a driver's id is taken over. If it fails, the
+take-over fails too, and the next one finds everything as it was. Transactions that older drivers have open are aborted
+first, as taking over would, since only the end of an ended transaction can be told.
 
-What is *not* looked for are lost markers of rows alone: of a transaction that was aborted before its marker, or whose
+The sink does *not* look for lost markers of rows alone: of a transaction that was aborted before its marker, or whose
 group has its marker. Topics with replicas lose none.
 """
-
-from __future__ import annotations
 
 import logging
 from collections.abc import Collection
@@ -26,13 +25,15 @@ from exacta.spark.sink.incarnations import incarnation_of
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.query_records import QueryRecords
 
-_log = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 def settle(client: Client, names: QueryNames, records: QueryRecords, driver: Producer | None = None) -> None:
-    """Where a decision is pending, abort what `driver` has open (without: its last incarnation), and end it everywhere.
+    """Abort what `driver` has open and end it on every partition, because a decision is pending.
 
-    Where all is in order, it is only waited until what is being ended has ended.
+    Without `driver`, the incarnation that holds the driver's id now is meant.
+
+    If all is in order, the call only waits until what is being ended has ended.
     """
     if driver is None:
         state = describe_transaction(client, names.driver)
@@ -59,7 +60,7 @@ def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:
     """Have the transactions of these ids ended everywhere, as far as they are ended at all."""
     lost = write_lost_markers(client, transactional_ids)
     if lost:
-        _log.warning(
+        logger.warning(
             "%s lost markers of transactions that it had ended (a broker died just then, without replicas): written "
             "for %s",
             client.bootstrap,

@@ -1,16 +1,14 @@
-"""What driver and tasks tell each other: pickled by Spark, so plain values only."""
-
-from __future__ import annotations
+"""The values that driver and tasks tell each other. Spark pickles them, so they are plain."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from exacta.client.transactions import Producer, TopicPartition
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """What the tasks of a batch, and its commit, must know. Travels with the writer."""
+class Prepared(Struct, frozen=True, kw_only=True):
+    """The facts that the tasks of a batch, and its commit, must know. They travel with the writer."""
 
     name: str  # the query's, on the cluster
     query_id: str
@@ -20,13 +18,12 @@ class Prepared:
     committed_tasks: frozenset[int] | None  # None: all of the decided batch; else only these of it
 
     def is_committed_in_part(self, batch_id: int) -> bool:
-        """Whether some of a batch's tasks are committed and some are not: then only tasks can write the rest."""
+        """Return whether some of a batch's tasks are committed and some are not. Then only tasks can write the rest."""
         return batch_id == self.decided_batch and self.committed_tasks is not None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskResult:
-    """What a task says of itself."""
+class TaskResult(Struct, frozen=True, kw_only=True):
+    """The report of a task about itself."""
 
     task: int
     attempt: int
@@ -40,7 +37,7 @@ class TaskResult:
 
     @property
     def shared(self) -> bool:
-        """Whether the rows are in the driver's own transaction."""
+        """Return whether the rows are in the driver's own transaction."""
         return self.producer == self.driver
 
 

@@ -1,20 +1,19 @@
 """The names under which a query is known to the cluster (docs/explanation/spark-sink-protocol.md).
 
-Owns the naming only. Everything begins with the query's name, which is its id or what option `transactional.id.prefix`
-says, and a hyphen. Ids and groups are a bounded set: one per task and attempt number, never one per batch.
+This module owns the naming only. Everything begins with the query's name, which is its id or what option
+`transactional.id.prefix` says, and a hyphen. Ids and groups are a bounded set: one per task and attempt number, never
+one per batch.
 
 The name of one query may begin with the name of another (`a`, `a-1`), so what a prefix finds is only a first choice:
 `is_attempt` says which transactional ids really are the query's.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Sequence
 
-#: A line of a log names so many transactional ids and counts the others.
 _MOST_SHOWN = 8
+"""A line of a log names so many transactional ids and counts the others."""
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -31,41 +30,44 @@ class QueryNames:
 
     @property
     def prefix(self) -> str:
-        """What every transactional id of the query begins with."""
+        """Return the text that every transactional id of the query begins with."""
         return f"{self.name}-"
 
     @property
     def driver(self) -> str:
-        """The transactional id of the driver: whoever holds it decides."""
+        """Return the transactional id of the driver; its holder decides."""
         return f"{self.name}-driver"
 
     def attempts(self, task: int) -> str:
-        """What the transactional ids of a task's attempts begin with."""
+        """Return the text that the transactional ids of a task's attempts begin with."""
         return f"{self.name}-{task}-"
 
     def attempt(self, task: int, attempt: int) -> str:
-        """The transactional id of one attempt of a task; its own, so that a losing attempt cannot fence the winner."""
+        """Return the transactional id of one attempt of a task.
+
+        Each attempt has an id of its own, so that a losing attempt cannot fence the winner.
+        """
         return f"{self.attempts(task)}{attempt}"
 
     def is_attempt(self, transactional_id: str, task: int | None = None) -> bool:
-        """Whether this is the transactional id of an attempt of this query, of any task or of one."""
+        """Return whether this is the transactional id of an attempt of this query, of any task or of one."""
         found = self._attempt.fullmatch(transactional_id)
         return found is not None and task in (None, int(found[1]))
 
     def marker_group(self, task: int) -> str:
-        """The group whose offset is the last batch that the task's rows were committed for."""
+        """Return the group whose offset is the last batch that the task's rows were committed for."""
         return f"{self.name}-{task}"
 
     def decision_group(self, piece: int) -> str:
-        """The group whose offset is the last decided batch; a long record goes on in further groups."""
+        """Return the group whose offset is the last decided batch; a long record goes on in further groups."""
         return f"{self.name}-manifest" if piece == 0 else f"{self.name}-manifest-{piece}"
 
     def is_group(self, group: str) -> bool:
-        """Whether this is a group of this query."""
+        """Return whether this is a group of this query."""
         return self._group.fullmatch(group) is not None
 
     def is_decision_group(self, group: str) -> bool:
-        """Whether this is a group of this query's decision record."""
+        """Return whether this is a group of this query's decision record."""
         found = self._group.fullmatch(group)
         return found is not None and found[2] is not None
 

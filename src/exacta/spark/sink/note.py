@@ -1,9 +1,9 @@
-"""The note that a sink keeps in its query's checkpoint: under which name, and with which guarantee, it has written.
+"""The note that a sink keeps in its query's checkpoint. It says under which name, and with which guarantee, it wrote.
 
-Owns the note's form and the rules about it. The cluster remembers what a sink has committed, but under the sink's name
-only: a sink of another name looks like a new one, and writes once more what the query wrote last. A cluster also
-forgets, and then a sink that has written for months looks like a new one too. The checkpoint outlives both, so the sink
-says there who it is, and for which batch it decides.
+This module owns the note's form and the rules about it. The cluster remembers what a sink has committed, but under the
+sink's name only: a sink of another name looks like a new one, and writes once more what the query wrote last. A cluster
+also forgets, and then a sink that has written for months looks like a new one too. The checkpoint outlives both, so the
+sink says there who it is, and for which batch it decides.
 
 Theory of operation. A sink that begins a batch reads its note.
 
@@ -17,25 +17,24 @@ Theory of operation. A sink that begins a batch reads its note.
   own connector for one, and nobody knows whether that has written the batch at hand: the sink is refused
   (`UnknownPast`).
 
-What is refused can be allowed for one batch, by its number (option `checkpoint.adopt.batch`); so that option, where it
-is left standing, allows nothing later. Two orders make the note worth believing: a sink has a record on the cluster
+A refused change can be allowed for one batch, by its number (option `checkpoint.adopt.batch`). So the option allows
+nothing later if it is left standing. Two orders make the note worth believing: a sink has a record on the cluster
 before it has a note, and the note names a batch before that batch is decided.
 
-A query with several sinks (`exacta.spark.write`) has a note for each. Where the name of one was changed in the middle
+A query with several sinks (`exacta.spark.write`) has a note for each. If the name of one sink was changed in the middle
 of a batch, its note stays behind: it names the batch at hand, this run has not used it, and the note of the sink that
 now writes does not name that batch. A function that calls its sinks one after the other, in one order, never leaves
-that picture: a sink that is called later notes a batch after those that are called before it. Nor does a sink leave it
-that rests, since it writes now and then.
+that picture: a sink that is called later notes a batch after those that are called before it. A sink that rests does
+not leave it either, since it writes now and then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import Self
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from exacta.spark.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions
 from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable, canonical_location
@@ -51,12 +50,15 @@ from exacta.spark.sink.errors import (
 _FOLDER = "exacta"
 _FORM = 1
 _NONE_DECIDED = -1
-#: So much of a sink's name is shown in the name of its file; file systems take 255 bytes.
 _LONGEST_FILE_NAME = 120
+"""The characters of a sink's name that the name of its file shows. File systems take 255 bytes."""
 
 
 class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a checkpoint holds of one sink. Names of options are keys, so that a reader of the file knows them."""
+    """The content of the note that a checkpoint holds of one sink.
+
+    Its keys are names of options, so that a reader of the file knows them.
+    """
 
     form: int = _FORM
     query: str
@@ -68,9 +70,8 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
     decided_batch: int = _NONE_DECIDED  # the last one that may have been decided; at least once: written
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkIdentity:
-    """Who a sink is, by its options and its checkpoint."""
+class SinkIdentity(Struct, frozen=True, kw_only=True):
+    """The identity of a sink, by its options and its checkpoint."""
 
     query_id: str
     location: str  # of the checkpoint, in its comparable form
@@ -81,7 +82,7 @@ class SinkIdentity:
 
     @property
     def name(self) -> str:
-        """The name on the cluster, which transactional ids and groups begin with."""
+        """Return the name on the cluster, which transactional ids and groups begin with."""
         name = self.prefix or self.query_id
         # A dot, not a hyphen: so it is no task's name.
         return name if self.sink_name is None else f"{name}.{self.sink_name}"
@@ -111,8 +112,8 @@ def refusal(
 ) -> SinkError | None:
     """Return why a sink must not write, or None; `own` is its note, `others` those of other sinks of its query.
 
-    `recorded`: whether the cluster has records under the sink's name. `batch` looks up the number of the batch at hand;
-    it is called only where the answer hangs on it. `used`: the names of the sinks that this run has used.
+    `recorded` tells whether the cluster has records under the sink's name. `batch` looks up the number of the batch at
+    hand, and is called only if the answer hangs on it. `used` has the names of the sinks that this run has used.
     """
     if own is not None:
         if own.query != identity.query_id:
@@ -158,8 +159,8 @@ def _changes(identity: SinkIdentity, note: SinkNote) -> list[tuple[str, str | No
 class SinkNotes:
     """The note of one sink in its query's checkpoint, read and written.
 
-    `used`: the names of the sinks that this run of the query has used; `adopted_batch`: what option
-    `checkpoint.adopt.batch` says; `batch_id`: the batch at hand, where the caller knows it.
+    `used` has the names of the sinks that this run of the query has used. `adopted_batch` is the value of option
+    `checkpoint.adopt.batch`. `batch_id` is the batch at hand, if the caller knows it.
     """
 
     def __init__(
@@ -190,7 +191,7 @@ class SinkNotes:
         sink_name: str | None = None,
         used: Collection[str | None] = (),
         batch_id: int | None = None,
-    ) -> SinkNotes:
+    ) -> Self:
         """Return the note of a sink with these options; raises `CheckpointUnreadable`."""
         identity = SinkIdentity(
             query_id=checkpoint.query_id(),

@@ -1,8 +1,8 @@
-"""Rows placed so that each partition is written by one task: what 'transaction.scope' batch needs.
+"""Place rows so that one task writes each partition, as 'transaction.scope' batch needs.
 
-Owns the helper that a user calls on a DataFrame before writing it. The partition of a row is what the sink would choose
-by its key, as the Java client does; rows without a key are spread by their value, so that a replay places them again
-as it did before.
+This module owns the helper that a user calls on a DataFrame before writing it. The partition of a row is what the sink
+would choose by its key, as the Java client does; rows without a key are spread by their value, so that a replay places
+them again as it did before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def one_task_per_partition(df: DataFrame, options: Mapping[str, str] | None = None, **named: str) -> DataFrame:
     """Return `df` with a column `partition`, and each partition's rows in one task.
 
-    The options are those that the writer gets (the cluster and `topic` count). One shuffle, into as many tasks as
-    `spark.sql.shuffle.partitions` says. A row that names its partition keeps it. Raises `OptionError`, and
+    The options are those that the writer gets (the cluster and `topic` count). It costs one shuffle, into as many tasks
+    as `spark.sql.shuffle.partitions` says. A row that names its partition keeps it. Raises `OptionError`, and
     `SinkError` where the topic does not exist.
     """
     given = sink_options({**(options or {}), **named})

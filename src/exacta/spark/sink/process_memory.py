@@ -1,33 +1,31 @@
-"""What `exacta.spark.write` remembers of a sink from batch to batch, in this process.
+"""Remember, in this process, what `exacta.spark.write` learned of a sink from batch to batch.
 
-Owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps which batch
-was written last, so that two calls under one name are told from each other: the cluster remembers the batch only, so
-the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the query has
-used, by which a further sink is told from one whose name was changed (`note.py`).
+This module owns three things. It keeps how large the batches and their rows are; no guarantee hangs on that. It keeps
+which batch was written last, so that two calls under one name are told from each other: the cluster remembers the batch
+only, so the second call would be taken for a replay, and its rows left out. And it keeps which sinks this run of the
+query has used, by which a further sink is told from one whose name was changed (`note.py`).
 
-What is known of a row's size grows old while tasks write: one huge row must not keep all later batches from the driver.
-So it asks again after some batches, and learns anew; where it asked in vain, one batch of many was computed twice.
+The known size of a row grows old while tasks write: one huge row must not keep all later batches from the driver. So
+the module asks again after some batches, and learns anew. If it asked in vain, one batch of many was computed twice.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from exacta.spark.sink.errors import SinkError
 
-#: What a row comes to while none was seen.
 _ASSUMED_BYTES_PER_ROW = 1024.0
+"""The bytes that a row is taken for while none was seen."""
 
-#: After so many batches without a row seen, rows are taken to be so many times smaller than they were.
 _AGED_AFTER = 20
+"""After this many batches without a row seen, rows are taken to be this many times smaller than they were."""
 _SMALLER = 4
 
-#: By how much larger rows are taken to be when Spark refuses to send them.
 _LARGER = 16
+"""The factor by which rows are taken to be larger when Spark refuses to send them."""
 
-#: A batch is expected to have less than so many times the rows of the last one.
 _GROWTH = 4
+"""A batch is expected to have less than this many times the rows of the last one."""
 
 
 class SinkMemory:
@@ -92,7 +90,7 @@ class SinkMemory:
     def wrote_by_tasks(self, rows: int, asked: int = 0) -> None:
         """Note a batch that tasks wrote, after the driver had asked for at most so many rows in vain.
 
-        Where there were no more, they lie in few of its partitions, and most likely will again.
+        If there were no more rows than that, they lie in few of its partitions, and most likely will again.
         """
         self._last_rows = rows
         self._resting = _AGED_AFTER if asked and rows <= asked else max(0, self._resting - 1)
@@ -110,9 +108,10 @@ class SinkMemory:
 
 
 def _at_most(wanted: int, rows: float) -> int:
-    """Return so many rows as are wanted, or the power of two below what may be had.
+    """Return the wanted number of rows, or the power of two below the number that is allowed.
 
-    It stands in code that Spark compiles, and would compile for every batch anew if it followed the size of its rows.
+    The number stands in code that Spark compiles. Spark would compile it anew for every batch if the number followed
+    the size of the batch's rows.
     """
     return wanted if rows >= wanted else 1 << (int(rows).bit_length() - 1) if rows >= 1 else 0
 

@@ -1,26 +1,17 @@
-"""What the cluster remembers of a query: the decision record, and the replay markers of its tasks.
+"""Read and write what the cluster remembers of a query: its decision record and its tasks' replay markers.
 
-Owns where they lie (offsets of groups, on one partition) and how they are read so that the answer is final. What a
-record says is `decision.py`'s; what follows from it is `protocol.py`'s.
+The module owns where they lie (offsets of groups, on one partition) and how they are read so that the answer is final.
+`decision.py` owns the form of a record, and `protocol.py` owns what follows from it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from exacta.client.deadline import Backoff, Deadline
 from exacta.client.errors import KafkaError
+from exacta.client.group_offsets import fetch_offset, fetch_offsets, fetch_stable_offsets
 from exacta.client.routing import Client
-from exacta.client.transactions import (
-    CommittedOffset,
-    Producer,
-    TopicPartition,
-    commit_offset,
-    fetch_offset,
-    fetch_offsets,
-    fetch_stable_offsets,
-)
+from exacta.client.transactions import CommittedOffset, Producer, TopicPartition, commit_offset
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink import decision as record
 from exacta.spark.sink.decision import Decision

@@ -1,10 +1,8 @@
-"""Rows on their way to partitions: which partition each one goes to, and in whose name it is written.
+"""Send rows on to partitions: choose each row's partition, and the producer that writes it.
 
-Owns the choice of the partition: the row's own, else by the hash of its key as the Java client does, else one partition
-until its batch is full. Begins and ends no transaction.
+This module owns the choice of the partition: the row's own, else by the hash of its key as the Java client does, else
+one partition until its batch is full. The module begins and ends no transaction.
 """
-
-from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator
@@ -24,7 +22,7 @@ from exacta.spark.sink.written_topics import partitions_of
 
 
 class RowWriter:
-    """Sends rows to their partitions, as one producer. What is not flushed may not have been sent."""
+    """Sends rows to their partitions, as one producer. Records that are not flushed may not have been sent."""
 
     def __init__(
         self,
@@ -54,7 +52,7 @@ class RowWriter:
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that rows were written to."""
+        """Return the partitions that rows were written to."""
         return self._producer.partitions
 
     def write(self, batch: Any) -> None:
@@ -86,9 +84,9 @@ class RowWriter:
             self._write_to(target, rows, at)
 
     def _write_to(self, target: str | TopicPartition, rows: Rows, at: Any = None) -> None:
-        """Append the rows `at` these indexes (all without) to a partition, or to whichever of a topic are next.
+        """Append the rows `at` these indexes (without: all rows) to a partition, or to the next ones of a topic.
 
-        Those stay on one partition until its batch is full: fewer, larger batches.
+        The next one stays the same until its batch is full, so that batches are fewer and larger.
         """
         now_ms = int(time.time() * 1000)
         records = self._records(rows, at)

@@ -1,8 +1,8 @@
-"""The streaming query that runs a function of `foreachBatch`, as far as it can be found from inside that function.
+"""Find, from inside a function of `foreachBatch`, the streaming query that runs it.
 
-Owns the look into Spark's driver, and its limits: classic Spark only, and which query it is only from the thread in
-which Spark calls the function (or a thread that inherits its local properties). A function of Spark Connect runs in a
-worker of the server, to which Spark tells nothing about the query.
+This module owns the look into Spark's driver, and its limits. It works in classic Spark only. Only the thread in which
+Spark calls the function (or a thread that inherits its local properties) tells which query it is. A function of Spark
+Connect runs in a worker of the server, to which Spark tells nothing about the query.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class RunningQuery(NamedTuple):
     name: str = ""  # that the user gave it
 
 
-#: The last run that was found, as (query id, run id) -> the location of its checkpoint, and its name. Asking Spark's
-#: driver takes a dozen round trips between Python and Java, in every batch.
 _found: dict[tuple[str, str], tuple[str, str]] = {}
+"""The last run that was found, as (query id, run id) -> the location of its checkpoint, and its name. Asking Spark's
+driver takes a dozen round trips between Python and Java, in every batch."""
 
 
 def running_query(batch_df: DataFrame) -> RunningQuery | None:
@@ -60,7 +60,7 @@ def application_of(batch_df: DataFrame) -> str:
 
 
 def run_id(batch_df: DataFrame, query_id: str) -> str | None:
-    """Return the id of this start of a query, from whatever thread; None in Spark Connect.
+    """Return the id of this start of a query, from any thread; None in Spark Connect.
 
     There each start has a process of its own.
     """
@@ -69,9 +69,9 @@ def run_id(batch_df: DataFrame, query_id: str) -> str | None:
 
 
 def partitions_of(batch_df: DataFrame) -> int:
-    """Return how many partitions a micro-batch has; in Spark Connect, which does not tell, how many a shuffle makes.
+    """Return how many partitions a micro-batch has, or how many a shuffle makes if Spark Connect does not tell.
 
-    Where the rows are ordered, Spark takes a sample of them to find out.
+    If the rows are ordered, Spark takes a sample of them to find out.
     """
     if _java_session(batch_df) is None:
         return int(batch_df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -1,6 +1,6 @@
 """The writer that Spark sees: it turns Spark's calls into the steps of the transaction protocol.
 
-Owns when what is called; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
+This module owns the moments of the calls; `protocol.py` and `task.py` own what happens. Spark's calls per micro-batch:
 
 1. the planner process constructs a writer and pickles it twice, for the tasks;
 2. each attempt of a task calls `write` on its copy;
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 
+# A dataclass, since a class of PySpark cannot be a `Struct` as well.
 @dataclass
 class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
     """Carries a task's result to the driver; None where no guarantee hangs on it."""
@@ -44,14 +45,14 @@ class TaskMessage(WriterCommitMessage):  # type: ignore[misc]
 
 
 class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """Writes the micro-batches of one query, each exactly once."""
+    """The writer of the micro-batches of one query, each exactly once."""
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options
         self._prepared: Prepared | None = None
         self._noted = False
 
-    # -- the planner --------------------------------------------------------------------------------------------------
+    # --- the planner --------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """Prepare the batch, once, since pickling is what only the planner does; then pickle as usual."""
@@ -65,7 +66,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             self._noted = True
         return dict(self.__dict__)
 
-    # -- the tasks ----------------------------------------------------------------------------------------------------
+    # --- the tasks ----------------------------------------------------------------------------------------------------
 
     @explaining
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
@@ -95,7 +96,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         )
         return TaskMessage(result)
 
-    # -- the commit process -------------------------------------------------------------------------------------------
+    # --- the commit process -------------------------------------------------------------------------------------------
 
     @explaining
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -119,7 +120,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             prepared = last_prepared.recall(notes.identity.name)
             driver_of(self.client(), self.options, notes).abort(results_of(messages), batchId, driver=prepared)
 
-    # -- shared -------------------------------------------------------------------------------------------------------
+    # --- shared -------------------------------------------------------------------------------------------------------
 
     def client(self) -> Client:
         """Return the client of this process."""

@@ -1,11 +1,9 @@
 """The sink's transaction protocol on a task's side (docs/explanation/spark-sink-protocol.md, step 2).
 
-Owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as its last
-write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional id of
-its own. Where all tasks share the driver's transaction, the decision record in it is marker enough.
+This module owns one attempt of one task: its transaction, left open for the driver to end, with the replay marker as
+its last write. Spark may run several attempts of a task, one after the other or side by side; each has a transactional
+id of its own. If all tasks share the driver's transaction, the decision record in it serves as the marker.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -31,11 +29,11 @@ from exacta.spark.sink.messages import Prepared, TaskResult
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.row_writer import RowWriter
 
-#: How long a failing attempt tries to abort its transaction itself; the driver's sweep is there if it cannot.
 _ABORT_TIMEOUT_MS = 2_000
+"""The time for which a failing attempt tries to abort its transaction itself. If it cannot, the driver's sweep does."""
 
-#: Where the attempts of a stage that is run again are numbered on from, time after time; Spark tries a task 4 times.
 _FURTHER_ON = 100
+"""The attempts of a stage that is run again are numbered on from multiples of this. Spark tries a task 4 times."""
 _MOST_ATTEMPTS = 10_000
 
 
@@ -114,8 +112,8 @@ def write_at_least_once(client: Client, options: SinkOptions, batches: Iterator[
 def _give_up(client: Client, options: SinkOptions, producer: Producer, *, alone: bool) -> None:
     """Abort the transaction of an attempt that failed.
 
-    Where all tasks share it, so that no other one, nor this one run again, goes on under the same epoch: what it wrote
-    would begin another transaction, and be taken for repeats of what was aborted.
+    If all tasks share the transaction, none of them goes on under the same epoch, nor does this task when it is run
+    again: its records would begin another transaction, and be taken for repeats of the aborted ones.
     """
     deadline = client.deadline(_ABORT_TIMEOUT_MS)
     if alone:
@@ -127,12 +125,12 @@ def _give_up(client: Client, options: SinkOptions, producer: Producer, *, alone:
 def _share(
     client: Client, prepared: Prepared, batch_id: int, task: int, attempt: int
 ) -> tuple[Producer, frozenset[TopicPartition]]:
-    """Return the driver's own incarnation, for a task that writes into its transaction, and what is written there.
+    """Return the driver's incarnation, for a task that writes into its transaction, and the partitions written there.
 
-    What one attempt has written cannot be taken back apart from the rest, and a second one would number its records
-    from 0 again, which a broker takes for repeats. Spark begins counting attempts anew when it runs a stage again, so
-    the partitions tell: one that is in the transaction already is not this task's to write to. (Two that begin in the
-    same instant do not see each other; `commit` finds them out where both come to an end.)
+    The rows of one attempt cannot be taken back apart from the rest, and a second attempt would number its records from
+    0 again, which a broker takes for repeats. Spark begins to count attempts anew when it runs a stage again, so the
+    partitions tell: a task must not write to a partition that is in the transaction already. (Two tasks that begin in
+    the same instant do not see each other; `commit` finds them out if both come to an end.)
     """
     if attempt:
         raise SinkError(
@@ -155,14 +153,16 @@ def _take(
 ) -> tuple[int, Producer]:
     """Take over the transactional id of this attempt, unless a newer driver has taken the query over.
 
-    Returns the attempt's number too: where the id has a transaction open, that is of a sibling, for the driver has
-    swept before the batch: the same attempt of a stage that Spark runs again, which counts its attempts anew. It may
-    have been counted already, so it is left alone, and this one takes a number further on.
+    Returns the attempt's number too. If the id has a transaction open, that transaction is a sibling's, since the
+    driver has swept before the batch: it is the same attempt of a stage that Spark runs again, which counts its
+    attempts anew. The sibling may have been counted already, so it is left alone, and this attempt takes a number
+    further on.
 
-    Asked before, so that a straggler of an older run takes nothing away from a task of this one; where it does in the
-    moment between, that task is fenced and its batch cannot be decided. Asked after, so that what an abort has looked
-    at without finding this attempt opens no transaction. By name, not from an expected incarnation: KIP-360 takes two
-    that expect the same one for a client that repeats itself, and gives both the same epoch.
+    The cluster is asked before, so that a straggler of an older run takes nothing away from a task of this run; if it
+    does so in the moment between, that task is fenced and its batch cannot be decided. The cluster is asked again
+    after, so that an attempt which an abort has looked for and not found opens no transaction. The id is taken over by
+    name, not from an expected incarnation: KIP-360 takes two that expect the same one for a client that repeats itself,
+    and gives both the same epoch.
     """
     names = QueryNames(prepared.name)
     for number in range(attempt, _MOST_ATTEMPTS, _FURTHER_ON):

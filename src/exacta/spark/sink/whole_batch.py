@@ -1,16 +1,15 @@
-"""A micro-batch from the driver's own hands: is it committed already, and if not, a small one in one transaction.
+"""Find out on the driver whether a micro-batch is committed already, and write a small one in one transaction.
 
-Owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are the protocol's own, seen as a
-batch of one task: that task shares the driver's transaction, so its rows and the decision record are one transaction,
-whose end is the commit point. Nothing else is left to be ended, on any cluster.
+This module owns the two steps that `exacta.spark.write` adds to the protocol, without Spark. Both are steps of the
+protocol for a batch of one task. That task shares the driver's transaction, so its rows and the decision record are one
+transaction, whose end is the commit point. Nothing else is left to be ended, on any cluster.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
@@ -25,7 +24,7 @@ def is_committed(
 ) -> bool:
     """Return whether the whole batch is committed already; `reads` is a digest of what it covers.
 
-    Raises `SinkError` where the checkpoint is older than the output, or the batch covers something else now.
+    Raises `SinkError` if the checkpoint is older than the output, or the batch covers something else now.
     """
     if prepared.is_committed_in_part(batch_id):
         return False
@@ -49,7 +48,7 @@ def write_alone(
     """Write pyarrow record batches as one micro-batch, in one transaction; return how many rows they had.
 
     Raises what a task and `SinkDriver.commit` raise; after an error the batch is not visible, unless it was just being
-    committed: the next `prepare` finds out.
+    committed; the next `prepare` finds out.
     """
     assert not prepared.is_committed_in_part(batch_id)
     result = _as_one_task(client, options, prepared, batches, batch_id)

@@ -1,23 +1,21 @@
-"""The topics that a sink needs: created where the cluster creates topics on demand, else refused by one sentence.
+"""Make sure that a sink's topics exist: the cluster creates them on demand, or one sentence refuses them.
 
-Owns the one rule for all of them, those of option `topic`, of a column `topic` and of `transaction.marker.topic`. (A
-name that is misspelt makes a new topic, as with Spark's own sink. Markers do not get lost by it: a query that has its
-markers elsewhere is refused.)
+This module owns the one rule for the topics of option `topic`, of a column `topic` and of `transaction.marker.topic`.
+(A name that is misspelt makes a new topic, as with Spark's own sink. Markers do not get lost by it: a query that has
+its markers elsewhere is refused.)
 """
-
-from __future__ import annotations
 
 from exacta.client.errors import DeadlineExceeded
 from exacta.client.routing import Client
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink.errors import SinkError
 
-#: How long a topic may take to come into being.
 _CREATION_TIMEOUT_MS = 15_000
+"""The time that a topic may take to come into being."""
 
 
 def partitions_of(client: Client, topic: str) -> int:
-    """Return how many partitions a topic has that is written to; raises `SinkError` where there is no such topic."""
+    """Return how many partitions a topic has that rows are written to; raises `SinkError` if there is no such topic."""
     first_ms = min(client.call_timeout_ms, _CREATION_TIMEOUT_MS)
     try:
         return client.partitions([topic], create=True, deadline=client.deadline(first_ms))[topic]

@@ -1,8 +1,8 @@
-"""The reader of `spark.read`: topics as they are at one moment.
+"""The reader of `spark.read`, which reads topics as they are at one moment.
 
-Owns Spark's calls for a batch. The offsets are fixed when the batch is planned: every attempt of a task reads the same.
-A table that stands twice in one query is planned twice, as with every source of Spark; name the ending offsets, or keep
-the rows with `cache()`, where both must be the same.
+This module owns Spark's calls for a batch. The offsets are fixed when the batch is planned, so every attempt of a task
+reads the same. A table that stands twice in one query is planned twice, as with every source of Spark. If both must be
+the same, name the ending offsets, or keep the rows with `cache()`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ExactaBatchReader(DataSourceReader):  # type: ignore[misc]
         return range_partitions(self.options, planning.ranges(start, end, {}, subscription.topic_ids))
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """Yield the visible rows of a range as Arrow batches; none where Spark found no partition, and has one task."""
+        """Yield the visible rows of a range as Arrow batches, or none if Spark found no partition, and has one task."""
         if not isinstance(partition, RangePartition):
             # That task gets Spark's own partition, of the value None.
             assert partition.value is None

@@ -1,9 +1,8 @@
-"""Where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
+"""Find where a range begins and ends: the offsets behind `earliest`, `latest`, named offsets and times.
 
-Owns the checks of what users name, with their sentences. Runs on the driver; streams use it once, for a new query.
+This module owns the checks of what users name, with their sentences. It runs on the driver. Streams use it once, for a
+new query.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
@@ -15,11 +14,11 @@ from exacta.client.transactions import TopicPartition
 from exacta.spark.options import EARLIEST, LATEST, AtTime, OptionError, SourceOptions
 from exacta.spark.source.planning import REMEDY, DataLost, Positions
 
-#: What ListOffsets answers where no record is as late as the time that was asked for.
 _NONE = -1
+"""The answer of ListOffsets if no record is as late as the time that was asked for."""
 
-#: A sentence names so many partitions and counts the others.
 _MOST_SHOWN = 8
+"""A sentence names this many partitions and counts the others."""
 
 
 def isolation_level(options: SourceOptions) -> int:
@@ -110,7 +109,7 @@ def _named_offsets(
 def _of_exactly(
     name: str, wanted: Mapping[str, Mapping[int, int]], partitions: Collection[TopicPartition]
 ) -> Positions:
-    """Return what is wanted of each partition; raises `OptionError` unless it is of all that are read and no other."""
+    """Return the wanted offset of each partition; raises `OptionError` unless just those that are read are named."""
     named = {TopicPartition(topic, index): at for topic, found in wanted.items() for index, at in found.items()}
     missing, unread = sorted(set(partitions) - named.keys()), sorted(named.keys() - set(partitions))
     problems = []

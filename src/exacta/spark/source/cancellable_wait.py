@@ -1,10 +1,8 @@
-"""A wait that ends when records arrive: fetches at the end of partitions, kept in flight at their leaders.
+"""Wait until records arrive, by fetches at the end of partitions that are kept in flight at their leaders.
 
-Owns one connection per leader with at most one fetch on it. The answer to a fetch is thrown away; it only says that
-there is something.
+This module owns one connection per leader with at most one fetch on it. The answer to a fetch is thrown away; it only
+says that there is something.
 """
-
-from __future__ import annotations
 
 import select
 import time
@@ -26,7 +24,7 @@ class Bell:
         self._positions: dict[TopicPartition, int] = {}
 
     def wait(self, positions: dict[TopicPartition, int]) -> bool:
-        """Wait until a partition has a record at its position, at most for the time given; whether one may have.
+        """Wait until a partition has a record at its position, or time is over; return whether one may have it.
 
         Raises what the client raises.
         """

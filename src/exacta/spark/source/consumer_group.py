@@ -1,12 +1,11 @@
-"""Where a query has come to, told to a consumer group, so that ordinary lag tools see it.
+"""Tell a consumer group how far a query has come, so that ordinary lag tools see it.
 
-Owns when it is told, and that failing to tell harms nothing: the query relies on its checkpoint and never reads the
-group. The option is called `commit.group.id` and not `kafka.group.id`, which users of Spark's connector know: there it
-names a group that the query is a member of and never commits to. A job that sets it for the sake of an access rule, and
-shares it with a consumer that does commit, would here set that consumer's offsets without having asked for it.
+This module owns the moment of each commit. A commit that fails harms nothing, because the query relies on its
+checkpoint and never reads the group. The option is called `commit.group.id` and not `kafka.group.id`, which users of
+Spark's connector know: there it names a group that the query is a member of and never commits to. A job that sets it
+for the sake of an access rule, and shares it with a consumer that does commit, would here set that consumer's offsets
+without having asked for it.
 """
-
-from __future__ import annotations
 
 import logging
 import time
@@ -17,12 +16,12 @@ from exacta.client.group_offsets import commit_offsets
 from exacta.client.routing import Client
 from exacta.spark.source.planning import Positions
 
-_LOG = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
-#: A micro-batch does not wait longer than this for it ...
 _PATIENCE_MS: Final = 2_000.0
-#: ... and after a failure, none waits for so long.
+"""A micro-batch does not wait longer than this for the commit."""
 _PAUSE_S: Final = 30.0
+"""After a failure, no micro-batch waits for a commit during this time."""
 
 
 class GroupOffsets:
@@ -36,7 +35,10 @@ class GroupOffsets:
         self._failing = False
 
     def reached(self, client: Client, position: Positions) -> None:
-        """Commit a position: all that is before it is finished. Only logs where that fails, once until it succeeds."""
+        """Commit a position: all that is before it is finished.
+
+        If that fails, the method only logs it, once until it succeeds.
+        """
         self._position = dict(position)
         if time.monotonic() >= self._not_before_s:
             self._commit(client)
@@ -53,7 +55,7 @@ class GroupOffsets:
         except ClientError as error:
             self._not_before_s = time.monotonic() + _PAUSE_S
             if not self._failing:
-                _LOG.warning(
+                logger.warning(
                     "the offsets of finished batches could not be committed to group '%s', so lag tools do not see "
                     "them; the query is not affected, and it is tried again: %s",
                     self._group,
@@ -62,5 +64,5 @@ class GroupOffsets:
             self._failing = True
         else:
             if self._failing:
-                _LOG.warning("the offsets of finished batches are committed to group '%s' again", self._group)
+                logger.warning("the offsets of finished batches are committed to group '%s' again", self._group)
             self._committed, self._failing = self._position, False

@@ -1,16 +1,16 @@
-"""A small batch read by the driver: its rows go to Spark with the plan, and no task in Python reads them.
+"""Let the driver read a small batch: its rows go to Spark with the plan, and no task in Python reads them.
 
-Owns how that is said to Spark, and which batches are small.
+This module owns the way to say that to Spark, and the choice of small batches.
 
 Theory of operation. Spark has one way to take rows along with a plan: from its own wrapper around a "simple" stream
 reader. After `partitions` it asks whether the reader is such a wrapper, and if so for the rows (`getCache`), which the
-driver's block manager then keeps for the one task of the batch. Everything else that a wrapper is asked, or is not
-(how far the topics reach, limits, AvailableNow), would be less than what a reader of ours answers. So a reader is a
-wrapper only from the plan of a small batch until its rows are fetched. Where the rows are lost with the driver's block,
-the task reads its partition as any other (`ExactaStreamReader.read`); so they need not be safe.
+driver's block manager then keeps for the one task of the batch. A wrapper would answer less than a reader of ours to
+Spark's other questions (how far the topics reach, limits, AvailableNow). So a reader is a wrapper only from the plan of
+a small batch until its rows are fetched. If the rows are lost with the driver's block, the task reads its partition as
+any other (`ExactaStreamReader.read`), so the rows need not be safe.
 
-All this is Spark's own affair, promised by no documentation: `tests/spark/test_reading.py` says when it changes, of the
-oldest release and of the newest.
+No documentation of Spark promises this. `tests/spark/test_reading.py` fails when it changes, in the oldest release and
+in the newest.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from exacta.spark.source.planning import Range
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-#: Rows that come to more are left to tasks.
 _MOST_BYTES = 1024 * 1024
+"""Rows of more bytes than this are left to tasks."""
 
 
 class SmallBatches:

@@ -1,13 +1,13 @@
-"""How many offsets queries are behind their topics, from the progress that Spark reports.
+"""Tell how many offsets queries are behind their topics, from the progress that Spark reports.
 
-Owns a listener, because a source in Python cannot define metrics of its own: `exacta.spark.watch_offsets(spark)` adds
-it, and each finished micro-batch updates it. Sources of Spark's own Kafka connector are shown as well, their offsets
-having the same form.
+This module owns a listener, because a source in Python cannot define metrics of its own:
+`exacta.spark.watch_offsets(spark)` adds it, and each finished micro-batch updates it. Sources of Spark's own Kafka
+connector are shown as well, their offsets having the same form.
 
-Counted are offsets, as lag tools count them: transaction markers are among them. Under `read_committed` the latest
+Offsets are counted, as lag tools count them, so transaction markers are among them. Under `read_committed` the latest
 offset is the last stable one, so a source that has read all that can be read is 0 behind. Only finished micro-batches
-report: a query that stands still, or only falls behind while its batch runs, shows what it showed last; what a lag tool
-sees between batches is what option `commit.group.id` is for.
+report. A query that stands still, or falls behind while its batch runs, shows what it showed last. Option
+`commit.group.id` shows lag tools the state between batches.
 
 With Spark Connect the listener runs in the client, which the server sends the progress; only queries of that session
 are seen there. In classic Spark it runs in the driver and sees those of all sessions of the application that share the
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
     )
 
-_LOG = logging.getLogger("exacta.spark")
+logger = logging.getLogger("exacta.spark")
 
 
 class Behind(NamedTuple):
-    """How many offsets one source of a query is behind the ends of its partitions; as Spark's Kafka metrics say it."""
+    """The offsets by which one source of a query is behind its partitions' ends, as Spark's Kafka metrics say it."""
 
     partitions: int
     min: int
@@ -49,9 +49,10 @@ class Behind(NamedTuple):
 
 
 class OffsetsBehindLatest(StreamingQueryListener):  # type: ignore[misc]
-    """Keeps, and logs, how many offsets the sources of each running query are behind.
+    """A listener that keeps, and logs, how many offsets the sources of each running query are behind.
 
-    `last` has them by query id, in the order of the query's sources; None for a source that has no such offsets.
+    `last` has them by query id, in the order of the query's sources; The entry is None for a source that has no such
+    offsets.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class OffsetsBehindLatest(StreamingQueryListener):  # type: ignore[misc]
         self.last = {**self.last, str(progress.id): found}
         for index, source in enumerate(found):
             if source is not None:
-                _LOG.info(
+                logger.info(
                     "query %s, batch %d, source %d: %d offsets behind latest "
                     "(min %d, max %d, avg %.1f of %d partitions)",
                     progress.name or progress.id,

@@ -1,17 +1,15 @@
-"""Which offsets a micro-batch covers. Pure.
+"""Plan which offsets a micro-batch covers.
 
-Owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets (read_committed), so
-a batch never waits for an offset that it cannot read.
+The module is pure. It owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets
+(read_committed), so a batch never waits for an offset that it cannot read.
 
 The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is that of
 Spark's own Kafka connector: by partition, the next offset to read. The second says which topic that was (KIP-516): one
 that is deleted and made anew under the same name is another one. A topic's name cannot hold the sign `#`, and the entry
 holds no partition, so whoever reads offsets by partition passes it over: Spark's own connector (a query may move from
 `format("kafka")` to this one and back with its checkpoint), older versions of ours, and tools that read a query's
-progress. Where a cluster gives no ids, and in older checkpoints, the second entry is not there.
+progress. If a cluster gives no ids, and in older checkpoints, the second entry is not there.
 """
-
-from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
@@ -22,20 +20,20 @@ from exacta.client.transactions import TopicPartition
 
 Positions = dict[TopicPartition, int]
 
-#: How a sentence about lost data ends.
 REMEDY = "set option 'failOnDataLoss' to false to go on with what there is"
+"""The end of a sentence about lost data."""
 
 
-#: Between a topic's name and its id.
 _ID = "#"
+"""The separator between a topic's name and its id."""
 _ID_CHARACTERS = 22
 
-#: The id of each topic, as Kafka's tools print it: 22 characters of URL-safe base64.
 TopicIds = Mapping[str, str]
+"""The id of each topic, as Kafka's tools print it: 22 characters of URL-safe base64."""
 
 
 class Range(NamedTuple):
-    """What one task reads: [start, end) of one partition; the topic's id is empty where it is not known."""
+    """The part of a partition that one task reads: [start, end). The topic's id is empty if it is not known."""
 
     topic: str
     partition: int
@@ -81,7 +79,7 @@ def id_as_text(topic_id: bytes) -> str:
 
 
 def id_from_text(text: str) -> bytes | None:
-    """Return the id that `id_as_text` wrote; None for what is empty or no id."""
+    """Return the id that `id_as_text` wrote; The result is None for text that is empty or no id."""
     found = urlsafe_b64decode(text + "==") if len(text) == _ID_CHARACTERS else b""
     return found or None
 
@@ -94,8 +92,8 @@ def replaced(before: TopicIds, now: TopicIds) -> list[str]:
 def limited(start: Positions, available: Positions, limit: int | None) -> Positions:
     """Return the end of a batch of at most about `limit` offsets, shared out by how much each partition has.
 
-    Every partition that has something advances, so none starves; the limit may be exceeded by that much. An end is
-    never before its start, also where a topic was made anew.
+    Every partition that has something advances, so none starves, and the limit may be exceeded by that much. An end is
+    never before its start, even if a topic was made anew.
     """
     sizes = {partition: max(0, end - start.get(partition, 0)) for partition, end in available.items()}
     total = sum(sizes.values())
@@ -127,8 +125,9 @@ def ranges(
 def sliced(parts: Sequence[Range], *, at_least: int | None, at_most_offsets: int | None) -> list[Range]:
     """Return `parts` cut so that none has more than `at_most_offsets`, and about `at_least` of them, in order.
 
-    As Spark's connector cuts (`maxRecordsPerPartition` first, then `minPartitions`): each by its share of the offsets,
-    in equal pieces; what is too small for a second piece is left whole and does not count.
+    The cuts are those of Spark's connector (`maxRecordsPerPartition` first, then `minPartitions`): each range is cut by
+    its share of the offsets, in equal pieces. A range that is too small for a second piece is left whole and does not
+    count.
     """
     if at_most_offsets is not None:
         parts = [piece for part in parts for piece in _cut(part, -(-_size(part) // at_most_offsets))]

@@ -1,9 +1,7 @@
-"""Ranges of partitions as Arrow batches: fetched, filtered, decoded. Runs in the tasks.
+"""Fetch, filter and decode ranges of partitions as Arrow batches. The module runs in the tasks.
 
-Owns what becomes of a range of which a part is gone. `decoding.py` owns the decoding.
+This module owns the answer to a range of which a part is gone. `decoding.py` owns the decoding.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -20,10 +18,10 @@ from exacta.spark.error_sentences import explained
 from exacta.spark.options import SourceOptions
 from exacta.spark.source.planning import REMEDY, DataLost, Range, id_from_text
 
-#: Without progress for this long it is asked whether the topic is still there, ...
 _GONE_AFTER_MS = 10_000.0
-#: ... and if it is, this much longer is waited.
+"""After this time without progress, the reader asks whether the topic is still there."""
 _STUCK_AFTER_MS = 120_000.0
+"""If the topic is still there, the reader waits for this much longer."""
 
 
 def read_ranges(client: Client, options: SourceOptions, schema: Any, parts: Sequence[Range]) -> Iterator[Any]:
@@ -55,7 +53,7 @@ def _decoded(fetched: Fetched, options: SourceOptions, name: str, wanted: Collec
 
 
 def _fetched(client: Client, options: SourceOptions, part: Range) -> Iterator[Fetched]:
-    """Yield what there is of a range; where a part of it is gone, raise `DataLost` or go on behind it, as asked."""
+    """Yield what there is of a range; if a part of it is gone, raise `DataLost` or go on behind it, as asked."""
     partition = TopicPartition(part.topic, part.partition)
     position, end = part.start, part.end
     patience_ms = _GONE_AFTER_MS

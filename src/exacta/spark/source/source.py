@@ -1,14 +1,14 @@
-"""The reader that Spark sees: offsets on the driver, Arrow batches in the tasks.
+"""The reader that Spark sees. It gives offsets on the driver, and Arrow batches in the tasks.
 
-Owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new query begins,
-`planning.py` divides offsets, `reading.py` reads them, `consumer_group.py` tells lag tools how far the query is.
+This module owns Spark's calls for a streaming source. `subscription.py` knows the partitions, `bounds.py` where a new
+query begins, `planning.py` divides offsets, `reading.py` reads them, `consumer_group.py` tells lag tools how far the
+query is.
 
 Theory of operation. One long-lived process answers `latestOffset`, about 93 times a second while the query is idle.
-Asking the cluster each time is cheap enough while data flows; but where nothing new has come and Spark asks again at
-once, the whole query is idle, and `latestOffset` then waits in a fetch at the end of the partitions (`_Bell`), up to
-100 ms: new data ends the wait, an idle query costs ten requests a second, and another source of the same query waits
-no longer than that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps
-as long.
+Asking the cluster each time is cheap enough while data flows. But if nothing new has come and Spark asks again at once,
+the whole query is idle. `latestOffset` then waits in a fetch at the end of the partitions (`Bell`), up to 100 ms: new
+data ends the wait, an idle query costs ten requests a second, and another source of the same query waits no longer than
+that. While `minOffsetsPerTrigger` holds a batch back there is nothing to be woken for, and it sleeps as long.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from exacta.spark.source.subscription import Subscription
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-#: Asked again within this time without a batch in between, the query is idle (Spark polls every 10 ms then).
 _IDLE_AGAIN_S = 0.05
+"""A query that asks again within this time without a batch in between is idle (Spark polls every 10 ms then)."""
 _IDLE_WAIT_MS = 100
-#: How long offsets are asked for before it is looked up whether their partitions are still there.
 _GONE_AFTER_MS = 5_000
+"""The time for which offsets are asked for before the source looks up whether their partitions are still there."""
 
 Stored = dict[str, dict[str, int]]
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """What one task reads: a range; of a small batch all ranges."""
+    """The part of the input that one task reads: a range, or all ranges of a small batch."""
 
     def __init__(self, parts: Sequence[Range]) -> None:
         super().__init__([tuple(part) for part in parts])
@@ -86,7 +86,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._asked_in_vain_at_s = float("-inf")
         self._triggered_at_s = float("-inf")
 
-    # -- the driver's process -----------------------------------------------------------------------------------------
+    # --- the driver's process -----------------------------------------------------------------------------------------
 
     @explaining
     def initialOffset(self) -> Stored:
@@ -183,7 +183,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._bell = None
         self._client().close()
 
-    # -- the tasks ----------------------------------------------------------------------------------------------------
+    # --- the tasks ----------------------------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Yield the visible rows of a range as Arrow batches."""
@@ -192,7 +192,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
         yield from read_ranges(self._client(), self.options, self._schema, partition.parts)
 
-    # -- shared -------------------------------------------------------------------------------------------------------
+    # --- shared -------------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process."""
@@ -215,9 +215,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             return list_offsets(client, partitions, LATEST, isolation_level=level)
 
     def _ends_for(self, begin: Positions, available: Positions) -> Positions:
-        """Return `available`, with the true ends where a query has begun inside open transactions, as it was told to.
+        """Return `available`, with the true ends if a query has begun inside open transactions, as it was told to.
 
-        Their offsets are behind the last stable one, and not lost.
+        The offsets there are behind the last stable one, and not lost.
         """
         early = [at for at, position in begin.items() if at in available and available[at] < position]
         if not early:
@@ -227,8 +227,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def _finished(self, position: Positions) -> None:
         """Note that all batches before `position` are finished.
 
-        Spark calls `commit` only when it plans another batch: never for the last one of Trigger.AvailableNow. But
-        it asks for the latest offset behind that one too, and where it asks from, it has committed the query's batch.
+        Spark calls `commit` only when it plans another batch, so never for the last one of Trigger.AvailableNow. But
+        Spark asks for the latest offset behind that batch too, and it has committed the batch up to the offset that it
+        asks from.
         """
         if self._group is not None:
             self._group.reached(self._client(), position)
@@ -252,7 +253,10 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return first
 
     def _too_little(self, begin: Positions, available: Positions, limit: ReadLimit) -> bool:
-        """Whether `minOffsetsPerTrigger` holds the batch back; if it is asked again at once, a moment later."""
+        """Return whether `minOffsetsPerTrigger` holds the batch back.
+
+        A call that follows at once answers a moment later.
+        """
         least = self.options.min_offsets_per_trigger
         if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False
@@ -286,7 +290,7 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
 
 
 class _ReaderWithRows(ExactaStreamReader, _SimpleStreamReaderWrapper):  # type: ignore[misc]
-    """What a reader is from the plan of a small batch until Spark has its rows (`driver_rows.py`)."""
+    """The form of a reader from the plan of a small batch until Spark has its rows (`driver_rows.py`)."""
 
     def getCache(self, start: Stored, end: Stored) -> Iterator[RecordBatch]:
         """Return the rows of the batch that has just been planned."""

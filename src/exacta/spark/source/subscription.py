@@ -1,9 +1,7 @@
-"""Which partitions a reader reads: those of named topics, of topics that match an expression, or assigned ones.
+"""Find the partitions that a reader reads: those of named topics, of topics that match an expression, or assigned ones.
 
-Owns looking them up again from time to time, and the ids of the topics. Runs on the driver.
+This module owns the look-ups, which it repeats from time to time, and the ids of the topics. It runs on the driver.
 """
-
-from __future__ import annotations
 
 import time
 from collections.abc import Collection
@@ -13,10 +11,10 @@ from exacta.client.transactions import TopicPartition
 from exacta.spark.options import OptionError, SourceOptions
 from exacta.spark.source.planning import id_as_text
 
-#: How often the partitions of the topics are looked up again.
 _AGE_S = 10.0
-#: A cluster that cannot be reached is given up sooner when a query begins: then it is mostly an address that is wrong.
+"""The time after which the partitions of the topics are looked up again."""
 _FIRST_ANSWER_MS = 30_000.0
+"""When a query begins, a cluster that cannot be reached is given up sooner, since mostly its address is wrong then."""
 
 
 class Subscription:
@@ -27,8 +25,8 @@ class Subscription:
         self._partitions: list[TopicPartition] = []
         self._at_s = float("-inf")
         self._met = False
-        #: The topics' ids where the cluster has ids, as they were last looked up.
         self.topic_ids: dict[str, str] = {}
+        """The topics' ids where the cluster has ids, as they were last looked up."""
 
     def look_again(self) -> None:
         """Ask the cluster the next time, however long ago it was asked."""
@@ -37,7 +35,7 @@ class Subscription:
     def partitions(self, client: Client, known: Collection[TopicPartition] | None) -> list[TopicPartition]:
         """Return the partitions to read, without those of the `known` ones (None: all) that are gone.
 
-        Raises `UnknownTopic` and `OptionError` where others are not there.
+        Raises `UnknownTopic` and `OptionError` if others are not there.
         """
         if not self._met:
             client.nodes(client.deadline(min(client.call_timeout_ms, _FIRST_ANSWER_MS)))

@@ -1,20 +1,20 @@
 """Every kind of anomaly, with its definition: the one place that says what is wrong and what is only worth knowing.
 
-Terms. A transaction is *committed* if its commit was acknowledged; *aborted* if its abort was, or if its commit was
-never asked for, or was asked for after a successor had been given its transactional id (a *zombie*'s); else *unknown*.
-What a final read shows is what a reader of that isolation got of a partition from its first offset to its end, after
-all clients had ended and every transactional id had been taken over once more.
+Terms. A transaction is *committed* if its commit was acknowledged. It is *aborted* if its abort was acknowledged, if
+its commit was never asked for, or if its commit was asked for after a successor had been given its transactional id (a
+*zombie*'s). Else it is *unknown*. A *final read* is everything that a reader of one isolation got of a partition from
+its first offset to its end, after all clients had ended and every transactional id had been taken over once more.
 
-What Kafka allows is information. Its transactions do not isolate writes from each other: two of them may interleave in
-opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction may be read in
-one partition before it is in another. That is so on every Kafka, Exacta too, where a transaction is open that began
-before it in the other partition; and on Apache Kafka at any time, since it gives each partition a marker of its own.
+A kind that Kafka allows is information. Its transactions do not isolate writes from each other: two of them may
+interleave in opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction
+may be read in one partition before it is in another. That is so on every Kafka, Exacta too, if a transaction is open
+that began before it in the other partition. On Apache Kafka it is so at any time, since Apache Kafka gives each
+partition a marker of its own.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Kind(Enum):
@@ -36,8 +36,8 @@ class Kind(Enum):
     )
     TORN_TRANSACTION = (
         "torn-transaction",
-        "Of a transaction whose outcome its client does not know, a final read_committed read shows a part only. "
-        "(Where the outcome is known, the wrong part is a lost write or an aborted read.)",
+        "A final read_committed read shows only a part of a transaction whose outcome its client does not know. "
+        "(If the outcome is known, the wrong part is a lost write or an aborted read.)",
     )
     ZOMBIE_COMMIT = (
         "zombie-commit",
@@ -46,9 +46,9 @@ class Kind(Enum):
     DUPLICATE = ("duplicate", "A value that was sent once lies at two offsets.")
     REORDERED = (
         "reordered",
-        "In a partition, a record lies behind one that was sent later: by the same producer, or by another one in a "
-        "transaction that began when that of the first had ended. For etl: an output lies behind one that was made "
-        "from a later record of the same input.",
+        "In a partition, a record lies behind one that was sent later. The same producer sent that one, or another "
+        "producer did in a transaction that began after the first record's transaction had ended. For etl: an output "
+        "lies behind one that was made from a later record of the same input.",
     )
     INCONSISTENT_OFFSET = (
         "inconsistent-offset",
@@ -56,8 +56,8 @@ class Kind(Enum):
     )
     OFFSET_AND_DATA_APART = (
         "offset-and-data-apart",
-        "A committed input below the group's committed offset has no committed output, or one at or above it has one, "
-        "or an input has two: offsets and records of a transaction did not take effect together.",
+        "A committed input below the group's committed offset has no committed output, or an input at or above that "
+        "offset has one, or an input has two. So offsets and records of a transaction did not take effect together.",
     )
     NONMONOTONIC_POLL = (
         "nonmonotonic-poll",
@@ -98,9 +98,9 @@ class Kind(Enum):
     PARTLY_VISIBLE = (
         "partly-visible",
         "A read_committed reader had got a record of a transaction when, in another partition, the last stable offset "
-        "was still at or below another record of it. On every Kafka a transaction that is open, and whose first record "
-        "in that partition lies before, holds it back until it ends; besides, Apache Kafka writes the markers of an "
-        "end one partition after the other.",
+        "was still at or below another record of it. On every Kafka an open transaction holds back the records behind "
+        "its own first record in a partition until it ends. Besides, Apache Kafka writes the markers of an end one "
+        "partition after the other.",
         True,
     )
 
@@ -110,8 +110,7 @@ class Kind(Enum):
         self.information = information
 
 
-@dataclass(frozen=True, kw_only=True)
-class Anomaly:
+class Anomaly(Struct, frozen=True, kw_only=True):
     """One case: what it is in one line, and who and where was involved, for the page that shows it."""
 
     kind: Kind

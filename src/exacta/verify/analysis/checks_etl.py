@@ -1,7 +1,5 @@
 """Consume, transform, produce: each committed input has one committed output, up to the committed offset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind

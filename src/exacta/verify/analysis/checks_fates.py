@@ -1,6 +1,4 @@
-"""What became of transactions, held against what readers got: lost, aborted, dirty, torn, zombies', nobody's."""
-
-from __future__ import annotations
+"""Hold what became of transactions against what readers got: lost, aborted, dirty, torn, zombies', nobody's."""
 
 from collections.abc import Iterator
 

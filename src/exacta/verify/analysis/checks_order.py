@@ -1,6 +1,4 @@
-"""Where values lie: once, where they were said to be, in the order in which they were sent, and read in that order."""
-
-from __future__ import annotations
+"""Check where values lie: once, where they were said to be, in the order in which they were sent, and read in it."""
 
 from collections.abc import Iterator
 

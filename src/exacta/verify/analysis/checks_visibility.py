@@ -1,6 +1,4 @@
-"""How partitions become visible: stable offsets that only grow, nothing left open, all partitions of a transaction."""
-
-from __future__ import annotations
+"""Check how partitions become visible: stable offsets only grow, nothing stays open, transactions show whole."""
 
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -1,13 +1,11 @@
 """Cycles of dependencies between transactions, as Adya defines them and Jepsen looks for them.
 
 Theory of operation. Nodes are the transactions that took effect. The order of versions is the order of offsets. Edges:
-*ww* from a transaction to the one whose record comes next in some partition; *wr* from a transaction to one that read
-a record of it while it was open (polled it, or transformed it). Strongly connected components of more than one
-transaction are what is reported, each with a short cycle of the class in question. Anti-dependencies (rw) are left out:
-a Kafka reader is never promised the newest record.
+*ww* from a transaction to the one whose record comes next in some partition; *wr* from a transaction to one that read a
+record of it while it was open (polled it, or transformed it). The report shows the strongly connected components of
+more than one transaction, each with a short cycle of the class in question. Anti-dependencies (rw) are left out: a
+Kafka reader is never promised the newest record.
 """
-
-from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping

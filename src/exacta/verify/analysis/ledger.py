@@ -1,20 +1,23 @@
 """The tables that the checks look at, folded from a history in one pass.
 
-Owns what a transaction's fate is (`anomalies.py` has the terms), and which reader got what where. A value is kept once,
-as a record; what was read is kept as pairs of offset and record number in arrays, 24 bytes each.
+This module owns what a transaction's fate is (`anomalies.py` has the terms), and which reader got what where. A value
+is kept once, as a record; what was read is kept as pairs of offset and record number in arrays, 24 bytes each.
 
 Lines of different processes may come in either order (a record may be read before its `Begin` is recorded), so nothing
 is judged before all of them are here.
 """
 
+# `array[int]` cannot be subscripted when a module is run (python 3.11).
 from __future__ import annotations
 
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from exacta.verify.history import (
     Begin,
@@ -38,15 +41,14 @@ Place: TypeAlias = tuple[str, int]
 
 
 class Fate(Enum):
-    """What is certain about a transaction."""
+    """The certain knowledge about a transaction."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
     UNKNOWN = "unknown"
 
 
-@dataclass(slots=True)
-class Transaction:
+class Transaction(Struct):
     """One transaction, as its client knows it."""
 
     name: str
@@ -55,10 +57,10 @@ class Transaction:
     transactional_id: str
     begin_us: int
     number: int
-    """In the order of this process's transactions."""
-    records: list[int] = field(default_factory=list)
-    sources: list[tuple[str, int, int]] = field(default_factory=list)
-    read: set[int] = field(default_factory=set)
+    """The place of the transaction in the order of its process."""
+    records: list[int] = []
+    sources: list[tuple[str, int, int]] = []
+    read: set[int] = set()
     """Records that it polled while it was open."""
     asked_us: int | None = None
     end_us: int | None = None
@@ -69,14 +71,13 @@ class Transaction:
 
     @property
     def fate(self) -> Fate:
-        """What is certain."""
+        """Return what is certain about the transaction."""
         if self.outcome is Outcome.OK:  # an abort that follows a refused commit, too: it cannot follow a done one
             return Fate.COMMITTED if self.committing else Fate.ABORTED
         return Fate.ABORTED if self.asked_us is None or self.fenced else Fate.UNKNOWN
 
 
-@dataclass(slots=True)
-class Record:
+class Record(Struct):
     """One value: where it was sent, and where it was said to lie."""
 
     value: str
@@ -87,26 +88,24 @@ class Record:
     source: tuple[str, int, int] | None = None
 
 
-@dataclass(slots=True)
-class Reading:
-    """What one reader got of one partition, in the order in which it got it."""
+class Reading(Struct):
+    """The records that one reader got of one partition, in the order in which it got them."""
 
     process: str
     isolation: Isolation
     session: str | None
     final: bool
     place: Place
-    offsets: array[int] = field(default_factory=lambda: array("q"))
-    records: array[int] = field(default_factory=lambda: array("q"))
-    end_us: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    records: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    end_us: array[int] = msgspec.field(default_factory=lambda: array("q"))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield offset and record number."""
         return zip(self.offsets, self.records, strict=True)
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(Struct):
     """Last stable offset and high watermark of every partition."""
 
     start_us: int
@@ -127,9 +126,9 @@ class Ledger:
         self.group_offsets: dict[Place, int] | None = None
         self.faults: list[Fault] = []
         self.operations: dict[tuple[str, str], int] = {}
-        """How many operations there are, by kind and outcome."""
+        """The number of operations, by kind and outcome."""
         self.errors: dict[str, Counter[str]] = {}
-        """What clients were told, by the workload."""
+        """The errors that clients were told, by the workload."""
         self._numbers: dict[str, int] = {}
         self._readings: dict[tuple[str, Isolation, str | None, bool, Place], Reading] = {}
 

@@ -1,15 +1,14 @@
-"""All checks together, and what they come to.
+"""Run all checks, and come to a verdict.
 
-Owns that a run which could not have found anything does not pass: each workload must have committed something, every
-partition must have been read to its end in both isolations, a reader must have watched, and the faults that were asked
-for must have been.
+This module makes sure that a run which could not have found anything does not pass: each workload must have committed
+something, every partition must have been read to its end in both isolations, a reader must have watched, and the faults
+that were asked for must have been.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
@@ -44,14 +43,13 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     cycles.cycles,
 )
 _MANY = 10
-"""So many are no chance."""
+"""This many cases are no coincidence."""
 MOST_KEPT = 20
 """Cases that are kept of each kind; the others are counted."""
 
 
-@dataclass(kw_only=True)
-class Verdict:
-    """What was found, what could not be checked, and how much there was."""
+class Verdict(Struct, kw_only=True):
+    """The outcome of an analysis: its findings, what could not be checked, and how much there was."""
 
     run: Run
     counts: dict[Kind, int]
@@ -60,25 +58,25 @@ class Verdict:
     operations: dict[tuple[str, str], int]
     faults: dict[str, int]
     figures: dict[str, int]
-    strict: frozenset[Kind] = field(default=frozenset())
+    strict: frozenset[Kind] = frozenset()
 
     @property
     def anomalies(self) -> list[Kind]:
-        """The kinds that were found and are not allowed, in the order of their definitions."""
+        """Return the kinds that were found and are not allowed, in the order of their definitions."""
         return [kind for kind in Kind if self.counts.get(kind) and not self.allowed(kind)]
 
     @property
     def information(self) -> list[Kind]:
-        """The kinds that were found and are allowed."""
+        """Return the kinds that were found and are allowed."""
         return [kind for kind in Kind if self.counts.get(kind) and self.allowed(kind)]
 
     def allowed(self, kind: Kind) -> bool:
-        """Say whether a kind is only information."""
+        """Return whether a kind is only information."""
         return kind.information and kind not in self.strict
 
     @property
     def passed(self) -> bool:
-        """Whether everything was checked and nothing was found."""
+        """Return whether everything was checked and nothing was found."""
         return not self.anomalies and not self.unchecked
 
 

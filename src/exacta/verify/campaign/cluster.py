@@ -1,6 +1,4 @@
-"""What is asked of the cluster itself, not by its clients: topics, offsets, and the last takeover of every id."""
-
-from __future__ import annotations
+"""The campaign's own calls to the cluster: topics, offsets, and the last takeover of every transactional id."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -11,10 +9,11 @@ from confluent_kafka.admin import AdminClient
 
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.group_administration import delete_group
+from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Client, UnknownTopic
 from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
-from exacta.client.transactions import TopicPartition, fetch_offsets, init_producer_id
+from exacta.client.transactions import TopicPartition, init_producer_id
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.verify.campaign.settings import CampaignError
 from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
@@ -22,7 +21,7 @@ from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
 PROBE_MS = 15_000
 RETURN_MS = 120_000
 KEEP_ALL = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-"""What the cluster deletes by its defaults would look lost."""
+"""The settings of the topics. Records that the cluster deletes by its defaults would look lost."""
 _LISTING_MS = 2_000
 _STABLE_WITHIN_S = 30.0
 _LOOK_AGAIN_S = 0.1

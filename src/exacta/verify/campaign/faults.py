@@ -1,11 +1,9 @@
-"""Who is killed when: clients all the time, the broker now and then.
+"""Choose who is killed when: clients all the time, the broker now and then.
 
-Owns the draws. Theory of operation: two clocks run, one for clients and one for the broker, each with drawn intervals.
-A fault of the broker also waits until something was committed since the one before, so that a cluster that is slow to
-come back is not killed again before it did any work.
+This module owns the draws. Theory of operation: two clocks run, one for clients and one for the broker, each with drawn
+intervals. A fault of the broker also waits until something was committed since the one before, so that a cluster that
+is slow to come back is not killed again before it did any work.
 """
-
-from __future__ import annotations
 
 import os
 import random
@@ -34,7 +32,7 @@ class BrokerFaults:
 
     @property
     def possible(self) -> bool:
-        """Whether there is anything to do."""
+        """Return whether there is anything to do."""
         return self._settings.restart_command is not None or self._settings.kill is not None
 
     def strike(self) -> list[Fault]:
@@ -97,7 +95,7 @@ def process_id(target: str) -> int:
 
 
 class Clock:
-    """Says when the next fault is due."""
+    """A clock that tells when the next fault is due."""
 
     def __init__(self, every_s: float, chance: random.Random, commits: Callable[[], int]) -> None:
         """Begin; `every_s` is the mean interval, 0 for never; `commits` counts what was committed so far."""
@@ -113,5 +111,5 @@ class Clock:
 
     @property
     def due(self) -> bool:
-        """Whether it is time."""
+        """Return whether the fault is due."""
         return self._every_s > 0 and time.monotonic() >= self._due_s and self._commits() >= self._after

@@ -1,10 +1,8 @@
-"""How a cluster is reached, said in librdkafka's settings: the same cluster as the one that `client/` reaches.
+"""Translate how a cluster is reached into librdkafka's settings, so that both clients reach the same cluster.
 
 Trusted certificates are handed over as PEM text, read by `client/`, so that every store serves which serves there. A
 keystore goes over as it is: librdkafka reads PEM and PKCS #12.
 """
-
-from __future__ import annotations
 
 from exacta.client.security import Cluster, KeyStore, Tls
 from exacta.client.tls_stores import is_pkcs12, trusted

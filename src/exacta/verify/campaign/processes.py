@@ -1,11 +1,10 @@
-"""The client processes: started, told to stop, killed, and listened to; what they write down goes into the history.
+"""Start, stop and kill the client processes, and put what they write down into the history.
 
-Owns the pipes. A client that crashes (librdkafka is native code) is a crash like any other, and none of the cluster's;
-one that ends with an error of its own is a fault of this checker, and ends the run. A process that is killed may leave
-the beginning of a line in its pipe: that operation was never written down, and its successors know nothing of it.
+This module owns the pipes. The crash of a client (librdkafka is native code) is a crash like any other, and no fault of
+the cluster. A client that ends with an error of its own shows a fault of this checker, and ends the run. A killed
+process may leave the beginning of a line in its pipe. That operation was never written down, and the process's
+successors know nothing of it.
 """
-
-from __future__ import annotations
 
 import contextlib
 import subprocess
@@ -32,7 +31,7 @@ class ClientProcess:
         """Start it; `receive` gets each operation that it writes down, from a thread; `log` gets its standard error."""
         self.spec = spec
         self.heard_s = time.monotonic()
-        """When it last wrote something down."""
+        """The time at which the process last wrote something down."""
         self.killed = False
         self._failure = ""
         self._log = log
@@ -84,7 +83,7 @@ class ClientProcess:
 
     @property
     def crashed(self) -> str:
-        """The signal that ended it, though nobody here sent one, in words; empty where none did."""
+        """Return the signal that ended it, though nobody here sent one, in words; empty where none did."""
         code = self._process.poll()
         return f"signal {-code}" if code is not None and code < 0 else ""
 

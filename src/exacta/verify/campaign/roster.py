@@ -1,9 +1,7 @@
-"""Who takes part in a run, and what all is called: topics, group, transactional ids; and what each client is told.
+"""List who takes part in a run, the names of topics, group and transactional ids, and what each client is told.
 
 All names begin with `exacta-verify-` and the run's id, so that a run finds nothing of another one.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 
@@ -41,7 +39,7 @@ class Roster:
 
     @property
     def source(self) -> str:
-        """The topic that etl reads."""
+        """Return the topic that etl reads."""
         (source,) = self.written_by(Role.LOAD)
         return source
 

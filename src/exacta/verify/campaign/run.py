@@ -2,10 +2,9 @@
 
 Theory of operation. While the clients run, one thread waits for the next fault and one lists offsets. At the end the
 clients are told to stop; then every transactional id is taken over once more, so that whatever was open is aborted;
-then each partition is read from its first offset to its end in both isolations. What is judged is what is there then.
+then each partition is read from its first offset to its end in both isolations. The verdict is about what is there
+then.
 """
-
-from __future__ import annotations
 
 import os
 import random
@@ -61,7 +60,7 @@ class Campaign:
         self._commits: Counter[Role] = Counter()
         self._faults = 0
         self._failed: Exception | None = None
-        """What happened to a thread of this campaign."""
+        """The error that ended a thread of this campaign, or None."""
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
 

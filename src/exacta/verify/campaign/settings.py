@@ -1,15 +1,13 @@
-"""What a run is asked for."""
+"""The settings of a run."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from exacta.verify.history import Workload
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """One run. Intervals are means, in seconds."""
 
     workloads: tuple[Workload, ...] = tuple(Workload)
@@ -30,10 +28,10 @@ class Settings:
     """A process id, or a file that has one, of a broker that is to be killed."""
     restart_every_s: float = 20.0
     dawdle_chance: float = 1 / 200
-    """Of the members of the etl group, where there are several."""
+    """The chance that a member of the etl group is slow, if there are several members."""
     keep_topics: bool = False
     directory: Path
-    """Where the history and the output of the processes are kept; it is made once the cluster has answered."""
+    """The directory for the history and for the output of the processes. It is made once the cluster has answered."""
 
 
 class CampaignError(Exception):

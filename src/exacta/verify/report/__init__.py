@@ -1,1 +1,1 @@
-"""What is shown of a verdict: `terminal.py` in short, `page.py` as one HTML file with a timeline for each anomaly."""
+"""Show a verdict: `terminal.py` in short, `page.py` as one HTML file with a timeline for each anomaly."""

@@ -1,13 +1,13 @@
-"""What lies around an anomaly: the operations of the processes and partitions involved, near it in time. Pure.
+"""Gather what lies around an anomaly: operations of the processes and partitions involved, near it in time.
 
-Owns the choice. The history is read twice more for all anomalies together: once to find when they were, once to take
-what lies around them; so memory goes by what is shown, and not by how long the run was.
+The module is pure. It owns the choice of what is shown. The history is read twice more for all anomalies together: once
+to find their times, and once to take the operations around them. So memory depends on what is shown, and not on the
+length of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from exacta.verify.analysis.anomalies import Anomaly
 from exacta.verify.history import Begin, CommitAsked, End, Fault, Init, Op, Poll, Watermarks
@@ -16,34 +16,31 @@ _AROUND_US = 1_500_000
 _MOST = 60
 
 
-@dataclass(slots=True)
-class Bar:
+class Bar(Struct):
     """Something that took time, in one lane of a timeline."""
 
     lane: str
     start_us: int
     end_us: int
     kind: str
-    """How it looks: its class in the page."""
+    """The look of the bar, as its class in the page."""
     label: str
     details: str
     involved: bool = False
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """One anomaly with what lies around it."""
 
     anomaly: Anomaly
     first_us: int = 0
     last_us: int = 0
-    bars: list[Bar] = field(default_factory=list)
+    bars: list[Bar] = []
     cut: bool = False
     """There was more than is shown."""
 
 
-@dataclass(slots=True)
-class _Span:
+class _Span(Struct):
     begin: Begin
     asked_us: int | None = None
     end: End | None = None

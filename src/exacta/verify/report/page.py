@@ -1,7 +1,5 @@
 """The report as one HTML file that needs nothing else: what was found, each with a timeline of what lay around it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from html import escape
 

@@ -1,17 +1,15 @@
 """The reference page of anomalies, made from their definitions: `python -m exacta.verify.report.reference`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 
 from exacta.verify.analysis.anomalies import Kind
 
 _TERMS = """\
-A transaction is *committed* if its commit was acknowledged; *aborted* if its abort was, or if its commit was never
-asked for, or was asked for after a successor had been given its transactional id; else *unknown*. A *final read* is
-what a reader got of a partition from its first offset to its end, after all clients had ended and every transactional
-id had been taken over once more.
+A transaction is *committed* if its commit was acknowledged. It is *aborted* if its abort was acknowledged, if its
+commit was never asked for, or if its commit was asked for after a successor had been given its transactional id. Else
+it is *unknown*. A *final read* is everything that a reader got of a partition from its first offset to its end, after
+all clients had ended and every transactional id had been taken over once more.
 """
 
 
@@ -21,8 +19,8 @@ def page() -> str:
         [
             "# What `exacta verify` looks for",
             "",
-            "Made from `src/exacta/verify/analysis/anomalies.py` by `make docs`. How to use it:",
-            "[check a cluster](../how-to/verify.md).",
+            "`make docs` writes this page from `src/exacta/verify/analysis/anomalies.py`.",
+            "[Check a cluster](../how-to/verify.md) says how to use `exacta verify`.",
             "",
             *_TERMS.splitlines(),
             "",
@@ -32,7 +30,7 @@ def page() -> str:
             "",
             "## Allowed: shown as information",
             "",
-            "Unless `--strict` says otherwise. Every Kafka shows them.",
+            "Every Kafka shows these. They are no anomalies unless `--strict` says so.",
             "",
             *_table(kind for kind in Kind if kind.information),
             "",

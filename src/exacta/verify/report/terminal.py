@@ -1,7 +1,5 @@
 """The report in the terminal: what was done, what was injected, what was found, each with one example."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table

@@ -1,7 +1,5 @@
 """librdkafka's producers and consumers, as this checker sets them up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +9,12 @@ from exacta.verify.history import Init, Isolation, Outcome
 from exacta.verify.workload.notes import Notes
 
 CALL_S = 60.0
-"""How long a call may wait for a cluster that is away."""
+"""The time for which a call may wait for a cluster that is away."""
 TRANSACTION_TIMEOUT_MS = 60_000
 SESSION_TIMEOUT_MS = 6_000  # the least that Kafka allows by default
 POLL_WITHIN_MS = SESSION_TIMEOUT_MS
-"""Who does not poll for so long has left its group; librdkafka allows no less than the session's timeout."""
+"""A member that does not poll for this long has left its group. librdkafka allows no less than the session's
+timeout."""
 _COMMON: dict[str, Any] = {
     # Without one, a fatal error is raised in the midst of whatever callback comes next, as a SystemError.
     "error_cb": lambda error: None,

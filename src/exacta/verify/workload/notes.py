@@ -1,6 +1,4 @@
-"""What a client process writes down: operations on its standard output, with times since the run began."""
-
-from __future__ import annotations
+"""Write down the operations of a client process on its standard output, with times since the run began."""
 
 import os
 import threading
@@ -12,7 +10,7 @@ _STANDARD_OUTPUT = 1
 
 
 class Notes:
-    """Writes operations at once, without a buffer that a kill would lose."""
+    """A writer of operations that writes at once, without a buffer that a kill would lose."""
 
     def __init__(self, epoch_ns: int) -> None:
         self._epoch_ns = epoch_ns

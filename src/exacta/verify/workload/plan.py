@@ -1,11 +1,10 @@
-"""What a transaction shall do: drawn from a seed, before it begins. Pure."""
-
-from __future__ import annotations
+"""Draw from a seed what a transaction shall do, before it begins. The module is pure."""
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 MOST_RECORDS = 8
 MOST_AMOUNT = 100
@@ -14,8 +13,8 @@ LOOK_CHANCE = 0.3
 LATE_CHANCE = 0.5
 
 
-class Fate(Enum):
-    """How a transaction shall end, and how many of a hundred do."""
+class PlannedEnd(Enum):
+    """The end that a transaction shall have, and how many of a hundred transactions have it."""
 
     COMMIT = 75
     ABORT = 15
@@ -23,14 +22,13 @@ class Fate(Enum):
     """A second producer takes the transactional id over meanwhile; then the first one goes on."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open.
 
     `late`, of one that is taken over: its last record, and its offsets, are sent after that.
     """
 
-    fate: Fate
+    end: PlannedEnd
     records: list[tuple[str, int, str]]
     flush: bool
     look: bool
@@ -63,12 +61,12 @@ def draw_etl(chance: random.Random, name: str, topics: Mapping[str, int], source
 
 
 def _plan(chance: random.Random, records: list[tuple[str, int, str]]) -> Plan:
-    (fate,) = chance.choices(list(Fate), [each.value for each in Fate])
+    (end,) = chance.choices(list(PlannedEnd), [each.value for each in PlannedEnd])
     return Plan(
-        fate=fate,
+        end=end,
         records=records,
         # What is aborted must have been written, or nobody could see it.
-        flush=fate is not Fate.COMMIT or chance.random() < FLUSH_CHANCE,
+        flush=end is not PlannedEnd.COMMIT or chance.random() < FLUSH_CHANCE,
         look=chance.random() < LOOK_CHANCE,
-        late=fate is Fate.ZOMBIE and chance.random() < LATE_CHANCE,
+        late=end is PlannedEnd.ZOMBIE and chance.random() < LATE_CHANCE,
     )

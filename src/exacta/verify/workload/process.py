@@ -1,9 +1,7 @@
-"""The program of a client process: `python -m exacta.verify.workload.process`, told what to do on standard input.
+"""The program of a client process, `python -m exacta.verify.workload.process`. Its orders come on standard input.
 
-It ends when its standard input does: when it is told to, and also when whoever started it is gone.
+It ends when its standard input does. That is so when it is told to end, and when the process that started it is gone.
 """
-
-from __future__ import annotations
 
 import os
 import threading

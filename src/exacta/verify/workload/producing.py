@@ -1,11 +1,9 @@
-"""One transaction after the other, as planned: committed, aborted, or taken over by a second producer.
+"""Run one transaction after the other as planned: commit it, abort it, or let a second producer take it over.
 
-Owns what is written down of a transaction, and what the client knows at its end. A commit that was asked for and not
-acknowledged is unknown, whatever the error: the broker may have done it and lost the answer. An abort that is
-acknowledged afterwards makes it certain: no broker aborts what it has committed.
+This module owns the record of a transaction in the history, and the client's knowledge at its end. A commit that was
+asked for and not acknowledged is unknown, whatever the error: the broker may have done it and lost the answer. An abort
+that is acknowledged afterwards makes it certain: no broker aborts what it has committed.
 """
-
-from __future__ import annotations
 
 import contextlib
 import random
@@ -19,14 +17,14 @@ from exacta.verify.history import Begin, CommitAsked, End, Outcome
 from exacta.verify.workload import plan as plans
 from exacta.verify.workload.clients import CALL_S, Producers, describe
 from exacta.verify.workload.notes import Notes
-from exacta.verify.workload.plan import Fate, Plan
+from exacta.verify.workload.plan import Plan, PlannedEnd
 from exacta.verify.workload.reading import assigned, look
 from exacta.verify.workload.spec import Role, Spec
 
 _AGAIN_AFTER_S = 0.2
 _ABORT_S = 20.0
 _FENCED_S = 5.0
-"""For what is sent late: no broker takes it, and some let its client wait."""
+"""The time for what is sent late. No broker takes it, and some let its client wait."""
 
 SendOffsets = Callable[[Producer], None]
 
@@ -91,11 +89,11 @@ class Transactor:
                 self._send(producer, plan, range(early, len(plan.records)), offsets, _FENCED_S)
             if send_offsets is not None:
                 send_offsets(producer)
-            if plan.fate is Fate.ABORT:
+            if plan.end is PlannedEnd.ABORT:
                 producer.abort_transaction(CALL_S)
                 self._end(transaction, offsets, committing=False, outcome=Outcome.OK)
                 return False
-            if plan.fate is Fate.ZOMBIE and not plan.late:
+            if plan.end is PlannedEnd.ZOMBIE and not plan.late:
                 self._producer, self._name = self._producers.next()
             self._notes.write(
                 CommitAsked(process=self._spec.process, transaction=transaction, at_us=self._notes.now_us())

@@ -1,7 +1,5 @@
 """Readers: one that watches live until it is told to stop, and the final read, which comes to every partition's end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

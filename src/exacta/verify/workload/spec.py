@@ -1,6 +1,4 @@
-"""What a client process is told: one JSON object on its standard input."""
-
-from __future__ import annotations
+"""The orders of a client process: one JSON object on its standard input."""
 
 from enum import StrEnum
 
@@ -10,12 +8,12 @@ from exacta.verify.history import Isolation
 
 
 class Role(StrEnum):
-    """What a client process is."""
+    """The part that a client process plays."""
 
     APPEND = "append"
     TRANSFER = "transfer"
     LOAD = "load"
-    """Writes what etl transforms."""
+    """A process that writes the input which etl transforms."""
     ETL = "etl"
     READER = "reader"
     FINAL = "final"
@@ -29,24 +27,25 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: int
     seed: str
     epoch_ns: int
-    """When the run began, by the monotonic clock of this machine."""
+    """The time at which the run began, by the monotonic clock of this machine."""
     client: dict[str, str]
     """librdkafka's settings: how the cluster is reached."""
     topics: dict[str, int] = {}
-    """What is written, or read, and its partitions."""
+    """The topics that are written or read, and their partitions."""
     transactional_id: str = ""
     rate: float = 10.0
     """Transactions a second, at most."""
     isolation: Isolation = Isolation.COMMITTED
     group: str = ""
     source: str = ""
-    """The topic that etl reads."""
+    """Return the topic that etl reads."""
     dawdle_chance: float = 0.0
-    """How often a member of the group is so slow, in the midst of a transaction, that the group goes on without it."""
+    """The chance that a member of the group is so slow, in the midst of a transaction, that the group goes on without
+    it."""
     until: dict[str, list[int]] = {}
-    """For the final read: the end offset of each partition."""
+    """The end offset of each partition, for the final read."""
 
     @property
     def name(self) -> str:
-        """What its transactions and sessions begin with."""
+        """Return the text that the names of its transactions and sessions begin with."""
         return f"{self.process}.{self.incarnation}"

@@ -1,14 +1,12 @@
-"""Consume, transform, produce: a member of a consumer group, whose offsets go with its transactions (KIP-447).
+"""Consume, transform and produce as a member of a consumer group, whose offsets go with its transactions (KIP-447).
 
-A member goes and comes again now and then, so that the group is rebalanced also where nobody is killed. After a
+A member goes and comes again now and then, so that the group is rebalanced even if nobody is killed. After a
 transaction that is not known to be committed, it reads on from where the group has committed.
 
 Now and then a member dawdles in the midst of a transaction until the group has gone on without it, before it sends its
-offsets or after that. Then either they must be refused, for the generation is over, or whoever has its partitions now
-must be kept from reading until the transaction has ended.
+offsets or after that. Then either the offsets must be refused, because the generation is over, or the member that has
+the partitions now must be kept from reading until the transaction has ended.
 """
-
-from __future__ import annotations
 
 import random
 import threading
@@ -32,7 +30,7 @@ _DAWDLES_S = POLL_WITHIN_MS / 1000 + 4.0
 
 
 class _Dawdles(Enum):
-    """When a member is slow: before or after it sends its offsets."""
+    """The moments at which a member is slow: before or after it sends its offsets."""
 
     BEFORE = auto()
     AFTER = auto()

@@ -1,7 +1,7 @@
-"""Looking at a journal without opening it: every byte is checked, nothing is changed, and a fault ends nothing.
+"""Inspection of a journal that is not opened: every byte is checked, nothing is changed, and no fault ends it.
 
-Owns the walk through the files and what is made of a fault: the same decisions as in `recovery`, but told instead of
-taken. `docs/reference/journal-format.md` has the table; a verdict says which of its rows it is.
+A fault is judged as `opening.recovery` judges it, but only reported. `docs/reference/journal-format.md` has the table
+of faults; a verdict says which of its rows it is.
 """
 
 from collections.abc import Iterator
@@ -30,18 +30,18 @@ from exacta.adapters.local.opening.segment_scan import Fault, Group, SegmentScan
 
 
 class Verdict(Enum):
-    """What a fault means."""
+    """The meaning of a fault."""
 
     DAMAGED = "damaged"
     """Durable data is altered or missing; the journal is not opened, or cannot be replayed."""
     CUT_SHORT = "cut short"
-    """Writes in flight when the process or the machine stopped, and never durable; the next start cuts them off."""
+    """Writes in flight were cut short when process or machine stopped, never durable; the next start cuts them off."""
     MADE_AGAIN = "made again"
-    """It costs the next start time, and nothing else."""
+    """The next start makes it again, which costs time and nothing else."""
 
 
 class Finding(NamedTuple):
-    """What is not as it was written, and where; `offset` is a byte of the file."""
+    """Tell what is not as it was written, and where; `offset` is a byte of the file."""
 
     name: str
     offset: int
@@ -108,7 +108,7 @@ def _format(files: Files, names: list[str]) -> Iterator[Finding]:
 
 
 class _Walk:
-    """One segment's; afterwards `end` and `last_checksum` (None: not known) say where it came to."""
+    """Walk over one segment; afterwards `end` and `last_checksum` (None: not known) say where the walk ended."""
 
     def __init__(self, files: Files, segment: Segment, previous_checksum: int | None) -> None:
         self.segment = segment

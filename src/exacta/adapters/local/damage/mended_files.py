@@ -1,7 +1,7 @@
-"""Puts single files of a damaged journal right, from a bit that flipped or from what says the same elsewhere.
+"""Single files of a damaged journal put right, by a flipped bit or by what says the same elsewhere.
 
-Owns segments' headers, the files of the format, of the journal's beginning and of the compacted segments, and
-snapshots. Owns no groups (see `walk`).
+They are the headers of segments, the files `format`, `start` and `compacted`, and snapshots. Groups are put right in
+`segment_walk`.
 """
 
 from exacta.adapters.local.damage.mended_journal import Patch, flipped_bit, with_one_bit_put_back

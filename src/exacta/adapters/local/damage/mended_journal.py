@@ -1,13 +1,13 @@
-"""What can be put right in a damaged journal without giving anything up, and the journal as it would be then.
+"""A damaged journal with single flipped bits put right, as it would be then.
 
-Owns the view of a journal's files in which some of their bytes, or whole files, are others (`View`), and single bits
-that flipped, which the checksums name. Owns no file that is written (see `repair`), nothing of what stands in which
-file (see `mending_files`), and no decision about what is lost (see `surveying`, `walk`).
+`View` shows a journal's files with some of their bytes, or whole files, replaced; nothing is written (see `repair`).
+Flipped bits are found from checksums. `mended_files` knows what is in which file, and `surveyor` and `segment_walk`
+decide what is lost.
 
-Theory of operation. A CRC is linear: what a flipped bit does to it depends only on how far the bit lies from the end.
-So the difference between the checksum that is there and the one that should be names the bit, if it was one. That a
-damage of another kind looks like one bit's has a chance of one in 2**32 for each bit of what is checked, so about
-0.2 % for a group of a megabyte; who takes the bit to be the right one asks a second witness where there is one.
+Theory of operation. A CRC is linear: the effect of a flipped bit on it depends only on how far the bit lies from the
+end. So the difference between the checksum that is there and the one that should be there names the bit, if one bit was
+flipped. Another kind of damage looks like one flipped bit with a chance of one in 2**32 for each bit of what is
+checked: about 0.2 % for a group of a megabyte. So a caller asks a second witness where there is one.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, reflected
 MOST_BYTES = 128 << 20
-"""Of what a flipped bit is looked for in: a bound on the time, some 20 seconds."""
+"""A flipped bit is looked for in at most so many bytes, which takes some 20 seconds."""
 
 
 def _table() -> list[int]:
@@ -72,35 +72,35 @@ def with_one_bit_put_back(data: bytes, unpack: Callable[[bytes], T | None]) -> t
 
 
 class View:
-    """The files of a directory as they would be: those calls of `Files` that look at them, and none that writes."""
+    """Show the files of a directory as they would be, by the calls of `Files` that read; there are none that write."""
 
     def __init__(self, files: Files) -> None:
         self.directory: Path = files.directory
         self.files = files
         self.sources: dict[str, str] = {name: name for name in files.names()}
-        """What is there, and which file it really is."""
+        """The file in the directory that stands for each name of the view."""
         self.contents: dict[str, bytes] = {}
-        """Small files that are there in memory only; they go before `sources`."""
+        """Small files whose content is in memory only; they hide those in `sources`."""
         self.patches: dict[str, list[Patch]] = {}
         self._handles: dict[int, str] = {}
         self._last_handle = -1  # ours count down, to be no one else's
 
     def patch(self, name: str, patches: Iterable[Patch]) -> None:
-        """Let these bytes of the file be others."""
+        """Replace these bytes of the file."""
         self.patches.setdefault(name, []).extend(patches)
 
     def put(self, name: str, content: bytes) -> None:
-        """Let the file be this."""
+        """Replace the file, or add it."""
         self.patches.pop(name, None)
         self.contents[name] = content
 
     def remove(self, name: str) -> None:
-        """Let there be no such file."""
+        """Remove the file from the view."""
         for known in (self.sources, self.contents, self.patches):
             known.pop(name, None)
 
     def is_changed(self, name: str) -> bool:
-        """Whether the file is not as it lies in the directory."""
+        """Say whether the view shows another content than the directory has under this name."""
         return name in self.contents or name in self.patches or self.sources.get(name) != name
 
     def names(self) -> list[str]:

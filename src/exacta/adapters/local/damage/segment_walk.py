@@ -1,7 +1,7 @@
-"""Walks over a segment of a damaged journal: puts flipped bits right, and tells what is sound and what is lost.
+"""Walks over the segments of a damaged journal: put flipped bits right, and tell what is sound and what is lost.
 
-Owns what is made of a fault: mended in the view, a write that a crash cut short, or lost. Owns no meaning of events and
-batches, and writes nothing.
+A fault is mended in the view, or is a write that a crash cut short, or is a loss. Events and batches mean nothing here,
+and nothing is written.
 """
 
 from collections.abc import Iterator
@@ -32,8 +32,24 @@ def pieces(found: Survey, number: int) -> Iterator[Group | Lost]:
     return _Walk(found, number).pieces()
 
 
+def events_from(found: Survey, position: int, end: int) -> Iterator[Group | Lost]:
+    """Yield the groups that lie between these positions, and what is lost there, in order."""
+    for number, slot in enumerate(found.slots):
+        if slot.base >= end:
+            return
+        if slot.end is not None and slot.end <= position:
+            continue
+        for piece in pieces(found, number):
+            begin = piece.begin if isinstance(piece, Lost) else piece.position
+            piece_end = piece.end
+            if begin >= end:
+                return
+            if piece_end > position or (isinstance(piece, Lost) and begin >= position):
+                yield piece
+
+
 class _Walk:
-    """Over one slot."""
+    """Walk over one slot."""
 
     def __init__(self, found: Survey, number: int) -> None:
         self._found = found
@@ -101,7 +117,7 @@ class _Walk:
         return self._found.view.read(handle, size, offset + GROUP_HEADER_BYTES)
 
     def _is_consistent(self, header: GroupHeader, body: memoryview) -> bool:
-        """Whether table and batches agree; a batch has a checksum of its own."""
+        """Say whether table and batches agree; a batch has a checksum of its own."""
         payload = body[header.table_size :]
         try:
             for entry in unpack_table(body[: header.table_size], header.entry_count):

@@ -1,13 +1,14 @@
-"""What a look at a damaged journal found: its segments in their places, what was put right, what is lost.
+"""Survey of a damaged journal: its segments in their places, what was put right, and what is lost.
 
-Owns the data; `surveying` makes it, `walk` takes the segments apart. What is lost is told by position, and by entry
-where the group's table can still be taken apart.
+This is the data; `surveyor` makes it, and `segment_walk` takes the segments apart. What is lost is told by position,
+and by entry if the group's table can still be read.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
+
+from msgspec import Struct, field
 
 from exacta.adapters.local.damage.mended_journal import View
 from exacta.adapters.local.files import Files
@@ -18,16 +19,15 @@ IsBatch = Callable[[IndexEntry, Buffer], bool]
 
 
 class Mended(NamedTuple):
-    """What was put right, at no price."""
+    """Tell what was put right without giving anything up."""
 
     name: str
     offset: int
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A part of the journal that a segment holds, or held: up to `end` (None: it is the last one).
+class Slot(Struct, frozen=True, kw_only=True):
+    """Name a part of the journal that a segment holds, or held: up to `end` (None: it is the last one).
 
     `header` is None where there is no segment, or nothing that one could be taken apart by.
     """
@@ -38,20 +38,19 @@ class Slot:
     name: str
     header: SegmentHeader | None
     is_compacted: bool = False
-    """It has no place among the others: `base` and `end` are its number."""
+    """A compacted segment has no place among the others: `base` and `end` are its number."""
 
     @property
     def has_batches_alone(self) -> bool:
-        """Whether it was cleaned or compacted: there are no events, and positions are not the journal's."""
+        """True if it was cleaned or compacted: it has no events, and its positions are not the journal's."""
         return self.generation > 0 or self.is_compacted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """What is neither sound nor can be put right: the journal from `begin` to `end`, which lies in this slot.
+class Lost(Struct, frozen=True, kw_only=True):
+    """Tell of a part that is damaged and cannot be put right: the journal from `begin` to `end`, in this slot.
 
-    In a cleaned segment that is all that it stands for, though most of it is sound. `entries` is the group's table,
-    which has no checksum of its own: what it says must be held against something else.
+    In a cleaned segment the part is all that the segment stands for, though most of it is sound. `entries` is the
+    group's table, which has no checksum of its own: what it says must be checked against something else.
     """
 
     slot: int
@@ -65,16 +64,15 @@ class Lost:
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is one group, of which it is known where it ends, and its bytes are all there."""
+        """True if this is one group, its end is known, and all of its bytes are there."""
         return bool(self.entries)
 
 
-@dataclass(slots=True)
-class Survey:
-    """All of it; `end` is where the journal ends, as far as groups and snapshots tell.
+class Survey(Struct, eq=False):
+    """Hold everything that was found; `end` is where the journal ends, as far as groups and snapshots tell.
 
-    `snapshots` are the sound ones by position, `unusable` the names of the others. `torn` says of the last slot at
-    which byte writes begin that a crash cut short.
+    `snapshots` are the positions of sound snapshots, `unusable` the names of the others. `torn` is the byte of the last
+    slot at which writes begin that a crash cut short.
     """
 
     view: View
@@ -90,16 +88,16 @@ class Survey:
     torn: int | None = None
     end: int = 0
     is_end_known: bool = True
-    """Whether nothing can have been written behind `end`: else the journal's last bytes are damaged."""
+    """True if nothing can have been written after `end`; else the journal's last bytes are damaged."""
 
     @property
     def files(self) -> Files:
-        """The view, for what takes `Files` and only looks."""
+        """The view, for functions that take `Files` and only read."""
         return cast("Files", self.view)
 
     @property
     def numbers_of_compacted(self) -> range:
-        """By which numbers the compacted segments go: those behind the slots'."""
+        """The numbers of the compacted segments, which follow those of the slots."""
         return range(len(self.slots), len(self.slots) + len(self.compacted))
 
     def slot(self, number: int) -> Slot:

@@ -1,7 +1,7 @@
-"""Looks at a damaged journal with all put right that can be: what is sound, what was mended, what is lost.
+"""Surveyor of a damaged journal: puts right what can be, and tells what is sound, what was mended and what is lost.
 
-Owns which segment has which place. Owns no meaning of events and batches, no remedy that costs anything (both in
-`exacta.repair`), and writes nothing (`repair` does).
+This module decides which segment has which place. The meaning of events and batches, and remedies that give something
+up, are in `exacta.repair`. Nothing is written here (see `repair`).
 """
 
 from exacta.adapters.local.damage.mended_files import mend_files

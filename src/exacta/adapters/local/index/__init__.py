@@ -1,1 +1,1 @@
-"""Where the batches of each stream lie: in a segment, and in the whole journal."""
+"""Indexes that say where the batches of each stream lie: in a segment, and in the whole journal."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from exacta.adapters.local import writer
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import (
     GROUP_HEADER_BYTES,
@@ -23,7 +24,6 @@ from exacta.adapters.local.format import (
 )
 from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
 from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, SegmentIndex
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.ports.journal import Buffer, Entry, IndexEntry
 
 GROUP_BYTES = 1 << 20

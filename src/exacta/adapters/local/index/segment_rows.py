@@ -67,7 +67,7 @@ class DamagedIndex(JournalDamaged):
 
 
 class Rows:
-    """The batches of one stream in one segment: the rows from `low` to `high` (exclusive) of these columns."""
+    """Hold the batches of one stream in one segment: the rows from `low` to `high` (exclusive) of these columns."""
 
     __slots__ = (
         "ends",
@@ -160,7 +160,7 @@ class Rows:
 
 
 class SegmentIndex(NamedTuple):
-    """The columns of a sealed segment, all streams one after another, in order of their ids.
+    """Hold the columns of a sealed segment, all streams one after another, in order of their ids.
 
     `row_ends` has for each stream where its rows end; each has at least one. `content` are the bytes of all these
     numbers, one column after another, and `checksums` those of its blocks.
@@ -205,7 +205,7 @@ class SegmentIndex(NamedTuple):
 
 
 class Segment:
-    """A segment file as readers know it.
+    """Describe a segment file as readers know it.
 
     `growing` has the rows of a segment that is written to, until there is an `index`. `generation` says how often it
     has been cleaned. `handle`, when one is open, and `readers`, the number of jobs on threads that need it, belong to
@@ -227,7 +227,7 @@ class Segment:
 
     @property
     def id(self) -> SegmentId:
-        """What the names of its files are made of."""
+        """The id from which the names of its files are made."""
         return SegmentId(self.base, self.generation, self.is_compacted)
 
     @property

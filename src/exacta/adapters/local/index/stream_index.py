@@ -1,7 +1,7 @@
-"""Where the batches of a stream lie in the whole journal: which of its segments has them.
+"""The index over the whole journal: says which segments have the batches of a stream.
 
-Owns the look-ups over all segments, and what must be kept in memory for them: the segments, and for each stream the
-numbers of those that it has been in, four bytes each. What lies within one segment is `rows`.
+This module has the look-ups over all segments, and keeps in memory what they need: the segments, and for each stream
+the numbers of the segments that it has been in, four bytes each. Look-ups within one segment are in `segment_rows`.
 
 Theory of operation. A segment gets a number when it is taken in; a stream's list has the numbers of the segments in
 which it has rows. The lists are sorted by number, hence by offset, too, so that bisection finds the first segment of a
@@ -47,7 +47,7 @@ def _telling(look_up: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Conca
 
 
 class Index:
-    """All rows of all segments, by stream. The segment added last is the active one."""
+    """Index all rows of all segments by stream. The segment added last is the active one."""
 
     def __init__(self, release: Callable[[Segment], None] = lambda segment: None) -> None:
         """Make an empty index; `release` gives back the memory that the index of a segment has taken."""
@@ -148,7 +148,7 @@ class Index:
 
     @_telling
     def size_in(self, segment: Segment, stream: int, offset: int) -> int:
-        """Return the bytes of the stream's batches in a segment that `offset` leaves."""
+        """Return the bytes of the stream's batches in a segment whose last offset is `offset` or later."""
         self._touch(segment)
         return segment.size_from(stream, offset)
 

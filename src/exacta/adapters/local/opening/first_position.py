@@ -1,7 +1,7 @@
-"""Where the journal begins, once its oldest segments are dropped.
+"""The file `start`: the position at which the journal begins, once its oldest segments are dropped.
 
-Owns the file `start`. It is written before the files go: so it tells a crash that interrupted their removal, which the
-next opening finishes, from segments that are missing.
+It is written before the segments are removed. So it tells a crash that interrupted their removal, which the next
+opening finishes, from segments that are missing.
 """
 
 from struct import Struct
@@ -37,10 +37,10 @@ def load(files: Files, names: list[str]) -> int | None:
 
 
 def write(files: Files, position: int) -> None:
-    """Get ready to let the journal begin there, durably; raises OSError, and nothing has changed."""
+    """Write a file that lets the journal begin there, without its name; if it raises OSError, nothing has changed."""
     writer.write_temporary(files, START_NAME + TEMPORARY_SUFFIX, [pack_start(position)])
 
 
 def put_in_place(files: Files) -> None:
-    """Let it begin there; raises OSError, and nobody knows."""
+    """Let the journal begin there; if it raises OSError, nobody knows where it begins."""
     writer.put_in_place(files, START_NAME + TEMPORARY_SUFFIX, START_NAME)

@@ -1,12 +1,12 @@
 """Opening a data directory: find out what is there, mend what a crash explains, refuse what it does not.
 
-Owns the decisions between "a crash did this" and "data is lost". Owns no byte layout (see `format`, `scan`).
+This module decides between "a crash did this" and "data is lost". Byte layouts are in `format` and `segment_scan`.
 
 Theory of operation. Every group says up to which position all was durable when it was written. So after a crash
 everything up to the highest of these positions is on disk whole, and of what was written later (groups, or the header
 of a new segment) any sectors may be there and any missing. Whatever looks otherwise has been altered or lost since it
-was durable, and we refuse to go on. `docs/reference/journal-format.md` has the table of what is found and what is
-done; the cases below bear its numbers.
+was durable, and the journal is not opened. `docs/reference/journal-format.md` has the table of what is found and what
+is done; the cases below have its numbers.
 
 The limit of what can be told apart: damage to the last groups of the journal, behind that position, looks like writes
 cut short, unless a snapshot's name bears witness that they were durable.
@@ -14,9 +14,11 @@ cut short, unless a snapshot's name bears witness that they were durable.
 
 import errno
 import logging
-from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
+
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files, read_file, write_fully
 from exacta.adapters.local.format import (
     FORMAT_CONTENT,
@@ -31,13 +33,14 @@ from exacta.adapters.local.format import (
     positions_of,
     segments_of,
 )
-from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
+from exacta.adapters.local.index.index_writer import write_segment_index
+from exacta.adapters.local.index.segment_index import is_sound, map_segment_index
 from exacta.adapters.local.index.segment_rows import Segment, SegmentIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.layout import lay_out
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
-from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.ports.journal import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -46,9 +49,8 @@ class UnsupportedFormat(JournalError):
     """The data directory was written by a version of Exacta that this one cannot read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """An opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
+class Recovered(Struct, frozen=True, kw_only=True):
+    """Hold an opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
 
     `position` is its end, `next_compacted` the number of the next compacted segment.
     """
@@ -59,14 +61,6 @@ class Recovered:
     index: Index
     writer: Writer
     position: int
-
-
-def damaged(files: Files, name: str, offset: int, reason: str) -> JournalDamaged:
-    """Make the error that names file and byte."""
-    return JournalDamaged(
-        f"{files.directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal "
-        "is not opened; restore the directory from a copy, or see what `exacta log repair` can do."
-    )
 
 
 def recover(files: Files) -> Recovered:
@@ -108,7 +102,14 @@ def recover(files: Files) -> Recovered:
         index.add_compacted(segment)
     for name in left_over:
         files.remove(name)  # case 14: a crash while cleaning
-    return Recovered(segments, compacted, next_compacted, index, writer, position)
+    return Recovered(
+        segments=segments,
+        compacted=compacted,
+        next_compacted=next_compacted,
+        index=index,
+        writer=writer,
+        position=position,
+    )
 
 
 def _check_format(files: Files, names: list[str]) -> None:
@@ -190,16 +191,6 @@ def _rebuild_segment_index(files: Files, segment: Segment, scan: SegmentScan) ->
 def sealed_at(header: SegmentHeader, scan: SegmentScan) -> tuple[int, int]:
     """Return where the journal is at the end of a sealed segment, and the checksum of its last group there."""
     return (header.end, header.last_checksum) if header.was_written_at_once else (scan.end, scan.last_checksum)
-
-
-def write_segment_index(files: Files, segment: Segment, mark: bytes, end: int, last_checksum: int) -> SegmentIndex:
-    """Write the segment index of a sealed segment from the rows that it has grown; return it mapped."""
-    name = segment.index_name
-    write_file(files, name, pack_segment_index(segment.growing, mark, end, last_checksum))
-    segment_index = map_segment_index(files, name, mark)
-    if segment_index is None:
-        raise damaged(files, name, 0, "what was just written reads differently")
-    return segment_index
 
 
 # --- the last segment ------------------------------------------------------------------------------------------------

@@ -1,15 +1,12 @@
-"""The events of a journal from a snapshot on.
-
-Owns reading them, at a start and to fold the next snapshot. Owns no meaning of an event, and no snapshot file.
-"""
+"""Replay: reads the events of a journal from a snapshot on, at a start and to fold the next snapshot."""
 
 from collections.abc import Iterator, Sequence
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SNAPSHOT_SUFFIX, file_name
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.layout import begin_of_replay
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.adapters.local.opening.segment_scan import SegmentScan
 
 

@@ -1,7 +1,7 @@
 """One pass over a segment file that checks every byte of it.
 
-Owns finding the groups of a segment and the place where they end, and why. Owns no decision about what such an end
-means (see `recovery`), and writes nothing.
+A scan finds the groups of a segment, the place where they end, and why. `recovery` decides what such an end means.
+Nothing is written here.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Group(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Why a scan ended before the file did.
+    """Tell why a scan ended before the file did.
 
     `header` is what could be read of the group at `offset`: with it, the group's length is certain.
     """
@@ -60,7 +60,7 @@ class SegmentScan:
         self.header: SegmentHeader | None = unpack_segment_header(files.read(handle, SEGMENT_HEADER_BYTES, 0))
         self.offset = SEGMENT_HEADER_BYTES
         self.durable_offset = 0
-        """Where what may not be durable begins, as far as the groups tell; without any, at the segment's header."""
+        """The byte up to which all is durable, as far as the groups tell; 0 if there are none."""
         self.last_checksum = self.header.previous_checksum if self.header else 0
         self.fault: Fault | None = None
 

@@ -1,7 +1,7 @@
-"""Whether the journal's end was lost: a note of how far it was written, kept up to date without a sync.
+"""The file `tail`: a note of how far the journal was written, which tells the next opening whether its end was lost.
 
-Owns the file `tail`. A write ahead of its sync outlives the process, since the kernel has it, but not the machine. The
-note is kept in the same way, so whoever opens the directory finds one of these:
+A write ahead of its sync outlives the process, since the kernel has it, but not the machine. The note is kept in the
+same way, up to date without a sync. So the next opening finds one of these:
 
 | the note says | and the journal | hence |
 |---|---|---|
@@ -12,9 +12,9 @@ note is kept in the same way, so whoever opens the directory finds one of these:
 | nothing that can be read | is empty, in a new directory | nothing is missing |
 | nothing that can be read | is not empty | a write may be missing |
 
-The note of a new opening is made when its first group is durable, which holds what was concluded from the old one, and
-before anything is written ahead. It goes on saying that all is synced where nothing will be, and does so again after a
-clean stop.
+An opening makes its note when its first group is durable, and before anything is written ahead: that group holds what
+was concluded from the old note. The note says that all is synced if nothing will be written ahead, and after a clean
+stop.
 """
 
 from struct import Struct
@@ -43,7 +43,7 @@ class Tail:
 
     @property
     def has_begun(self) -> bool:
-        """Whether this run has a note of its own."""
+        """True if this opening has made its own note."""
         return self._handle is not None
 
     def begin(self, position: int, *, unsynced_writes: bool) -> None:

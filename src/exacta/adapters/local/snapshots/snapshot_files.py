@@ -1,7 +1,7 @@
 """Snapshots: the engine's state at a position, so that a replay need not begin at the beginning.
 
-Owns the snapshot files: writing them whole, keeping the last two, passing over a damaged one. The blob is the engine's,
-and so is the fold that makes the next one from the last one and the events since.
+This module writes the snapshot files whole, keeps the last two, and passes over a damaged one. The engine makes the
+blob, and the fold that makes the next one from the last one and the events since.
 """
 
 import logging
@@ -63,9 +63,9 @@ def save(files: Files, blob: bytes, position: int) -> None:
 def fold(files: Files, segment_ids: Sequence[SegmentId], targets: Sequence[int], fold: Fold) -> list[tuple[str, int]]:
     """Write the snapshots of these positions, ascending, as temporary files; return the name and position of each.
 
-    Runs aside; `segment_ids` are all of the journal's, of which the last may still be written to, behind the last
-    target. One that there is already is not written again, nor one that would be too many at once: there may be no
-    snapshot before it any more, and no events that it could be made from.
+    Runs in a child process. `segment_ids` are all of the journal's segments; the last one may still be written to,
+    behind the last target. A snapshot that exists already is not written again. Neither is one that would be removed at
+    once: there may be no earlier snapshot any more, and no events that it could be made from.
 
     Raises JournalDamaged or OSError, and what `fold` raises.
     """

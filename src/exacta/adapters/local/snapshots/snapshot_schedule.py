@@ -1,13 +1,13 @@
-"""When a snapshot is wanted, and how it comes about while the journal is in use.
+"""Schedule of snapshots: when one is wanted, and how it is made while the journal is in use.
 
-Owns the count of events that a replay would have to go through, and the work of the keeping thread. The files are
-`snapshots`'.
+This module counts the events that a replay would have to go through, and gives the keeping thread its work. The files
+are in `snapshot_files`.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from exacta.adapters.local.child_process import Aside, Interrupted
+from exacta.adapters.local.child_process import Interrupted, JobRunner
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.opening import replay
@@ -21,14 +21,14 @@ Done = Callable[[Failed | None], None]
 
 
 class Snapshotter:
-    """Of one opened journal; called on the event loop."""
+    """Make the snapshots of one opened journal; every method is called on the event loop."""
 
     def __init__(
-        self, files: Files, aside: Aside, thread: Jobs, post: Callable[..., None], *, snapshot_events: int
+        self, files: Files, job_runner: JobRunner, thread: Jobs, post: Callable[..., None], *, snapshot_events: int
     ) -> None:
         """After `snapshot_events` events a snapshot is wanted."""
         self._files = files
-        self._aside = aside
+        self._job_runner = job_runner
         self._thread = thread
         self._post = post
         self._snapshot_events = snapshot_events
@@ -42,7 +42,7 @@ class Snapshotter:
         return not self._is_folding and (self._is_wanted or self._events_since >= self._snapshot_events)
 
     def want(self) -> None:
-        """Let one be wanted."""
+        """Want a snapshot from now on."""
         self._is_wanted = True
 
     def count(self, events: int) -> None:
@@ -64,7 +64,7 @@ class Snapshotter:
         targets = sorted({min(segments[-1].base, position), position})
 
         def work() -> None:
-            snapshot_files.keep_folded(self._files, self._aside.run(snapshot_files.fold, ids, targets, fold))
+            snapshot_files.keep_folded(self._files, self._job_runner.run(snapshot_files.fold, ids, targets, fold))
 
         def folded(result: Failed | None) -> None:
             self._is_folding = False

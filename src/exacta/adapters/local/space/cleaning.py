@@ -1,14 +1,13 @@
-"""Freeing space: which sealed segments are worth it, and what is written in their place.
+"""Cleaning of segments: the choice of sealed segments whose space is freed, and the writing of their replacement.
 
-Runs aside, in a process of its own. Owns the choice and the writing of a cleaned segment, as a temporary file; which
-name it gets and when, when readers change over, what a failure means, and the removal of the files that were replaced
-are the cleaner's.
+This runs in a child process, and writes a cleaned segment as a temporary file. `rewrite_queue` gives the file its name,
+lets readers change over, removes the files that were replaced, and decides what a failure means.
 
 Theory of operation. A batch is alive if its stream is, and it does not lie below the stream's floor. Events need not be
-kept at all where two later snapshots hold what they came to. So a run of neighbouring segments of which at most half
-is alive is written anew, as one segment without events, in the same order of batches; it bears the base of the first
-one, and says where the last one ended. All of it is checked while it is read: a damaged batch must not get a new,
-correct checksum. Where the oldest segments have nothing alive they are dropped, and the journal begins later.
+kept if two later snapshots hold their outcome. So a run of neighbouring segments of which at most half is alive is
+written anew, as one segment without events, in the same order of batches. It has the base of the first one, and says
+where the last one ended. All of it is checked while it is read: a damaged batch must not get a new, correct checksum.
+If nothing in the oldest segments is alive they are dropped, and the journal begins later.
 
 A crash leaves the old files, or both. The new segment gets its name when it and its segment index are durable. From
 then on it stands in the place of the old ones (`layout`).
@@ -18,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, SegmentId
 from exacta.adapters.local.index.sealed_segment import (
@@ -29,12 +29,11 @@ from exacta.adapters.local.index.sealed_segment import (
     require_space,
 )
 from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.snapshots import snapshot_files
 
 MOST_SEGMENTS = 16
-"""How many are made one at once: a bound on the time that it takes, and that readers change over in."""
+"""At most so many segments are made one at once, which bounds the time of that and of the readers' change-over."""
 
 
 class Choice(NamedTuple):
@@ -45,9 +44,9 @@ class Choice(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What has been done: `new` is written for these segments; None: they can be dropped.
+    """Tell what was done: `new` is written in place of these segments; None: they can be dropped.
 
-    Where there are none, `waits_for_snapshot` says whether there will be, behind a later snapshot.
+    If there are no segments, `waits_for_snapshot` says whether there will be some after a later snapshot.
     """
 
     segments: Sequence[SegmentId]

@@ -1,8 +1,7 @@
-"""Which compacted segments the journal has.
+"""The file `compacted`: it names the compacted segments of a journal, and the number of the next one.
 
-Owns the file `compacted`, which names them, and the number of the next one. It is written before old ones are removed,
-so that one that is missing is noticed, and one that is left over, too. One with a later number than the file knows
-counts: the crash came before it could be named.
+It is written before old segments are removed, so that a missing segment is noticed, and one that is left over, too. A
+segment with a later number than the file knows counts: a crash came before it could be named.
 """
 
 from collections.abc import Sequence
@@ -51,5 +50,5 @@ def load(files: Files, names: Sequence[str]) -> Named | None:
 
 
 def save(files: Files, named: Named) -> None:
-    """Name these, durably; raises OSError, and nobody knows which ones are named."""
+    """Name these, durably; if it raises OSError, nobody knows which ones are named."""
     writer.write_file(files, COMPACTED_NAME, [pack_named(named)])

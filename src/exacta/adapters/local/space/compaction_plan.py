@@ -1,11 +1,12 @@
-"""The compacted segments of an opened journal: what goes into the next one, and which are not needed any more.
+"""Plan of compactions: what goes into the next compacted segment, and which compacted segments are no longer needed.
 
-Owns their list and numbers, on the event loop. Owns neither what is written (`compacting`) nor its order and failures
-(`cleaner`).
+This module has the list and numbers of compacted segments, on the event loop. `compaction_writer` writes them;
+`rewrite_queue` has the order of steps and the failures.
 
 Theory of operation. A segment gets its number before it is written, one that none had before. It counts from the moment
 that it has its name, for an opening takes in all numbers that the list of names does not know yet (`layout`). Then the
-list is written anew, also where nothing is dropped: what is not named there, and below its next number, is left over.
+list is written anew, even if nothing is dropped. A segment that is not named there, and is below its next number, is
+left over.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -22,7 +23,7 @@ from exacta.ports.journal import CompactionOrder, Failed
 
 
 class Compactor:
-    """Of one opened journal; called on the event loop."""
+    """Plan the compactions of one opened journal; every method is called on the event loop."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
-"""Compacting streams: what is left of their oldest batches is written into one new segment, away from the others.
+"""Compaction of streams: what is left of their oldest batches is written into one new segment, away from the others.
 
-Runs aside, in a process of its own. Owns which batches are read, in which order, and what is written; what is left of a
-batch is the record format's to say (`ports.compaction`), which name the new segment gets and what it takes the place of
-the cleaner's.
+This runs in a child process. It reads batches, asks the format of records what is left of them (`ports.compaction`),
+and writes that. `rewrite_queue` gives the new segment its name and lets it take the place of others.
 
 Theory of operation. A stream's oldest batches, up to the end of some sealed segment, are read from there and from the
 compacted segment that has what an earlier compaction left, and go into a new compacted segment, in the same order. From
@@ -15,6 +14,7 @@ Where there are more keys than memory should hold, some are compacted at a time,
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.index.sealed_segment import (
@@ -25,21 +25,20 @@ from exacta.adapters.local.index.sealed_segment import (
     require_space,
 )
 from exacta.adapters.local.index.segment_rows import Rows, Segment
-from exacta.adapters.local.opening.recovery import damaged
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES
 from exacta.ports.compaction import BYTES_PER_KEY, Compact, Compaction, Rules
 from exacta.ports.journal import IndexEntry, JournalDamaged
 
 KEY_BYTES = 128 << 20
-"""For the keys that are held at a time."""
+"""At most so much memory holds keys at a time."""
 _CARRIED = Rules(now_ms=0, delete_retention_ms=0)
 
 
 class Source(NamedTuple):
-    """A stream, and where its batches are: in these segments, in order of offset.
+    """Name a stream and the segments that have its batches, in order of offset.
 
-    What lies below `floor` is dropped, and what was not compacted before begins at `dirty_from`. No `rules`: it is
-    carried along.
+    Batches below `floor` are dropped, and what was not compacted before begins at `dirty_from`. A stream without
+    `rules` is carried along.
     """
 
     stream: int

@@ -1,7 +1,7 @@
-"""One cleaning or compaction after another: the writing aside, the change-over of readers, the removal of the old.
+"""Cleanings and compactions, one after another: new segments are written, readers change over, the old ones go.
 
-Owns the order of these steps and what a failure of each means. Owns neither choice nor writing (see `cleaning`,
-`compacting`), nor the list of compacted segments (see `compactor`).
+This module has the order of these steps and the meaning of a failure of each. `cleaning` and `compaction_writer` choose
+and write; `compaction_plan` has the list of compacted segments.
 
 Theory of operation. The keeping thread lets a process of its own choose and write, and puts in place what that has
 written; the event loop changes readers over; the keeping thread removes the old files once nobody reads them. What is
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
-from exacta.adapters.local.child_process import Aside, Interrupted
+from exacta.adapters.local.child_process import Interrupted, JobRunner
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import is_temporary
 from exacta.adapters.local.index import sealed_segment
@@ -39,7 +39,7 @@ Done = Callable[[Cleaned | Failed], None]
 
 
 class _Outcome(NamedTuple):
-    """What the keeping thread has come to; `new` (None: nothing is left) takes the place of `old`, if there are any."""
+    """Tell how a job ended; `new` (None: nothing is left) takes the place of `old`, if there are any."""
 
     result: Cleaned | Failed
     old: Sequence[Segment] = ()
@@ -48,12 +48,12 @@ class _Outcome(NamedTuple):
 
 
 class Cleaner:
-    """Of one opened journal; called on the event loop."""
+    """Clean and compact one opened journal; every method is called on the event loop."""
 
     def __init__(
         self,
         files: Files,
-        aside: Aside,
+        job_runner: JobRunner,
         thread: Jobs,
         post: Callable[..., None],
         *,
@@ -64,7 +64,7 @@ class Cleaner:
     ) -> None:
         """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
         self._files = files
-        self._aside = aside
+        self._job_runner = job_runner
         self._thread = thread
         self._post = post
         self._segment_bytes = segment_bytes
@@ -74,9 +74,9 @@ class Cleaner:
         self._is_busy = False
         self._is_stopped = False
         self._is_certain = True
-        """Of the keeping thread: it is known what the next opening will find."""
+        """True while it is known what the next opening will find; used on the keeping thread."""
         self._waited_with: tuple[list[int], Mapping[int, int]] | None = None
-        """Of the keeping thread: with these snapshots and these floors all waits for later snapshots."""
+        """The snapshots and floors with which everything waits for later snapshots; used on the keeping thread."""
 
     def stop(self) -> None:
         """Put nothing more in place: the journal is being closed."""
@@ -86,15 +86,15 @@ class Cleaner:
         self,
         segments: Sequence[Segment],
         floors: Mapping[int, int],
-        waits_for_segment_index: bool,
+        waits_for_index: bool,
         done: Done,
     ) -> None:
-        """See `Journal.clean`. `segments` are the oldest, sealed ones."""
+        """See `JournalSpace.clean`. `segments` are the oldest, sealed ones."""
         kept = dict(floors)
 
         def clean() -> _Outcome:
             outcome = self._make_room(segments, kept)
-            if waits_for_segment_index and isinstance(outcome.result, Cleaned):
+            if waits_for_index and isinstance(outcome.result, Cleaned):
                 return outcome._replace(result=outcome.result._replace(may_free_more=True))
             return outcome
 
@@ -141,7 +141,7 @@ class Cleaner:
         self._thread.submit(job)
 
     def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment:
-        made = self._aside.run(compaction.compact, sources, rewriter, number, self._segment_bytes)
+        made = self._job_runner.run(compaction.compact, sources, rewriter, number, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if made.unreadable:
@@ -176,7 +176,7 @@ class Cleaner:
         if self._waited_with == known:
             return _Outcome(Cleaned(0, may_free_more=True))
         ids = [segment.id for segment in segments]
-        made = self._aside.run(cleaning.make_room, ids, floors, self._segment_bytes)
+        made = self._job_runner.run(cleaning.make_room, ids, floors, self._segment_bytes)
         if self._is_stopped:
             raise Interrupted
         if not made.segments:

@@ -1,0 +1,115 @@
+"""The table of answers ahead of the sync, cell by cell: for what the engine makes each answer wait."""
+
+from collections.abc import Callable
+
+import pytest
+
+from exacta.core.commands import AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
+from exacta.core.promises import Promise
+from exacta.engine.answers_ahead import WAITS_FOR, Foundation
+from exacta.engine.commit_group import Wait
+from tests.engine.producer import Producer
+from tests.engine.rig import Rig, batch
+
+#             STATE   WRITE    REGISTRATION  END     NOTHING
+EXPECTED = """
+NONE          SYNC    SYNC     WRITE         SYNC    NOTHING
+DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING
+UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING
+NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING
+"""
+CELLS = [
+    (Foundation[row.split()[0]], promise, Wait[name])
+    for row in EXPECTED.strip().splitlines()
+    for promise, name in zip(Promise, row.split()[1:], strict=True)
+]
+
+
+def no_transaction(producer: Producer) -> None:
+    producer.idle()
+
+
+def begun_durably(producer: Producer) -> None:
+    producer.idle()
+    producer.begin(b"earlier")
+
+
+def begun_just_now(producer: Producer) -> None:
+    producer.idle()
+    producer.add(0)
+
+
+def begun_soon_after_its_last_end(producer: Producer) -> None:
+    producer.begin(b"earlier")
+    producer.end()
+    producer.add(0)
+
+
+BEGUN: dict[Foundation, Callable[[Producer], None]] = {
+    Foundation.NONE: no_transaction,
+    Foundation.DURABLE: begun_durably,
+    Foundation.UNSYNCED: begun_just_now,
+    Foundation.NOT_NEEDED: begun_soon_after_its_last_end,
+}
+
+
+def command(producer: Producer, promise: Promise, *, inside: bool) -> Command:
+    sequence = producer.sequences.get(0, 0)
+    return {
+        Promise.STATE: CreateTopic(topic="new", topic_id=b"1" * 16, partition_count=1),
+        Promise.WRITE: batch(b"now", 0, producer.pair, sequence, transactional_id="x") if inside else batch(b"now"),
+        Promise.REGISTRATION: AddPartitions(**producer.who(), partitions=(("t", 1), ("u", 0))),
+        Promise.END: EndTransaction(**producer.who(), commit=inside),
+        Promise.NOTHING: Heartbeat(group_id="g", member_id="m", generation=1),
+    }[promise]
+
+
+@pytest.mark.parametrize(("foundation", "promise", "expected"), CELLS, ids=lambda value: value.name)
+def test_each_answer_waits_as_the_table_says(
+    rig: Rig, foundation: Foundation, promise: Promise, expected: Wait
+) -> None:
+    rig.topic("u", 1)
+    producer, other = Producer(rig), Producer(rig, "other")
+    other.begin()
+    rig.loop.pass_time(1)
+    BEGUN[foundation](producer)
+    # Something is written and not synced: whatever waits for a sync cannot be answered at once.
+    other.write(b"pending")
+    inside = foundation is not Foundation.NONE
+    if inside:
+        assert rig.engine._writer.ahead.foundation("x") is foundation
+    asked = command(producer, promise, inside=inside)
+    assert asked.promises is promise
+    answered: list[Wait] = []
+
+    def done(answers: object) -> None:
+        answered.append(Wait.WRITE if rig.storage.unsynced else Wait.SYNC)
+
+    rig.engine.submit((asked,), done, [b"now"])
+    if expected is Wait.NOTHING:
+        assert answered, "it is answered at once"
+    else:
+        assert not answered
+        rig.settle()
+        assert answered == [expected]
+    assert WAITS_FOR[foundation][promise] is expected
+
+
+def test_the_table_has_a_row_for_each_foundation_and_a_column_for_each_promise() -> None:
+    assert WAITS_FOR.keys() == set(Foundation)
+    for row in WAITS_FOR.values():
+        assert row.keys() == set(Promise)
+
+
+def test_a_begin_that_is_in_flight_is_durable_before_the_write_is_written(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.idle()
+    producer.add(0)
+    ahead = rig.engine._writer.ahead
+    assert ahead.foundation("x") is Foundation.UNSYNCED
+    rig.loop.turn()
+    assert rig.storage.unsynced
+    assert ahead.foundation("x") is Foundation.UNSYNCED
+    rig.loop.turn()
+    assert rig.engine._writer.in_flight is not None
+    assert ahead.foundation("x") is Foundation.DURABLE
