@@ -4,7 +4,9 @@ import threading
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from exacta.cli.app import app
 from exacta.core.commands import (
     AppendBatch,
     BeginTransaction,
@@ -153,3 +155,18 @@ def test_an_operators_marker_aborts_it_and_the_broker_lives(broker: Front, wire:
         "CompleteAbort",
         ["tester"],
     )
+
+
+def test_the_command_line_aborts_it_by_its_name(broker: Front, wire: Wire) -> None:
+    """A takeover of a transactional id of that name would abort nothing, and say that it had."""
+    handle, other = Handle(broker), Handle(broker)
+    handle.write(b"in the way")
+    where = ["--bootstrap-server", "{}:{}".format(*broker.address)]
+    shown = CliRunner().invoke(app, ["transactions", "list", *where])
+    assert f"{handle.name}: " in shown.stdout
+    aborted = CliRunner().invoke(app, ["transactions", "abort", "--yes", handle.name, *where])
+    assert (aborted.exit_code, aborted.stdout.splitlines()[-1]) == (0, f"{handle.name} is aborted")
+    assert handle.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+    refused = CliRunner().invoke(app, ["transactions", "abort", "--yes", other.name, *where])
+    assert (refused.exit_code, "has written nothing yet" in refused.stderr) == (1, True)
+    assert other.end(commit=True) == DONE
