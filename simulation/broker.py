@@ -19,7 +19,6 @@ from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
-from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
@@ -37,19 +36,19 @@ RESTART_SECONDS = (0.05, 3.0)
 HOST, PORT = "broker", 9092
 
 
-class SimulatedContext(BrokerContext):
-    """A broker's context whose entropy is the seed's."""
+class SeededEntropy:
+    """See `exacta.ports.entropy.Entropy`; the seed decides all draws."""
 
-    def __init__(self, chance: random.Random, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self.fetch_sessions = FetchSessions(
-            self.configuration.max_incremental_fetch_session_cache_slots, lambda: chance.randrange(1, 2**31 - 1)
-        )
 
     def new_uuid(self) -> uuid.UUID:
-        """Return what is fresh in this world."""
+        """Return an id that is fresh in this world."""
         return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+
+    def below(self, bound: int) -> int:
+        """Return a number from 0 on, and below `bound`."""
+        return self._chance.randrange(bound)
 
 
 class _Life:
@@ -188,10 +187,10 @@ class Broker:
         context = assemble_broker(
             engine,
             self._configuration,
-            make=partial(SimulatedContext, self._chance),
             cluster_id="simulated",
             advertised_host=HOST,
             advertised_port=PORT,
+            entropy=SeededEntropy(self._chance),
             wall_clock=clock.wall_ms,
         )
         self.life = _Life(process, journal, engine, context)
@@ -233,9 +232,7 @@ class Broker:
         self.disk.release()
         if life is not None:
             for connection in life.connections:
-                transport = connection._transport
-                if transport is not None:
-                    transport.abort()
+                connection.abort()
         self.on_death()
         if not self.stays_down:
             self._loop.call_later(self._chance.uniform(*RESTART_SECONDS), self.start)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.front.memory import LEAST_ANSWER_BYTES, LEAST_PROGRESS_BYTES, Budget
+from exacta.front.memory import LEAST_ANSWER_BYTES, LEAST_PROGRESS_BYTES, MemoryBudget
 from tests.engine.rig import ManualLoop
 
 STALL_MS = 1_000
@@ -20,13 +20,13 @@ class One:
     def room_again(self) -> None:
         self.woken += 1
 
-    def moved_bytes(self, budget: Budget) -> int | None:
+    def moved_bytes(self, budget: MemoryBudget) -> int | None:
         return self.moved
 
     def is_half_read(self) -> bool:
         return self.half_read
 
-    def give_up(self, budget: Budget) -> None:
+    def give_up(self, budget: MemoryBudget) -> None:
         self.given_up = True
         budget.leave(self)
 
@@ -38,14 +38,14 @@ def loop() -> ManualLoop:
 
 
 @pytest.fixture
-def budget(loop: ManualLoop) -> Budget:
+def budget(loop: ManualLoop) -> MemoryBudget:
     """One that is full."""
-    full = Budget("an.option", 10 << 20, STALL_MS, loop)
+    full = MemoryBudget("an.option", 10 << 20, STALL_MS, loop)
     full.used_bytes = 10 << 20
     return full
 
 
-def test_those_who_wait_are_woken_in_their_order_one_a_turn(budget: Budget, loop: ManualLoop) -> None:
+def test_those_who_wait_are_woken_in_their_order_one_a_turn(budget: MemoryBudget, loop: ManualLoop) -> None:
     many = [One() for _ in range(3)]
     for one in many:
         budget.wait(one)
@@ -58,7 +58,7 @@ def test_those_who_wait_are_woken_in_their_order_one_a_turn(budget: Budget, loop
         assert [one.woken for one in many] == expected
 
 
-def test_nobody_is_woken_when_the_one_before_has_taken_all(budget: Budget, loop: ManualLoop) -> None:
+def test_nobody_is_woken_when_the_one_before_has_taken_all(budget: MemoryBudget, loop: ManualLoop) -> None:
     first, second = One(), One()
     first.room_again = lambda: setattr(budget, "used_bytes", budget.most_bytes)  # type: ignore[method-assign]
     budget.wait(first)
@@ -71,7 +71,7 @@ def test_nobody_is_woken_when_the_one_before_has_taken_all(budget: Budget, loop:
     assert second.woken == 1
 
 
-def test_one_at_a_time_is_let_on_and_then_the_next_that_has_begun(budget: Budget, loop: ManualLoop) -> None:
+def test_one_at_a_time_is_let_on_and_then_the_next_that_has_begun(budget: MemoryBudget, loop: ManualLoop) -> None:
     first, idle, second = One(half_read=True), One(), One(half_read=True)
     assert budget.lets_on(first)
     assert budget.lets_on(first)
@@ -86,13 +86,13 @@ def test_one_at_a_time_is_let_on_and_then_the_next_that_has_begun(budget: Budget
     assert budget.let_on is None
 
 
-def test_an_answer_gets_a_part_of_what_is_left_but_never_nothing(budget: Budget) -> None:
+def test_an_answer_gets_a_part_of_what_is_left_but_never_nothing(budget: MemoryBudget) -> None:
     assert budget.share() == LEAST_ANSWER_BYTES
     budget.used_bytes = 0
     assert budget.share() == (10 << 20) // 4
 
 
-def test_who_does_not_move_is_given_up_while_somebody_waits(budget: Budget, loop: ManualLoop) -> None:
+def test_who_does_not_move_is_given_up_while_somebody_waits(budget: MemoryBudget, loop: ManualLoop) -> None:
     stands, goes, not_its_part, came_late = One(), One(), One(), One()
     not_its_part.moved = None
     for one in (stands, goes, not_its_part):
@@ -111,7 +111,7 @@ def test_who_does_not_move_is_given_up_while_somebody_waits(budget: Budget, loop
     assert (goes.given_up, came_late.given_up) == (True, False)
 
 
-def test_no_timer_runs_when_nobody_waits(budget: Budget, loop: ManualLoop) -> None:
+def test_no_timer_runs_when_nobody_waits(budget: MemoryBudget, loop: ManualLoop) -> None:
     one = One()
     budget.wait(one)
     budget.leave(one)

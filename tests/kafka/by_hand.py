@@ -3,9 +3,8 @@
 Every order of events can be had, time is virtual, and what lies in a socket is counted, not guessed.
 """
 
-import asyncio
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
@@ -15,50 +14,24 @@ from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
 from exacta.server.assembly import assemble_broker, assemble_engine
-from tests.engine.rig import ManualLoop
+from tests.front.transport import HandTransport, Loop
 
 
-class Loop(ManualLoop):
-    """As connections see it."""
-
-    def time(self) -> float:
-        return self.now_ms / 1000
-
-
-class Client(asyncio.Transport):
-    """One connection, both ends of it: what it sends waits until the broker reads; what it is sent, until it reads."""
+class Client(HandTransport):
+    """A connection that speaks Kafka's protocol."""
 
     def __init__(self, broker: "Broker", reads: bool) -> None:
-        super().__init__()
+        super().__init__(broker.loop, reads)
         self.broker = broker
-        self.reads = reads
-        self.closed = False
-        self.received = bytearray()
-        self.unsent = bytearray()
-        """On its way to the broker, which has not read it."""
-        self.pieces: list[int] = []
-        """What the broker has read of it, each time."""
-        self.untaken = bytearray()
-        """In the broker's memory, since the peer does not read."""
-        self._loop = broker.loop
-        self._high = self._low = 0
-        self._reading_paused = self._writing_paused = self._pumping = False
         self._asked: dict[int, tuple[Message, int]] = {}
         self._count = 0
-        self.connection = Connection(
+        self.connection: Connection = Connection(
             broker.context,
             broker.loop,
             broker.connections.append,
             broker.connections.remove,  # type: ignore[arg-type]
         )
         self.connection.connection_made(self)
-
-    # --- what a test does ---------------------------------------------------------------------------------------------
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send; the broker reads in turns of its loop."""
-        self.unsent += data
-        self._pump_soon()
 
     def frame(self, message: Message, version: int) -> bytes:
         """Return the next request as bytes."""
@@ -70,15 +43,6 @@ class Client(asyncio.Transport):
         """Send a request; return its correlation id."""
         self.send_bytes(self.frame(message, version))
         return self._count
-
-    def read(self, size: int | None = None) -> None:
-        """Take bytes that wait: all, or so many."""
-        size = len(self.untaken) if size is None else size
-        self.received += self.untaken[:size]
-        del self.untaken[:size]
-        if self._writing_paused and len(self.untaken) <= self._low:
-            self._writing_paused = False
-            self.connection.resume_writing()
 
     def answers(self) -> list[tuple[int, Any]]:
         """Return correlation ids and answers that have come since the last call."""
@@ -92,71 +56,6 @@ class Client(asyncio.Transport):
             message, version = self._asked[struct.unpack_from(">i", frame)[0]]
             found.append(decode_response(API[message.SCHEMA.key].response, version, frame))
         return found
-
-    def vanish(self) -> None:
-        """Be gone."""
-        self.abort()
-
-    # --- the broker's end: a transport --------------------------------------------------------------------------------
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("10.0.0.1", 1) if name.endswith("name") else default
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        assert high is not None
-        self._high, self._low = high, high // 4
-
-    def get_write_buffer_size(self) -> int:
-        return len(self.untaken)
-
-    def pause_reading(self) -> None:
-        assert not self._reading_paused, "reading is paused twice"
-        self._reading_paused = True
-
-    def resume_reading(self) -> None:
-        assert self._reading_paused, "reading goes on twice"
-        self._reading_paused = False
-        self._pump_soon()
-
-    def write(self, data: Any) -> None:
-        self.writelines([data])
-
-    def writelines(self, list_of_data: Iterable[Any]) -> None:
-        assert not self.closed
-        self.untaken += b"".join(list_of_data)
-        if self.reads:
-            self.read()
-        if len(self.untaken) > self._high and not self._writing_paused:
-            self._writing_paused = True
-            self.connection.pause_writing()
-
-    def close(self) -> None:
-        self.abort()
-
-    def abort(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._loop.call_soon(self.connection.connection_lost, None)
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def _pump_soon(self) -> None:
-        if not self._pumping and self.unsent and not self._reading_paused:
-            self._pumping = True
-            self._loop.call_soon(self._pump)
-
-    def _pump(self) -> None:
-        self._pumping = False
-        if self.closed or self._reading_paused:
-            return
-        buffer = self.connection.get_buffer(-1)
-        size = min(len(buffer), len(self.unsent))
-        buffer[:size] = self.unsent[:size]
-        del self.unsent[:size]
-        self.pieces.append(size)
-        self.connection.buffer_updated(size)
-        self._pump_soon()
 
 
 class Broker:

@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from exacta.front.memory import ALLOWANCE_BYTES, LEAST_ANSWER_BYTES, READ_BYTES, SCARCE_READ_BYTES
-from exacta.kafka.connection import MAX_REQUESTS_PER_TURN, WRITE_HIGH_WATER_BYTES
+from exacta.front.connection import MAX_FRAMES_PER_TURN
+from exacta.front.memory import (
+    ALLOWANCE_BYTES,
+    LEAST_ANSWER_BYTES,
+    READ_BYTES,
+    SCARCE_READ_BYTES,
+    WRITE_HIGH_WATER_BYTES,
+)
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -320,14 +326,14 @@ class TestFairness:
         flood.send_bytes(b"".join(frames))
         other.send(HEARTBEAT, 2)
         broker.settle(until=lambda: len(other.received) > 0)
-        assert len(flood.answers()) <= 2 * MAX_REQUESTS_PER_TURN
+        assert len(flood.answers()) <= 2 * MAX_FRAMES_PER_TURN
         most, before = 0, len(flood.received)
         while broker.loop.ready:
             broker.turn()
             most, before = max(most, len(flood.received) - before), len(flood.received)
         answers = flood.answers()
         assert [number for number, _ in answers][-1] == len(frames)
-        assert most <= MAX_REQUESTS_PER_TURN * 18
+        assert most <= MAX_FRAMES_PER_TURN * 18
 
     def test_requests_that_want_no_answer_take_turns_too(self, start: Start) -> None:
         broker = start()
@@ -337,7 +343,7 @@ class TestFairness:
         for _ in range(200):
             flood.send_bytes(flood.frame(request, 9))
         broker.turn()
-        assert broker.engine._state.partition("t", 0).next_offset <= MAX_REQUESTS_PER_TURN
+        assert broker.engine._state.partition("t", 0).next_offset <= MAX_FRAMES_PER_TURN
         broker.settle()
         assert broker.engine._state.partition("t", 0).next_offset == 200
 

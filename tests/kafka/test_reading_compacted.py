@@ -4,10 +4,10 @@ The batches in a broker's memory are compacted while it is down, as a journal wo
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
+from msgspec.structs import replace
 
 from exacta.adapters.memory import MemoryStorage
 from exacta.ports.compaction import Rules

@@ -1,1 +1,5 @@
-"""The machinery that every protocol front shares: budgets of memory, bounds on connections, work on threads."""
+"""The machinery that every protocol's front shares: connections, budgets of memory, the broker behind all fronts.
+
+A front derives its connection from `connection.py`, its request from `request.py` and its broker from `broker.py`.
+Nothing here knows a protocol.
+"""

@@ -1,4 +1,7 @@
-"""Many pieces of work of one request, few of them in flight: each may hold a whole batch in memory till it ends."""
+"""Bounded parallelism: one request has many pieces of work, and few of them run at a time.
+
+Each piece may hold a whole batch in memory until it ends.
+"""
 
 from collections.abc import Callable, Iterable
 

@@ -1,22 +1,22 @@
-"""Which connections are let in: bounds on all of them, and on those of one host.
+"""The bounds on the number of connections: of all clients together, and of one host.
 
-Owns the counting and what is logged of it. A connection beyond a bound is closed at once: its client tries again after
-its back-off, which is the only answer that needs no room. (Apache Kafka does so where one host has too many; where all
-have, it lets further ones wait in the backlog, unanswered until their requests time out.)
+This module owns the counting and its lines in the log. A connection beyond a bound is closed at once, and its client
+tries again after its back-off: no other answer needs so little room. (Apache Kafka does the same where one host has too
+many. Where there are too many in all, it lets further ones wait in the backlog until their requests time out.)
 """
 
 import logging
 from collections import Counter
 from collections.abc import Callable
 
-logger = logging.getLogger("exacta.kafka")
+logger = logging.getLogger("exacta.front")
 
 QUIET_SECONDS = 10.0
-"""Between two lines of the log about connections that were not let in."""
+"""So much time lies between two lines of the log about connections that were not let in."""
 
 
 class Admission:
-    """Counts connections by host. `clock` gives seconds; of which moment on does not matter."""
+    """Counts connections by host. `clock` gives seconds from any moment on."""
 
     def __init__(self, most: int, most_per_host: int, clock: Callable[[], float]) -> None:
         self._most = most
@@ -40,7 +40,7 @@ class Admission:
         return False
 
     def leave(self, host: str) -> None:
-        """Count a connection that was let in no more."""
+        """Count one connection less: it was let in and has ended."""
         self._count -= 1
         self._hosts[host] -= 1
         if not self._hosts[host]:

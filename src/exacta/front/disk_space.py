@@ -1,4 +1,4 @@
-"""How much room the disk has: asked on a thread, since a disk may keep who asks waiting."""
+"""The room on a disk. A thread asks for it, since a disk may keep its caller waiting."""
 
 import shutil
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 from exacta.front.threads import on_thread
 
 DiskSpace = tuple[int, int]
-"""Bytes in all, and bytes that are free; -1 where it is not known."""
+"""The bytes of the disk, and its free bytes; -1 where they are not known."""
 
 UNKNOWN: DiskSpace = (-1, -1)
 

@@ -1,4 +1,4 @@
-"""Work that would keep the event loop waiting: done on a thread, answered on the loop."""
+"""Work that would keep the event loop waiting runs on a thread and is answered on the loop."""
 
 import asyncio
 from asyncio import Future

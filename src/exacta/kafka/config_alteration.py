@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from exacta.core.commands import Command, SetTopicConfigs
-from exacta.core.log.topics import is_legal_name
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
@@ -17,6 +16,7 @@ from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, Operation, changed, require_well_formed
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 
 

@@ -1,23 +1,59 @@
-"""One request on its way: who asked, and the answer in its place in the connection's order."""
+"""One request of Kafka's on its way: its version and correlation id, and the answer in its place in the order."""
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol
 
+from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted, FetchRequest
+from exacta.front.request import Request, RequestConnection
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
 
-if TYPE_CHECKING:
-    from exacta.kafka.connection import Connection
-    from exacta.kafka.handler import Handler
-
-T = TypeVar("T")
 logger = logging.getLogger("exacta.kafka")
 
 LONGEST_CLIENT_ID = 255
 """Characters. Transactions, their incidents and group members keep it; bounds on those count them, not their bytes."""
+
+ApiVersions = tuple[tuple[int, int, int], ...]
+"""API keys with the lowest and the highest version that is offered of each, in the order of the keys."""
+
+
+class KafkaConnection(RequestConnection, Protocol):
+    """The connection of a request, as the request and the handlers see it."""
+
+    configuration: Configuration
+    client_software: str
+    """The client's software by its own name (KIP-511); empty: it has not said it."""
+
+    @property
+    def engine_has_failed(self) -> bool:
+        """Whether the process is about to end, and nothing in memory may be relied on."""
+
+    def api_versions(self) -> ApiVersions:
+        """Return what is served on this connection."""
+
+    def answered(self, context: "RequestContext", response: list[Buffer]) -> None:
+        """Take the answer to a request; it leaves when all earlier ones have left."""
+
+    def admit(self, fetch: "Fetch", size: int, admitted: Admitted) -> None:
+        """Call back when there is room for an answer of this size, or for a shorter one, and all earlier ones left."""
+
+    def close_if_idle(self) -> bool:
+        """Close, or do nothing and return False where an answer is owed."""
+
+
+class ServedApi(Protocol):
+    """The API of a request, as the request sees it."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the API."""
+
+    @property
+    def plain_error(self) -> Callable[..., Message] | None:
+        """Makes an answer from an error code alone; None: not every version has room for one."""
 
 
 class Fetch:
@@ -34,22 +70,21 @@ class Fetch:
         """The room that its answer has got."""
 
 
-class RequestContext:
+class RequestContext(Request):
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
-    __slots__ = (
-        "client_id",
-        "connection",
-        "correlation_id",
-        "fetch",
-        "handler",
-        "response",
-        "size",
-        "version",
-    )
+    __slots__ = ("client_id", "correlation_id", "fetch", "handler", "response", "size", "version")
+
+    connection: KafkaConnection
 
     def __init__(
-        self, connection: "Connection", handler: "Handler", version: int, correlation_id: int, client_id: str, size: int
+        self,
+        connection: KafkaConnection,
+        handler: ServedApi,
+        version: int,
+        correlation_id: int,
+        client_id: str,
+        size: int,
     ) -> None:
         self.connection = connection
         self.handler = handler
@@ -57,19 +92,10 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id[:LONGEST_CLIENT_ID]
         self.size = size
+        """The bytes of the request with its size field; of the answer, once there is one."""
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
         self.fetch: Fetch | None = None
-
-    @property
-    def client_host(self) -> str:
-        """Where the client sits, as Kafka shows it for a group's members."""
-        return "/" + self.connection.peer_host
-
-    @property
-    def local_host(self) -> str:
-        """The address by which the client has reached us."""
-        return self.connection.local_host
 
     def reply(self, message: Message | None) -> None:
         """Answer; None sends nothing. The connection sends answers in the order of the requests."""
@@ -89,24 +115,8 @@ class RequestContext:
             self.response = response
             self.connection.answered(self, response)
 
-    def rests_on(self, group_number: int) -> None:
-        """Note the commit group that the answer rests on; 0: none. Later reads on this connection see it, too."""
-        if group_number:
-            self.connection.rests_on = group_number
-
-    def guard(self, done: Callable[[T], None]) -> Callable[[T], None]:
-        """Wrap a callback that the engine will call: an exception in it must end here."""
-
-        def guarded(result: T) -> None:
-            try:
-                done(result)
-            except Exception:  # noqa: BLE001  # see above
-                self.fail()
-
-        return guarded
-
     def fail(self) -> None:
-        """Report the exception being handled, a bug of ours: as an error code where the answer has room for it.
+        """Report the exception that is being handled: as an error code where the answer has room for it.
 
         Where the engine has failed it is no bug, and nobody is answered any more.
         """
@@ -118,13 +128,9 @@ class RequestContext:
             self.send(encode_response(message, self.version, self.correlation_id))
         else:
             self.connection.abort()
-            self.send([])  # there is no connection to send it: but the request is no more at work
+            self.send([])  # there is no connection to send it, but nobody works on the request any more
 
     def reads(self, request: FetchRequest) -> None:
-        """Let the request wait for room before it is read, and be forgotten with the connection."""
+        """Let a fetch wait for room before its records are read, and be forgotten with the connection."""
         fetch = self.fetch = Fetch(request)
         request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
-
-    def hang_up(self, reason: str) -> None:
-        """Close the connection: the only way to tell a client that wants no answer that something is wrong."""
-        self.connection.refuse(reason)

@@ -31,10 +31,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.core.log.topics import is_legal_name
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchResult
 from exacta.engine.visible import Visible
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 
 NO_SESSION = 0

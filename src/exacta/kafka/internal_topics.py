@@ -38,4 +38,5 @@ OF_TRANSACTIONS = InternalTopic(
         "unclean.leader.election.enable": "false",
     },
 )
-BY_NAME = {topic.name: topic for topic in (OF_GROUPS, OF_TRANSACTIONS)}
+MADE = {topic.name: topic.create for topic in (OF_GROUPS, OF_TRANSACTIONS)}
+"""The commands that make them, from topic ids, by name."""

@@ -8,13 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from exacta.adapters.entropy import SystemEntropy
 from exacta.config.configuration import Configuration
 from exacta.config.retention import retention_rules
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
+from exacta.front.broker import Identity
+from exacta.front.memory import Memory
 from exacta.kafka.broker import BrokerContext
+from exacta.ports.authorizer import AllowAll, Authorizer
+from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
@@ -22,7 +27,6 @@ from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
 
 E = TypeVar("E", bound=Engine)
-B = TypeVar("B", bound=BrokerContext)
 
 
 def upkeep_schedule(configuration: Configuration, *, record_clock: Callable[[], int] | None = None) -> Schedule:
@@ -74,15 +78,23 @@ def assemble_broker(
     advertised_port: int,
     log_dir: Path | None = None,
     wall_clock: Callable[[], int] | None = None,
-    make: Callable[..., B] = BrokerContext,  # type: ignore[assignment]
-) -> B:
-    """Return the facade of the engine for a front's handlers; `make` is its class, or a partial of a subclass."""
-    return make(
+    entropy: Entropy | None = None,
+    authorizer: Authorizer | None = None,
+) -> BrokerContext:
+    """Return the facade of the engine for the handlers of Kafka's front.
+
+    `entropy` is the operating system's by default, and the `authorizer` allows everything. Without a `log_dir` the
+    broker lies in memory; without a `wall_clock` the engine's time is also that of records.
+    """
+    identity = Identity(
+        cluster_id=cluster_id, advertised_host=advertised_host, advertised_port=advertised_port, log_dir=log_dir
+    )
+    return BrokerContext(
         engine,
         configuration,
-        cluster_id=cluster_id,
-        advertised_host=advertised_host,
-        advertised_port=advertised_port,
-        log_dir=log_dir,
+        identity,
+        SystemEntropy() if entropy is None else entropy,
+        Memory(configuration, engine.scheduler),
+        AllowAll() if authorizer is None else authorizer,
         wall_clock=wall_clock,
     )

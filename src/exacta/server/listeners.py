@@ -4,7 +4,7 @@ import socket
 
 from msgspec import Struct
 
-from exacta.kafka.broker import WILDCARDS
+from exacta.front.broker import WILDCARDS
 from exacta.server.errors import ServerError
 
 DEFAULT_HOST = "127.0.0.1"

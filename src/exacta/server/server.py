@@ -24,6 +24,7 @@ from exacta.adapters.local import LocalJournal
 from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.front.connection import FramedConnection
 from exacta.front.connection_limits import Admission
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
@@ -65,7 +66,7 @@ class Server:
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[FramedConnection] = set()
         self._admission = Admission(
             min(configuration.max_connections, files_allowed() // 2), configuration.max_connections_per_ip, loop.time
         )
@@ -204,14 +205,14 @@ class Server:
         if not self.failure.done():
             self.failure.set_result(failure)
 
-    def _register(self, connection: Connection) -> bool:
+    def _register(self, connection: FramedConnection) -> bool:
         if not self._admission.admit(connection.peer_host):
             return False
         self._connections.add(connection)
         self._deserted.clear()
         return True
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: FramedConnection) -> None:
         self._connections.discard(connection)
         self._admission.leave(connection.peer_host)
         if not self._connections:

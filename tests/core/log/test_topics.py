@@ -12,6 +12,27 @@ from exacta.core.state.limits import Limits
 from tests.core.world import SMALL, World
 
 
+@pytest.mark.parametrize(
+    ("name", "is_possible"),
+    [
+        ("persistent://public/default/x", True),
+        ("a b", True),
+        ("é" * 256, True),
+        ("é" * 256 + "x", False),
+        ("", False),
+        ("a\x00b", False),
+        ("a\nb", False),
+        ("a\x85b", False),
+        ("a\ud800b", False),
+    ],
+)
+def test_a_name_is_possible_or_not_whichever_protocol_asks(world: World, name: str, is_possible: bool) -> None:
+    answer = world.send(CreateTopic(topic=name, topic_id=b"n" * 16, partition_count=1))
+    assert (answer is not Rejection.INVALID_TOPIC) is is_possible
+    assert (name in world.state.topics) is is_possible
+    world.check()
+
+
 class TestConfigurations:
     def set_configs(
         self, world: World, configs: dict[str, str], topic: str = "t", validate_only: bool = False

@@ -10,17 +10,20 @@ from exacta.core.replies import DONE, TopicCreatedReply, TopicDeletedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 
-_LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+MAX_NAME_BYTES = 512
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and halves of characters, which have no bytes."""
 
 
-def is_legal_name(topic: str) -> bool:
-    """Say whether Kafka allows a topic of this name."""
-    return _LEGAL_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+def is_possible_name(topic: str) -> bool:
+    """Say whether a topic can have this name at all; each protocol's front allows fewer."""
+    return bool(topic) and _UNPRINTABLE.search(topic) is None and len(topic.encode()) <= MAX_NAME_BYTES
 
 
 def create(state: State, command: CreateTopic, now_ms: int) -> Outcome:
-    """Create a topic under a name legal in Kafka."""
-    if not is_legal_name(command.topic):
+    """Create a topic under a name that its front has found legal in its protocol."""
+    if not is_possible_name(command.topic):
         return Outcome(reply=Rejection.INVALID_TOPIC)
     if command.topic in state.topics:
         return Outcome(reply=Rejection.TOPIC_ALREADY_EXISTS)

@@ -1,19 +1,19 @@
 """Metadata: brokers, topics, and topics created because somebody asked for them."""
 
-from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.engine.engine import Answer
+from exacta.front.topics import create_missing
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_A_TOPIC, OF_THE_CLUSTER
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
-from exacta.kafka.internal_topics import BY_NAME
+from exacta.kafka.internal_topics import MADE
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import (
     MetadataRequest,
@@ -40,7 +40,7 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     elif len(wanted) > 1:  # as Kafka does: each topic once
         is_first = first_time()
         wanted = [topic for topic in wanted if is_first((topic.topic_id, topic.name))]
-    missing = _to_create(broker, request, wanted)
+    to_create = _to_create(broker, request, wanted)
 
     def answer() -> None:
         host, port = broker.endpoint(context)
@@ -65,33 +65,22 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
 
         broker.read(context, view, reply)
 
-    def created(answers: list[Answer]) -> None:
-        for command, outcome in zip(missing, answers, strict=True):
-            if isinstance(outcome, Rejection) and outcome is not Rejection.TOPIC_ALREADY_EXISTS:
-                assert isinstance(command, CreateTopic)
-                refused[command.topic] = error_code(outcome, KEY, context.version)
+    def created(rejections: dict[str, Rejection]) -> None:
+        for topic, rejection in rejections.items():
+            refused[topic] = error_code(rejection, KEY, context.version)
         answer()
 
-    if missing:
-        broker.submit(context, missing, created)
-    else:
-        answer()
+    for topic in to_create:
+        if not is_legal_name(topic):
+            refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
+    create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
 
 
-def _to_create(
-    broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None
-) -> list[Command]:
-    configuration = broker.configuration
-    if not (wanted and request.allow_auto_topic_creation and configuration.auto_create_topics_enable):
+def _to_create(broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None) -> list[str]:
+    """Return the names that are created where there is no topic."""
+    if not (wanted and request.allow_auto_topic_creation and broker.configuration.auto_create_topics_enable):
         return []
-    names = {topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID}
-    return [
-        BY_NAME[name].create(broker.new_uuid().bytes)
-        if name in BY_NAME
-        else CreateTopic(topic=name, topic_id=broker.new_uuid().bytes, partition_count=configuration.num_partitions)
-        for name in sorted(names)
-        if broker.engine.visible(name, 0) is None
-    ]
+    return sorted({topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID})
 
 
 def _topics(

@@ -1,11 +1,9 @@
 """ApiVersions: what is served here. Derived from the table of handlers, so that it cannot lie."""
 
-from functools import cache
-
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.context import RequestContext
+from exacta.kafka.context import ApiVersions, RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.protocol.kafka.codec import encode_response
@@ -30,22 +28,12 @@ LEVEL_0_SINCE = 4
 """Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
 
 
-@cache
-def _served(configuration: Configuration) -> tuple[tuple[int, int, int], ...]:
-    from exacta.kafka.handlers import HANDLERS  # the table holds this module too
-
-    return tuple(
-        (handler.key, handler.advertised_min_version, handler.advertised_max_version(configuration))
-        for handler in sorted(HANDLERS.values(), key=lambda handler: handler.key)
-    )
-
-
-def _response(configuration: Configuration, code: ErrorCode) -> ApiVersionsResponse:
+def _response(served: ApiVersions, code: ErrorCode) -> ApiVersionsResponse:
     return ApiVersionsResponse(
         error_code=code,
         api_keys=[
             ApiVersion(api_key=key, min_version=min_version, max_version=max_version)
-            for key, min_version, max_version in _served(configuration)
+            for key, min_version, max_version in served
         ],
     )
 
@@ -61,7 +49,7 @@ def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
     context.connection.client_software = request.client_software_name
-    response = _response(broker.configuration, ErrorCode.NONE)
+    response = _response(context.connection.api_versions(), ErrorCode.NONE)
     lowest = 0 if context.version >= LEVEL_0_SINCE else 1
     in_force = features(broker.configuration)
     response.supported_features = [
@@ -79,5 +67,5 @@ def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestC
 def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer]:
     """Tell a client that speaks a version we do not know which ones we do (KIP-511), in version 0."""
     return encode_response(
-        _response(context.connection.configuration, ErrorCode.UNSUPPORTED_VERSION), 0, context.correlation_id
+        _response(context.connection.api_versions(), ErrorCode.UNSUPPORTED_VERSION), 0, context.correlation_id
     )

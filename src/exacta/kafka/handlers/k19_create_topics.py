@@ -14,6 +14,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k19_create_topics import (
     CreatableTopic,
@@ -96,6 +97,8 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
         require_consistent(configs)
     except UnfitValue as unfit:
         raise _Refused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
+    if not is_legal_name(topic.name):
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "invalid topic")
     return CreateTopic(
         topic=topic.name,
         topic_id=broker.new_uuid().bytes,

@@ -3,7 +3,6 @@
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import ConfigSource, values_of
-from exacta.core.log.topics import is_legal_name
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import SOURCE_NUMBERS, ResourceType
@@ -11,6 +10,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
 from exacta.kafka.request_size import first_time
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k32_describe_configs import (
     DescribeConfigsRequest,

@@ -5,7 +5,6 @@ A page has at most so many partitions; topics that are not there take no room in
 
 from collections.abc import Iterable
 
-from exacta.core.log.topics import is_legal_name
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
@@ -14,6 +13,7 @@ from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Reply
 from exacta.kafka.keys import ApiKey
+from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k75_describe_topic_partitions import (
     Cursor,

@@ -1,0 +1,120 @@
+"""What every front asks of the broker behind it: the engine, the configuration, and who this broker says it is.
+
+The engine is called through here, so that a bug in a callback harms its own connection only.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from exacta.config.configuration import Configuration
+from exacta.core.commands import Command
+from exacta.core.ids import Ticket
+from exacta.core.state.state import State
+from exacta.engine.engine import Answer, Engine
+from exacta.engine.fetch import FetchRequest, FetchResult
+from exacta.front.memory import Memory
+from exacta.front.request import Request
+from exacta.ports.authorizer import Authorizer
+from exacta.ports.entropy import Entropy
+from exacta.ports.record_format import Buffer
+from exacta.records.admission import BatchRules, KnownRules
+
+T = TypeVar("T")
+
+WILDCARDS = frozenset({"", "0.0.0.0", "::"})
+"""Hosts that stand for every address of the machine."""
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Who this broker says it is, and where its data lies."""
+
+    cluster_id: str
+    advertised_host: str
+    """The host that clients are told to connect to; one of `WILDCARDS`: the address that they have just used."""
+    advertised_port: int
+    log_dir: Path | None = None
+    """Where everything lies; None: in memory."""
+
+
+class Broker:
+    """One per front. `wall_clock` gives the time for timestamps of records, in milliseconds since 1970."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        configuration: Configuration,
+        identity: Identity,
+        entropy: Entropy,
+        memory: Memory,
+        authorizer: Authorizer,
+        *,
+        wall_clock: Callable[[], int] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.configuration = configuration
+        self.entropy = entropy
+        self.memory = memory
+        self.authorizer = authorizer
+        self.cluster_id = identity.cluster_id
+        self.log_dir = identity.log_dir
+        self.wall_ms = wall_clock or engine.now_ms
+        self._identity = identity
+        self._rules = KnownRules(configuration)
+
+    def endpoint(self, request: Request) -> tuple[str, int]:
+        """Return the host and port that this client is told to connect to.
+
+        A server on every address, with none to advertise, names the one that the client has just used.
+        """
+        host, port = self._identity.advertised_host, self._identity.advertised_port
+        return (request.local_host if host in WILDCARDS else host), port
+
+    def submit(
+        self,
+        request: Request,
+        commands: Sequence[Command],
+        done: Callable[[list[Answer]], None],
+        payloads: Sequence[Buffer | None] | None = None,
+    ) -> None:
+        """See `Engine.submit`."""
+        request.rests_on(self.engine.submit(commands, request.guard(done), payloads))
+
+    def ask(self, request: Request, command: Command, done: Callable[[Answer], None]) -> None:
+        """Submit one command; `done` gets its answer."""
+        request.rests_on(self.engine.submit((command,), request.guard(lambda answers: done(answers[0]))))
+
+    def read(self, request: Request, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+        """See `Engine.read`."""
+        request.rests_on(self.engine.read(view, request.guard(done)))
+
+    def when_durable(self, request: Request, done: Callable[[], None]) -> None:
+        """Call back once the present state is durable, since an answer rests on it without showing any of it."""
+        self.read(request, lambda state, now_ms: None, lambda _: done())
+
+    def fetch(self, request: Request, wanted: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
+        """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection.
+
+        It sees what the answers to earlier requests of its connection rest on.
+        """
+        request.reads(wanted)
+        self.engine.fetch(wanted, request.guard(done), request.connection.rests_on)
+
+    def when_shown(self, request: Request, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
+        """See `Engine.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
+        guarded = request.guard(lambda _: done())
+        self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)
+
+    def topic_configs(self, topic: str) -> Mapping[str, str] | None:
+        """See `Engine.topic_configs`."""
+        return self.engine.topic_configs(topic)
+
+    def batch_rules(self, topic: str) -> BatchRules | None:
+        """Return the topic's rules for batches as they are in this step; None: there is no topic."""
+        return self._rules.of(topic, self.engine.topic_configs(topic))
+
+    def new_ticket(self) -> Ticket:
+        """See `Engine.new_ticket`."""
+        return self.engine.new_ticket()

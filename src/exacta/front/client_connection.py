@@ -1,0 +1,175 @@
+"""A client's connection without its frames: who the client is, what leaves for it, when it is idle, and how it ends.
+
+`FramedConnection` (`connection.py`) adds what comes from the client. The bytes that leave count in the answers' budget
+(`memory.py`) from the moment when room is taken for them until the peer's side of the transport has them.
+
+A connection on which nothing has come or gone for `connections.max.idle.ms` is closed, unless it owes an answer:
+clients connect again when they need to. One that is not let in (`connection_limits.py`) is closed before it is read.
+"""
+
+import asyncio
+import logging
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, cast
+
+from exacta.config.configuration import Configuration
+from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
+from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.ports.record_format import Buffer
+
+
+class ClientConnection(asyncio.BufferedProtocol, ABC):
+    """One connection, created by the listener; `register` and `forget` keep the server's set of them.
+
+    Where `register` returns False, the connection is not let in, and `forget` hears nothing of it.
+    """
+
+    logger: ClassVar[logging.Logger]
+    """The front's."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        memory: Memory,
+        loop: asyncio.AbstractEventLoop,
+        register: Callable[[Any], bool | None],
+        forget: Callable[[Any], None],
+    ) -> None:
+        self.configuration = configuration
+        self.principal: Principal = ANONYMOUS
+        """On whose behalf the client asks."""
+        self.rests_on = 0
+        self.peer_host = ""
+        self.peer = ""
+        self.local_host = ""
+        self._loop = loop
+        self._register = register
+        self._forget = forget
+        self._answers = memory.answers
+        self._max_idle_seconds = configuration.connections_max_idle_ms / 1000
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._last_active = 0.0
+        self._admitted = False
+        self._transport: asyncio.Transport | None = None
+        self._owed = 0
+        """How many frames have begun and wait for their answers to leave."""
+        self._outgoing: list[Buffer] = []
+        self._outgoing_bytes = 0
+        self._answer_bytes = 0
+        """The bytes of answers that are made or reserved, and not with the peer; the transport has `_leaving_bytes`."""
+        self._leaving_bytes = 0
+        self._sent_bytes = 0
+        self._sent_before = 0
+        self._flush_scheduled = False
+        self._write_paused = False
+        self._closing = False
+
+    # --- the beginning ------------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport over."""
+        transport = cast("asyncio.Transport", transport)  # uvloop's is one by its methods only
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        peername = transport.get_extra_info("peername") or ("", 0)
+        self.peer_host = str(peername[0])
+        self.peer = f"{peername[0]}:{peername[1]}"
+        self.local_host = str((transport.get_extra_info("sockname") or ("",))[0])
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._admitted = self._register(self) is not False
+        if not self._admitted:
+            self.abort()
+        elif self._max_idle_seconds >= 0:
+            self._last_active = self._loop.time()
+            self._idle_timer = self._loop.call_later(self._max_idle_seconds, self._look_whether_idle)
+
+    # --- what leaves --------------------------------------------------------------------------------------------------
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """Send what answers no frame, at the end of this turn of the loop."""
+        if not self._closing:
+            size = sum(map(len, buffers))
+            self._answers.used_bytes += size
+            self._answer_bytes += size
+            self._outgoing_bytes += size
+            self._outgoing += buffers
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._flush_scheduled and not self._closing:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Send what is ready; called at the end of a turn of the loop."""
+
+    def _left_bytes(self) -> int:
+        """Return how many bytes of answers the transport has got rid of."""
+        transport = self._transport
+        return self._sent_bytes - (0 if transport is None else transport.get_write_buffer_size())
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def refuse(self, reason: str) -> None:
+        """Close the connection because of what the client sent; say so in one line."""
+        if not self._closing:
+            self.logger.warning("closing the connection of %s: %s", self.peer, reason)
+            self._end()
+
+    def _look_whether_idle(self) -> None:
+        if self._write_paused:
+            owes, left_bytes = False, self._left_bytes()
+            if left_bytes != self._sent_before:
+                self._sent_before, self._last_active = left_bytes, self._loop.time()
+        else:
+            owes = self._owed > 0
+        idle_seconds = 0.0 if owes else self._loop.time() - self._last_active
+        if not owes and idle_seconds >= self._max_idle_seconds:
+            self._idle_timer = None
+            if self._write_paused:
+                self.abort()  # what it has not taken it would not take now
+            else:
+                self.close()
+        else:
+            left = self._max_idle_seconds - idle_seconds
+            self._idle_timer = self._loop.call_later(left, self._look_whether_idle)
+
+    def close(self) -> None:
+        """Close once everything that is ready has been sent."""
+        if not self._closing:
+            self._end()
+
+    def close_if_idle(self) -> bool:
+        """Close, or do nothing and return False where an answer is owed."""
+        if self._owed and not self._closing:
+            return False
+        self.close()
+        return True
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self) -> None:
+        self._closing = True
+        if self._transport is not None:
+            if self._outgoing:
+                outgoing, self._outgoing = self._outgoing, []
+                self._transport.writelines(outgoing)
+            self._transport.close()
+
+    def _gone(self) -> None:
+        """Leave the server's set, and look no more whether the connection is idle: the transport is gone."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if self._admitted:
+            self._forget(self)

@@ -1,0 +1,97 @@
+"""Who may do what: the question that a front asks before it serves a request.
+
+Owns the vocabulary (principals, operations, resources) and the contract of an authorizer. The words are Kafka's
+(KIP-11, KIP-290); another protocol's front maps its own permissions to them. Each front decides how it tells a refusal.
+"""
+
+from enum import Enum
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+
+class Principal(Struct, frozen=True):
+    """The identity that a connection has proved; `ANONYMOUS` where it has proved none."""
+
+    kind: str = "User"
+    name: str = "ANONYMOUS"
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+ANONYMOUS: Final = Principal()
+
+
+class Operation(Enum):
+    """An operation on a resource; the values are the words of `kafka-acls.sh`."""
+
+    READ = "Read"
+    WRITE = "Write"
+    CREATE = "Create"
+    DELETE = "Delete"
+    ALTER = "Alter"
+    DESCRIBE = "Describe"
+    CLUSTER_ACTION = "ClusterAction"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+    ALTER_CONFIGS = "AlterConfigs"
+    IDEMPOTENT_WRITE = "IdempotentWrite"
+    TWO_PHASE_COMMIT = "TwoPhaseCommit"
+    """Transactions without a time-out (KIP-939)."""
+
+
+class ResourceKind(Enum):
+    """A kind of resource; the values are Kafka's words."""
+
+    TOPIC = "Topic"
+    GROUP = "Group"
+    CLUSTER = "Cluster"
+    TRANSACTIONAL_ID = "TransactionalId"
+
+
+class Pattern(Enum):
+    """How a resource's name is meant (KIP-290)."""
+
+    LITERAL = "Literal"
+    """The one resource of this name."""
+    PREFIXED = "Prefixed"
+    """All resources whose names begin so; rules are written with it."""
+    ANY = "Any"
+    """At least one resource of the kind; the name is empty. Kafka asks it of those who write without a transaction."""
+
+
+class Resource(Struct, frozen=True):
+    """One resource, or the resources that a pattern names."""
+
+    kind: ResourceKind
+    name: str
+    pattern: Pattern = Pattern.LITERAL
+
+
+CLUSTER: Final = Resource(ResourceKind.CLUSTER, "kafka-cluster")
+"""The one cluster, by the name that Kafka gives it as a resource."""
+
+
+class Authorizer(Protocol):
+    """Answers at once, from memory: fronts ask it in the turn of the event loop in which they serve the request."""
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether every question is answered with yes. Fronts then ask none, which costs one look at this."""
+
+    def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
+        """Return whether the principal may do this, from this host (an address, without a port).
+
+        What an operation implies is the answerer's knowledge: whoever may read, write, delete or alter a resource may
+        describe it, and whoever may alter its configurations may describe them.
+        """
+
+
+class AllowAll:
+    """The authorizer of a broker without access rules, as of an Apache Kafka without an authorizer."""
+
+    allows_all: Final = True
+
+    def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
+        """Allow everything."""
+        return True
