@@ -73,7 +73,7 @@ def always_unseen() -> Replacements:
 
 @canary(
     "a handle that lost writes with the machine is left open, and commits (decision 0027)",
-    shows=r"lost write: .* which is committed|2: .* may be lost",
+    shows=r"lost write: .* which is committed|2: .* may be lost|a handle commits that has lost",
 )
 def lost_handle_commits() -> Replacements:
     def of_ids(state: State) -> list[FenceAfterLoss | AbortAfterLoss]:

@@ -33,6 +33,8 @@ BY_CRASH_POINTS = (
     "begin-not-awaited",
     "loss-not-aborted",
     "loss-not-noticed",
+    "lost-handle-commits",
+    "reservation-not-awaited",
     "torn-tail-accepted",
     "unseen-not-fenced",
 )

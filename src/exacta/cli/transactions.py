@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
 _HANDLE = re.compile(r"TxnID\(0,[0-9]+\)")
-"""The name of a transaction without a transactional id. A marker aborts also what a transactional id of that name has."""
+"""The name of a transaction without a transactional id; a transactional id of that name is aborted in the same way."""
 
 transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
 
