@@ -6,7 +6,7 @@ open transaction is told so before its sequence is looked at, because its client
 
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, ProducersExpired
-from exacta.core.ids import NO_PRODUCER_ID, TransactionId, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, ProducerId, TransactionId, TransactionVersion
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -112,9 +112,8 @@ def _check_producer(
     if transactional and (held is None or held.transactional_id != command.transactional_id):
         # Somebody else's, or the id has rotated: then even a repeat is a zombie's, and its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
-    transaction = state.volatile.transaction_by_producer.get(producer_id)
-    if transaction is not None and transaction.owner is None:
-        return Rejection.INVALID_PRODUCER_ID_MAPPING  # a handle's; whoever writes into it names it
+    if held is None and _is_of_a_handle(state, producer_id):
+        return Rejection.INVALID_PRODUCER_ID_MAPPING  # whoever writes into a handle names it
     if producer_id >= state.volatile.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID
@@ -137,3 +136,8 @@ def _check_producer(
     if rejection is None and not transactional and producer_id in partition.open_transactions:
         rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection
+
+
+def _is_of_a_handle(state: State, producer_id: ProducerId) -> bool:
+    transaction = state.volatile.transaction_by_producer.get(producer_id)
+    return transaction is not None and transaction.owner is None

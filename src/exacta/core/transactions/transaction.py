@@ -245,7 +245,9 @@ def _extend(
         partitions=partitions,
         groups=groups,
     )
-    events = after_reservation(state, begun)
+    events: tuple[Event, ...] = (begun,)
+    if transaction_id >= state.reserved_transaction_id:  # asked here first: most begins need nothing of it
+        events = after_reservation(state, begun)
     if timeout_ms == NO_TIMEOUT_MS:
         return Extension(transaction_id, events, is_decisive=True)
     return Extension(transaction_id, events, (time_out(transaction_id, now_ms + timeout_ms),))
