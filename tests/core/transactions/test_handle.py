@@ -4,21 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.apply import apply
-from exacta.core.commands import AbortByMarker, AppendBatch, BeginTransaction, CommitOffsets, EndHandle, OffsetToCommit
+from exacta.core.commands import AbortByMarker, AppendBatch, BeginTransaction, CommitOffsets, OffsetToCommit
 from exacta.core.events import BatchAppended, TransactionBegun, TransactionEnded
 from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.reading.transactions import (
-    describe_producers,
-    describe_transaction,
     incidents_of,
-    list_transactions,
-    open_transactions,
 )
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from exacta.core.state.incidents import IncidentKind
-from exacta.core.state.transaction import Phase, handle_name, handle_named
 from exacta.core.transactions.numbering import IDS_AT_ONCE, after_reservation
 from tests.core.world import SMALL, Handle, World
 
@@ -315,50 +310,7 @@ def test_an_operators_marker_aborts_it_in_all_partitions(world: World) -> None:
     world.check()
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
-
-
-def test_its_name_is_that_of_pulsars_transactions() -> None:
-    assert handle_name(TransactionId(17)) == "TxnID(0,17)"
-    assert handle_named("TxnID(0,17)") == 17
-    for name in ("TxnID(0,017)", "TxnID(1,17)", "TxnID(0,)", "TxnID(0,17) ", "x", "TxnID(0,٣)"):
-        assert handle_named(name) is None
-
-
-def test_it_is_listed_and_described_like_any_other(world: World) -> None:
-    handle = world.handle(client=("me", "/h"))
-    handle.append(1)
-    handle.commit_offsets(7)
-    (listed,) = list_transactions(world.state)
-    assert (listed.name, listed.phase, listed.producer_id) == (handle.name, Phase.ONGOING, handle.producer_id)
-    assert open_transactions(world.state) == [handle.name]
-    found = describe_transaction(world.state, handle.name)
-    assert found is not None
-    assert (found.client_id, found.client_host, found.groups) == ("me", "/h", ("g",))
-    assert found.deadline_ms == world.now_ms + 1000
-    assert [(each.topic, each.index, each.first_offset) for each in found.partitions] == [("t", 1, 0)]
-    producers = describe_producers(world.state, "t", 1)
-    assert producers is not None
-    assert [(each.producer_id, each.has_coordinator, each.open_first_offset) for each in producers] == [
-        (handle.producer_id, True, 0)
-    ]
-    handle.end(commit=True)
-    assert list(list_transactions(world.state)) == []
-    ended = describe_transaction(world.state, handle.name)
-    assert ended is not None
-    assert (ended.phase, ended.partitions) == (Phase.COMPLETE_COMMIT, ())
-    assert describe_transaction(world.state, "TxnID(0,99)") is None
-
-
-def test_a_transactional_id_of_that_name_is_not_the_handle(world: World) -> None:
-    handle = world.handle()
-    owner = world.producer(handle.name)
-    found = describe_transaction(world.state, handle.name)
-    assert found is not None
-    assert found.producer_id == owner.producer_id
-    assert len(list(list_transactions(world.state))) == 2
-    assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=True)) == DONE
-    world.check()
+# --- two protocols ----------------------------------------------------------------------------------------------------
 
 
 def test_one_event_ends_all_of_a_transaction_with_two_producer_ids(world: World) -> None:
