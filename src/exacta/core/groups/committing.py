@@ -1,4 +1,4 @@
-"""The checks of members that commit or read offsets (KIP-447, invariant 6)."""
+"""What offsets need to know of members: who may commit and who may read (KIP-447, invariant 6)."""
 
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets
 from exacta.core.groups.classic.step import check_generation
@@ -62,7 +62,7 @@ def _check_consumer(state: State, group: ConsumerGroup, commit: Commit) -> Rejec
 
 
 def _has_held_all_since(state: State, member: ConsumerMember, commit: Commit) -> bool:
-    """Return whether the member has held every partition since before the epoch that it names (KIP-1251).
+    """Whether the member has held every partition since before the epoch that it names (KIP-1251).
 
     A member may learn of its new epoch while a commit is on its way; what it has held all the time is nobody else's.
     """

@@ -8,7 +8,7 @@ never taken for the present, although a crash may have forgotten a rebalance tha
 from exacta.core.state.state import State
 
 EPOCHS_AT_ONCE = 1000
-"""One durable event reserves so many epochs; a restart skips what is left of them. There are two thousand million."""
+"""How many epochs one durable event reserves; a restart skips what is left of them. There are two thousand million."""
 
 
 def next_epoch(state: State, epoch: int) -> int:

@@ -1,4 +1,4 @@
-"""The requests of members between rebalances: they fetch their assignment, and say that they live."""
+"""What members do between rebalances: fetch their assignment, and say that they live."""
 
 from msgspec.structs import replace
 

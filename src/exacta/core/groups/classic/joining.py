@@ -11,7 +11,7 @@ from exacta.core.state.classic_membership import Member, Phase
 from exacta.core.state.state import State
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""A new member's first JoinGroup may wait so long, whatever its session: it cannot send heartbeats meanwhile, and its
+"""How long a new member's first JoinGroup may wait, whatever its session: it cannot send heartbeats meanwhile, and its
 client may be gone. A constant in Apache Kafka too."""
 
 
@@ -68,7 +68,7 @@ def _has_room(step: Step, member_id: str) -> bool:
 
 
 def _is_consistent(step: Step, command: JoinGroup) -> bool:
-    """Return whether there will be a protocol that all know; what a member offered until now counts too."""
+    """Whether there will be a protocol that all know; what a member offered until now counts too."""
     if not command.protocol_type or not command.protocols:
         return False
     if step.membership.phase is Phase.EMPTY:

@@ -1,4 +1,4 @@
-"""Members go: by LeaveGroup, by a session's end, by being late for a rebalance."""
+"""Who goes: by LeaveGroup, by a session's end, by being late for a rebalance."""
 
 from msgspec.structs import replace
 

@@ -18,7 +18,7 @@ Wake = tuple[Ticket, Reply | Rejection]
 
 
 NOBODY_LEADS_MS = 1_000
-"""The shortest wait before it is looked again whether anybody has joined: a member's own time-out may be nothing."""
+"""How long to wait at least before looking again whether anybody has joined: a member's own time-out may be nothing."""
 
 
 class Step:

@@ -1,4 +1,4 @@
-"""The server-side assignors of KIP-848: functions from subscriptions to the partitions that each member shall own.
+"""Who shall own which partitions: the server-side assignors of KIP-848, as functions of subscriptions.
 
 Both give every partition to one of its topic's subscribers, if there are any. `range`: of each topic, neighbours to
 neighbours, so that members get the same partitions of topics that are partitioned alike. `uniform`: as even over all
@@ -17,7 +17,7 @@ Target = dict[str, frozenset[TopicPartition]]
 
 
 class Subscriber(Struct, frozen=True, kw_only=True):
-    """The facts of a member that an assignor goes by: topic ids, and the partitions that it was to own until now."""
+    """What an assignor is told of a member: topic ids, and what it was to own until now."""
 
     topics: frozenset[bytes]
     owned: frozenset[TopicPartition] = frozenset()

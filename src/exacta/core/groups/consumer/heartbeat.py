@@ -36,7 +36,7 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
 
 
 def _is_ours(state: State, group_id: str, *, joins: bool) -> bool:
-    """Return whether it is a group of this protocol, or a classic group without members, which may become one."""
+    """Whether it is a group of this protocol, or may become one: a classic group that nobody is a member of."""
     if group_id in state.volatile.consumer_groups:
         return True
     return joins and state.volatile.memberships.get(group_id, NOBODY).phase is Phase.EMPTY

@@ -1,4 +1,4 @@
-"""Members go: by saying so, by the end of a session, by not giving up in time what they must."""
+"""Who goes: by saying so, by its session's end, by not giving up in time what it must."""
 
 from msgspec.structs import replace
 

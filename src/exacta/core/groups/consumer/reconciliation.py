@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase, TopicPartition
 
 Owned = frozenset[TopicPartition] | None
-"""The partitions that a member reports to own; None where it says nothing."""
+"""What a member reports to own; None where it says nothing."""
 
 
 def reconcile(
@@ -45,7 +45,7 @@ def reconcile(
 
 
 def _still_owns(owned: Owned, revoking: Collection[TopicPartition]) -> bool:
-    """A member that says nothing is taken to own all of it."""
+    """Who says nothing is taken to own all of it."""
     return owned is None or any(partition in owned for partition in revoking)
 
 

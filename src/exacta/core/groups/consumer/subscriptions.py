@@ -1,4 +1,4 @@
-"""The subscriptions of a group's members: names, and patterns in RE2's syntax (KIP-848)."""
+"""What a group's members subscribe to: names, and patterns in RE2's syntax (KIP-848)."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ def topics_version(state: State) -> tuple[int, int]:
 
 
 def is_pattern(pattern: str) -> bool:
-    """Return whether RE2 takes the pattern; the empty one subscribes to nothing."""
+    """Whether RE2 takes it; the empty one subscribes to nothing."""
     try:
         matcher(pattern)
     except ValueError:
