@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 from tests.differential.steps import (
     CLIENTS,
     MEMBERS,

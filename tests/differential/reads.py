@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages import (
     k01_fetch,
     k02_list_offsets,

@@ -57,8 +57,7 @@ def stable(rig: Rig) -> list[int]:
 
 
 def committed(state: State) -> list[int | None]:
-    found = [fetch_offsets(state, name, [("t", [0])], require_stable=False)[0][2] for name in NAMES]
-    return [None if each is None else each.offset for each in found]
+    return [fetch_offsets(state, name, [("t", [0])], require_stable=False)[0].offset for name in NAMES]
 
 
 def test_one_group_of_the_journal_and_one_moment_for_every_reader(rig: Rig) -> None:

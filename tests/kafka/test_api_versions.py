@@ -7,8 +7,7 @@ import pytest
 
 from exacta.kafka import handlers
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.keys import ApiKey
-from exacta.protocol.kafka.apis import API
+from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import decode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest

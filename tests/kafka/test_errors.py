@@ -6,7 +6,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.kafka.errors import AT_LEAST, BELOW, CODES, error_code
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from exacta.core.ids import Cause
 from exacta.core.state.incidents import IncidentKind
-from exacta.kafka.authorization import Permission
-from exacta.kafka.context import RequestContext
+from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k27_write_txn_markers as markers
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -18,6 +17,7 @@ from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from tests.kafka.access_rules import Rules
 from tests.kafka.test_records import fetch, produce
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 
@@ -145,19 +145,19 @@ def test_an_operator_aborts_by_a_marker(wire: Wire, version: int) -> None:
     assert end(wire, bound, commit=True).error_code == FENCED
 
 
-def test_what_needs_a_permission_is_refused_without_it(broker: Front, wire: Wire) -> None:
+def test_two_phase_commit_and_markers_have_rights_of_their_own(broker: Front, wire: Wire) -> None:
     bound = init(wire)
     write(wire, bound, b"kept")
-    asked: list[tuple[Permission, str]] = []
-
-    def nobody(context: RequestContext, permission: Permission, resource: str) -> bool:
-        asked.append((permission, resource))
-        return False
-
-    broker.on_loop(lambda: setattr(broker.context, "authorize", nobody))
+    special = {Operation.ALTER, Operation.CLUSTER_ACTION, Operation.TWO_PHASE_COMMIT}
+    rules = Rules(lambda operation, resource: operation not in special)
+    broker.on_loop(lambda: setattr(broker.context, "authorizer", rules))
     assert write_marker(wire, bound) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert init(wire).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert asked == [(Permission.CLUSTER_ACTION, "kafka-cluster"), (Permission.TWO_PHASE_COMMIT, "x")]
+    assert [operation for operation, _ in rules.asked if operation in special] == [
+        Operation.ALTER,
+        Operation.CLUSTER_ACTION,
+        Operation.TWO_PHASE_COMMIT,
+    ]
     assert end(wire, bound, commit=True).error_code == NONE
 
 

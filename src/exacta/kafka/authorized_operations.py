@@ -1,9 +1,67 @@
-"""What a client may do, as bits of Kafka's numbers: without access rules everything that there is to do."""
+"""The operations that a client may do on a resource, as the bits in which clients are told of them (KIP-430)."""
 
-OF_A_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-"""Read, write, create, delete, alter, describe, and describe and alter configurations."""
+from exacta.kafka.access import allows
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.ports.authorizer import CLUSTER, Operation, Resource, ResourceKind
 
-OF_THE_CLUSTER = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
-"""Create, alter, describe, cluster action, describe and alter configurations, idempotent write."""
+NUMBERS = {
+    Operation.READ: 3,
+    Operation.WRITE: 4,
+    Operation.CREATE: 5,
+    Operation.DELETE: 6,
+    Operation.ALTER: 7,
+    Operation.DESCRIBE: 8,
+    Operation.CLUSTER_ACTION: 9,
+    Operation.DESCRIBE_CONFIGS: 10,
+    Operation.ALTER_CONFIGS: 11,
+    Operation.IDEMPOTENT_WRITE: 12,
+    Operation.TWO_PHASE_COMMIT: 15,
+}
+"""Kafka's numbers; each is the number of its bit."""
+
+ON_A_TOPIC = (
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+ON_THE_CLUSTER = (
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
+)
+"""The operations that there are on the cluster; a client is told of those among them that it may do."""
 
 NOT_ASKED_FOR = -0x8000_0000
+_EVERYTHING_ON_A_TOPIC = sum(1 << NUMBERS[operation] for operation in ON_A_TOPIC)
+
+
+def on_topic(broker: BrokerContext, context: RequestContext, topic: str) -> int:
+    """Return the bits of what the client may do on a topic."""
+    if broker.authorizer.allows_all:  # a request may ask it of all topics
+        return _EVERYTHING_ON_A_TOPIC
+    return _bits(broker, context, ON_A_TOPIC, Resource(ResourceKind.TOPIC, topic))
+
+
+def on_cluster(broker: BrokerContext, context: RequestContext) -> int:
+    """Return the bits of what the client may do on the cluster: none where it may not describe it, as Apache Kafka."""
+    if not allows(broker, context, Operation.DESCRIBE, CLUSTER.kind, CLUSTER.name):
+        return 0
+    return _bits(broker, context, ON_THE_CLUSTER, CLUSTER)
+
+
+def _bits(broker: BrokerContext, context: RequestContext, operations: tuple[Operation, ...], resource: Resource) -> int:
+    return sum(
+        1 << NUMBERS[operation]
+        for operation in operations
+        if allows(broker, context, operation, resource.kind, resource.name)
+    )

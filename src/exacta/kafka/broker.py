@@ -7,8 +7,6 @@ from exacta.config.configuration import Configuration
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
-from exacta.kafka.authorization import Authorizer as AskPermission
-from exacta.kafka.authorization import everybody
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
 from exacta.ports.authorizer import Authorizer
@@ -32,11 +30,9 @@ class BrokerContext(Broker):
         memory: Memory,
         authorizer: Authorizer,
         *,
-        authorize: AskPermission = everybody,
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
-        self.authorize = authorize
         self.node_id = configuration.node_id
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: entropy.below(_SESSION_IDS) + 1

@@ -1,7 +1,7 @@
 """Altering configurations (AlterConfigs, IncrementalAlterConfigs): resource by resource, each whole or not at all.
 
-Only topics have configurations that change. The broker's options are read when it starts; of groups and of clients'
-metrics there are none: asking for a value there is refused, asking for none is granted.
+Only topics have configurations that change. The broker's options are read when it starts. Groups and clients' metrics
+have none: a request that sets one there is refused, and one that sets none is granted.
 """
 
 from collections import Counter
@@ -15,13 +15,16 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
-from exacta.kafka.topic_config_changes import Change, ChangeRefused, Operation, changed, require_well_formed
+from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 
 
 class Alteration(NamedTuple):
-    """What a request wants of one resource; `replaces`: what it does not name goes back to its default."""
+    """The changes that a request wants of one resource.
+
+    `replaces`: configurations that it does not name go back to their defaults.
+    """
 
     resource_type: int
     resource_name: str
@@ -96,7 +99,7 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
     """Return what the engine is to be asked; None where there is nothing to do. Raises ChangeRefused."""
     require_well_formed(wanted.changes)
     name = wanted.resource_name
-    given = [change.name for change in wanted.changes if change.operation != Operation.DELETE]
+    given = [change.name for change in wanted.changes if change.operation != ConfigOperation.DELETE]
     match wanted.resource_type:
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)

@@ -1,8 +1,10 @@
-"""Kafka's numbers for the source of a configuration's value (KIP-226) and for kinds of resources."""
+"""Kafka's numbers for the source of a configuration's value (KIP-226) and for the kinds of resources that have some."""
 
 from enum import IntEnum
+from typing import Any
 
 from exacta.config.topic_values import ConfigSource
+from exacta.ports.authorizer import ResourceKind
 
 SOURCE_NUMBERS = {ConfigSource.TOPIC: 1, ConfigSource.BROKER: 4, ConfigSource.DEFAULT: 5}
 """Kafka calls them DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG and DEFAULT_CONFIG."""
@@ -16,3 +18,17 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
+
+
+_KINDS = {
+    ResourceType.TOPIC: ResourceKind.TOPIC,
+    ResourceType.GROUP: ResourceKind.GROUP,
+    ResourceType.BROKER: ResourceKind.CLUSTER,
+    ResourceType.BROKER_LOGGER: ResourceKind.CLUSTER,
+    ResourceType.CLIENT_METRICS: ResourceKind.CLUSTER,
+}
+
+
+def configured(request: Any, resource: Any) -> ResourceKind | None:
+    """Return the kind of resource whose configurations an element of a request names; None: there is no such kind."""
+    return _KINDS.get(resource.resource_type)

@@ -25,6 +25,7 @@ from functools import cache
 from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
+from exacta.kafka.access import serve
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext
 from exacta.kafka.handler import Handler
@@ -142,7 +143,10 @@ class Connection(FramedConnection):
             return
         self._unanswered.append(context)
         try:
-            handler.handle(self._broker, request, context, context.reply)
+            if self._broker.authorizer.allows_all:
+                handler.handle(self._broker, request, context, context.reply)
+            else:
+                serve(handler, self._broker, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
 

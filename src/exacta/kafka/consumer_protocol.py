@@ -1,4 +1,4 @@
-"""What consumers tell each other through a group (classic protocol), as far as a broker looks into it."""
+"""The words that consumers exchange through a group (classic protocol), as far as a broker reads them."""
 
 import struct
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The page of what is served of Kafka's protocol, made from the handlers: `python -m exacta.kafka.coverage`.
 
-Owns the form of `docs/reference/protocol.md` (`make docs` writes it), and why an API is not served; what is served, and
-why no newer version is, stands in the handlers' modules.
+Owns the form of `docs/reference/protocol.md` (`make docs` writes it), and the reasons why an API is not served. The
+handlers' modules say what is served, and why no newer version is.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         92: "DeleteShareGroupOffsets",
     },
 }
-"""Why -> key -> name."""
+"""Reason -> key -> name."""
 
 _HEAD = """# What is served of Kafka's protocol
 

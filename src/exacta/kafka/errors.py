@@ -7,7 +7,7 @@ to *this* API in *this* version, hence the second table.
 
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 
 CODES: dict[Rejection, ErrorCode] = {

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what a reader need not say again, and what it need not be told again.
+"""Fetch sessions (KIP-227): a reader need not repeat what it asks for, and is not told again what it knows.
 
 Owns the sessions, which of them end when there are too many, and the rules below. Owns no wire format and no reading: a
 session is asked which partitions to read, and of each result whether its reader must hear of it. Bound to nothing but
@@ -47,7 +47,7 @@ EVICTION_MS = 120_000
 """For so long an unused session, and a new one against larger ones, is safe."""
 
 MAX_PARTITIONS = 200_000
-"""Of all sessions: some 60 MB. A session that grows beyond ends, and its client goes on in full."""
+"""The bound on partitions of all sessions: some 60 MB. A session beyond it ends, and its client goes on in full."""
 
 Key = tuple[bytes | str, int]
 """Topic id, or name where the session goes by names; partition index."""
@@ -62,16 +62,16 @@ class Asked(Struct, gc=False):
     fetch_offset: int = 0
     max_bytes: int = 0
     refused: ErrorCode = ErrorCode.NONE
-    """Why it is not even read."""
+    """The reason why it is not even read."""
     last_fetched_epoch: int = -1
     wanted: Wanted | None = None
     """The same for the engine; made once, since most requests of a session repeat it."""
     sent: Visible | None = None
-    """What its reader was told last; None makes it hear of whatever comes next."""
+    """The state that its reader was told last; None makes it hear of whatever comes next."""
 
     @property
     def key(self) -> Key:
-        """What names the partition within a session."""
+        """The name of the partition within a session."""
         return self.topic_id or self.topic or "", self.partition
 
     def named(self, topic: str) -> None:

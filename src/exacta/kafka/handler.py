@@ -1,57 +1,60 @@
-"""What the connection must know of an API: made from a handler module."""
+"""The facts about an API that the connection needs: the `HANDLER` at the end of each handler module."""
 
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.protocol.kafka.apis import API
+from exacta.kafka.needs import Needs
+from exacta.protocol.kafka.apis import API, ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
 
-Reply = Callable[[Message | None], None]
+Reply: TypeAlias = Callable[[Message | None], None]
+Handle: TypeAlias = Callable[[BrokerContext, Any, RequestContext, Reply], None]
+Refused: TypeAlias = Callable[[Any, ErrorCode, int], Message | None]
+AnswerUnserved: TypeAlias = Callable[[RequestContext, memoryview], list[Buffer] | None]
+
 FIRST_RELEASE = "0.1"
-Handle = Callable[[BrokerContext, Any, RequestContext, Reply], None]
-AnswerUnserved = Callable[[RequestContext, memoryview], list[Buffer] | None]
 
 
 class Handler(Struct, frozen=True, kw_only=True):
-    """One API as served here. Versions are inclusive."""
+    """One API as it is served here. Versions are inclusive."""
 
-    key: int
-    name: str
+    key: ApiKey
     min_version: int
     max_version: int
-    advertised_min_version: int
-    advertised_max_version: Callable[[Configuration], int]
-    """Where the configuration offers less than is served."""
-    since: str
-    """The version of Exacta that served these versions first."""
-    newer: str
-    """What the versions are about that the codec knows and that are not served; empty where there are none."""
+    needs: Needs
+    """The operations on resources that a request needs of its client."""
     handle: Handle
-    answer_unserved: AnswerUnserved | None
-    """Encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
-    plain_error: Callable[..., Message] | None
+    refused: Refused | None = None
+    """Makes the answer that refuses all elements of a request with a code, in a version; None: it wants no answer."""
+    plain_error: Callable[..., Message] | None = None
     """Makes the answer from an error code alone, where every version has room for one."""
+    answer_unserved: AnswerUnserved | None = None
+    """Encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
+    lowest_advertised: int | None = None
+    """The lowest version that clients are told of, where that is not the lowest one that is served."""
+    highest_advertised: Callable[[Configuration], int] | None = None
+    """The highest version that clients are told of, where the configuration may offer less than is served."""
+    since: str = FIRST_RELEASE
+    """The version of Exacta that served these versions first."""
+    newer: str = ""
+    """The subject of the versions that the codec knows and that are not served; empty where there are none."""
 
+    @property
+    def name(self) -> str:
+        """Kafka's name of the API."""
+        return API[self.key].name
 
-def handler_of(module: ModuleType) -> Handler:
-    """Read a handler module: KEY, MIN_VERSION, MAX_VERSION, handle; NEWER and the rest where they differ."""
-    api = API[module.KEY]
-    return Handler(
-        key=int(module.KEY),
-        name=api.name,
-        min_version=module.MIN_VERSION,
-        max_version=module.MAX_VERSION,
-        advertised_min_version=getattr(module, "ADVERTISED_MIN_VERSION", module.MIN_VERSION),
-        advertised_max_version=getattr(module, "advertised_max_version", lambda configuration: module.MAX_VERSION),
-        since=getattr(module, "SERVED_SINCE", FIRST_RELEASE),
-        newer=getattr(module, "NEWER", ""),
-        handle=module.handle,
-        answer_unserved=getattr(module, "answer_unserved", None),
-        plain_error=getattr(module, "PLAIN_ERROR", None),
-    )
+    @property
+    def advertised_min_version(self) -> int:
+        """The lowest version that clients are told of."""
+        return self.min_version if self.lowest_advertised is None else self.lowest_advertised
+
+    def advertised_max_version(self, configuration: Configuration) -> int:
+        """Return the highest version that clients are told of."""
+        return self.max_version if self.highest_advertised is None else self.highest_advertised(configuration)

@@ -1,6 +1,6 @@
 """The APIs whose answers may be much longer than the requests."""
 
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 
 LONG_ANSWERS = frozenset(
     {

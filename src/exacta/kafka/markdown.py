@@ -1,4 +1,4 @@
-"""How the pages that are made from this code lay out a table."""
+"""The layout of tables in the pages that are made from this code."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: many partitions in one command, an error code for each.
+"""The common part of OffsetCommit and TxnOffsetCommit: many partitions in one command, an error code for each.
 
 Their newest versions name topics by id. A partition of a topic that is gone is answered here; the core is asked about
 the others, if there are any.
@@ -16,7 +16,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
 
@@ -29,6 +29,22 @@ class CommitApi(Struct, frozen=True):
     topic: Callable[..., Any]
     partition: Callable[..., Any]
     topic_ids_since: int
+
+
+def refusal(api: CommitApi, request: Any, code: ErrorCode) -> Message:
+    """Return the answer that refuses every partition of a request."""
+    return api.response(
+        topics=[
+            api.topic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    api.partition(partition_index=each.partition_index, error_code=code) for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def commit(

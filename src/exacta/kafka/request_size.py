@@ -1,4 +1,4 @@
-"""How much one request may ask for: so many elements, and nothing twice where an answer is long.
+"""The bound on what one request may ask for: so many elements, and nothing twice where an answer is long.
 
 A request is served in one turn of the event loop, in which everybody else waits, and its answer lies in memory whole.
 Both grow with the elements of its arrays, which cost a sender a few bytes each. Hence two rules for all APIs:
@@ -22,7 +22,7 @@ def most_elements(limits: Limits) -> int:
 
 
 def first_time() -> Callable[[Hashable], bool]:
-    """Return what says of each thing whether it is asked about it for the first time."""
+    """Return a function that says of each thing whether it is asked about it for the first time."""
     seen: set[Hashable] = set()
 
     def is_first(thing: Hashable) -> bool:

@@ -1,7 +1,7 @@
-"""What a request makes of a topic's own configurations: set, deleted, appended to, subtracted from (KIP-339).
+"""Changes of a topic's own configurations: they are set, deleted, appended to, subtracted from (KIP-339).
 
-Owns what may be asked for and in which order it is looked at, which is Kafka's; the values themselves are checked in
-`topic.py`. The whole of the new configurations counts: one that is wrong leaves all as they are.
+Owns the changes that may be asked for and the order in which they are checked, which is Kafka's; `config/topic.py`
+checks the values themselves. The new configurations count as a whole: one that is wrong leaves all as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from exacta.config.topic_values import values_of
 from exacta.protocol.kafka.errors import ErrorCode
 
 
-class Operation(IntEnum):
-    """What to do with a value, in Kafka's numbers."""
+class ConfigOperation(IntEnum):
+    """An operation on a value, in Kafka's numbers."""
 
     SET = 0
     DELETE = 1
@@ -24,7 +24,7 @@ class Operation(IntEnum):
 
 
 class Change(NamedTuple):
-    """One configuration's change, as a request has it: `operation` may be no number of an `Operation`."""
+    """One configuration's change, as a request has it: `operation` may be no number of an `ConfigOperation`."""
 
     name: str
     operation: int
@@ -45,9 +45,9 @@ def require_well_formed(changes: Sequence[Change]) -> None:
     if len(set(names)) < len(names):
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the request names a configuration more than once")
     for change in changes:
-        if change.operation not in tuple(Operation):
+        if change.operation not in tuple(ConfigOperation):
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"there is no operation {change.operation}")
-        if change.value is None and change.operation != Operation.DELETE:
+        if change.value is None and change.operation != ConfigOperation.DELETE:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.name}")
 
 
@@ -56,7 +56,7 @@ def changed(present: Mapping[str, str], changes: Sequence[Change], configuration
     configs = dict(present)
     try:
         for change in changes:
-            if change.operation == Operation.DELETE:
+            if change.operation == ConfigOperation.DELETE:
                 configs.pop(change.name, None)
             else:
                 configs[change.name] = _value(present, change, configuration)
@@ -68,16 +68,16 @@ def changed(present: Mapping[str, str], changes: Sequence[Change], configuration
 
 def _value(present: Mapping[str, str], change: Change, configuration: Configuration) -> str:
     assert change.value is not None
-    if change.operation == Operation.SET:
+    if change.operation == ConfigOperation.SET:
         return checked(change.name, change.value)
     config = TOPIC_CONFIGS.get(change.name)
     if config is None:
         raise UnfitValue(f"Unknown topic config name: {change.name}")
     if config.type is not ConfigType.LIST:
-        word = Operation(change.operation).name.lower()
+        word = ConfigOperation(change.operation).name.lower()
         raise UnfitValue(f"{change.name} is no list, there is nothing to {word}")
     [(_, before, _), *_] = values_of(present, change.name, configuration)
     elements, given = as_list(before), as_list(change.value)
-    if change.operation == Operation.APPEND:
+    if change.operation == ConfigOperation.APPEND:
         return checked(change.name, ",".join(elements + given))
     return ",".join(each for each in elements if each not in given)

@@ -1,4 +1,4 @@
-"""Who may do what: the question that a front asks before it serves a request.
+"""The port of authorizers: a front asks whether a client may do something before it does it.
 
 Owns the vocabulary (principals, operations, resources) and the contract of an authorizer. The words are Kafka's
 (KIP-11, KIP-290); another protocol's front maps its own permissions to them. Each front decides how it tells a refusal.
@@ -50,7 +50,7 @@ class ResourceKind(Enum):
 
 
 class Pattern(Enum):
-    """How a resource's name is meant (KIP-290)."""
+    """The ways to mean a name of resources (KIP-290)."""
 
     LITERAL = "Literal"
     """The one resource of this name."""
@@ -77,7 +77,7 @@ class Authorizer(Protocol):
 
     @property
     def allows_all(self) -> bool:
-        """Whether every question is answered with yes. Fronts then ask none, which costs one look at this."""
+        """True where every question is answered with yes. Fronts then ask none, which costs one look at this."""
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """Return whether the principal may do this, from this host (an address, without a port).

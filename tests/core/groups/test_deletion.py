@@ -24,7 +24,7 @@ def delete(world: World, group_id: str = "g") -> object:
 
 
 def committed(world: World) -> list[object]:
-    return [entry and entry.offset for _, _, entry, _ in fetch_offsets(world.state, "g", None, require_stable=False)]
+    return [entry.offset for entry in fetch_offsets(world.state, "g", None, require_stable=False)]
 
 
 def commit(world: World, offset: int) -> None:

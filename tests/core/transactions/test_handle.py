@@ -7,13 +7,13 @@ from exacta.core.apply import apply
 from exacta.core.commands import AbortByMarker, AppendBatch, BeginTransaction, CommitOffsets, OffsetToCommit
 from exacta.core.events import BatchAppended, TransactionBegun, TransactionEnded
 from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
-from exacta.core.reading.transactions import (
-    incidents_of,
-)
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from exacta.core.state.incidents import IncidentKind
+from exacta.core.transactions.description import (
+    incidents_of,
+)
 from exacta.core.transactions.numbering import IDS_AT_ONCE, after_reservation
 from tests.core.world import SMALL, Handle, World
 

@@ -2,14 +2,28 @@
 
 from collections.abc import Iterable
 
-from exacta.core.state.group import CommittedOffset
+from msgspec import Struct
+
 from exacta.core.state.state import State
+
+
+class GroupOffset(Struct, frozen=True, kw_only=True):
+    """A group's position in one partition."""
+
+    topic: str
+    partition: int
+    offset: int | None
+    """None: the group has committed none."""
+    leader_epoch: int = -1
+    metadata: str = ""
+    unstable: bool = False
+    """An open transaction moves the position; only a reader that wants a stable one is told."""
 
 
 def fetch_offsets(
     state: State, group_id: str, topics: Iterable[tuple[str, Iterable[int]]] | None, *, require_stable: bool
-) -> list[tuple[str, int, CommittedOffset | None, bool]]:
-    """Return (topic, partition, committed offset, unstable) for the partitions asked for, or for all that are known.
+) -> list[GroupOffset]:
+    """Return the offsets in the partitions that are asked for, or in all that are known.
 
     `require_stable` (KIP-447): a partition with an offset pending in an open transaction is unstable, and its reader
     must ask again, or it would begin before what that transaction has consumed. Otherwise what is pending is not known.
@@ -31,5 +45,16 @@ def fetch_offsets(
                 and group is not None
                 and any(index in pending.get(topic, {}) for pending in group.pending.values())
             )
-            found.append((topic, index, committed, unstable))
+            found.append(
+                GroupOffset(topic=topic, partition=index, offset=None, unstable=unstable)
+                if committed is None
+                else GroupOffset(
+                    topic=topic,
+                    partition=index,
+                    offset=committed.offset,
+                    leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    unstable=unstable,
+                )
+            )
     return found

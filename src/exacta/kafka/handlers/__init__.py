@@ -1,120 +1,25 @@
 """The APIs that are served, one module each: the directory is the protocol coverage.
 
-A module defines `KEY`, `MIN_VERSION`, `MAX_VERSION` and `handle(broker, request, context, reply)`; nothing awaits.
-`SERVED_SINCE` says which version of Exacta served them first, where it was not the first one.
-`NEWER` says what the versions are about that are known and not served.
-`advertised_max_version(configuration)` is there where the configuration may offer less than is served.
-`PLAIN_ERROR` is the response class where an error code alone is a whole answer in every version.
+A module is named like the module of its messages. It ends with `HANDLER`, the `Handler` that says which versions it
+serves, what a request needs of its client (`NEEDS`, see `kafka/needs.py`) and what handles it:
+`handle(broker, request, context, reply)`; nothing awaits.
+
+An API is added in three places: one line in `ApiKey` (`protocol/kafka/apis.py`), the module of its messages
+(`protocol/kafka/messages/`), and the module of its handler here. All other lists are made from these, except that one
+of Kafka's APIs leaves the page's list of those that are not served (`UNSERVED` in `coverage.py`).
 """
 
-from exacta.kafka.handler import Handler, handler_of
-from exacta.kafka.handlers import (
-    k00_produce,
-    k01_fetch,
-    k02_list_offsets,
-    k03_metadata,
-    k08_offset_commit,
-    k09_offset_fetch,
-    k10_find_coordinator,
-    k11_join_group,
-    k12_heartbeat,
-    k13_leave_group,
-    k14_sync_group,
-    k15_describe_groups,
-    k16_list_groups,
-    k18_api_versions,
-    k19_create_topics,
-    k20_delete_topics,
-    k21_delete_records,
-    k22_init_producer_id,
-    k23_offset_for_leader_epoch,
-    k24_add_partitions_to_txn,
-    k25_add_offsets_to_txn,
-    k26_end_txn,
-    k27_write_txn_markers,
-    k28_txn_offset_commit,
-    k29_describe_acls,
-    k30_create_acls,
-    k31_delete_acls,
-    k32_describe_configs,
-    k33_alter_configs,
-    k35_describe_log_dirs,
-    k37_create_partitions,
-    k42_delete_groups,
-    k43_elect_leaders,
-    k44_incremental_alter_configs,
-    k45_alter_partition_reassignments,
-    k46_list_partition_reassignments,
-    k47_offset_delete,
-    k48_describe_client_quotas,
-    k50_describe_user_scram_credentials,
-    k57_update_features,
-    k60_describe_cluster,
-    k61_describe_producers,
-    k65_describe_transactions,
-    k66_list_transactions,
-    k68_consumer_group_heartbeat,
-    k69_consumer_group_describe,
-    k74_list_config_resources,
-    k75_describe_topic_partitions,
-    k17784_end_transactions,
-    k17785_describe_lag,
-    k17786_explain_transactions,
-)
+import importlib
+import pkgutil
+from collections.abc import Iterator
 
-HANDLERS: dict[int, Handler] = {
-    int(module.KEY): handler_of(module)
-    for module in (
-        k00_produce,
-        k01_fetch,
-        k02_list_offsets,
-        k03_metadata,
-        k08_offset_commit,
-        k09_offset_fetch,
-        k10_find_coordinator,
-        k11_join_group,
-        k12_heartbeat,
-        k13_leave_group,
-        k14_sync_group,
-        k15_describe_groups,
-        k16_list_groups,
-        k18_api_versions,
-        k19_create_topics,
-        k20_delete_topics,
-        k21_delete_records,
-        k22_init_producer_id,
-        k23_offset_for_leader_epoch,
-        k24_add_partitions_to_txn,
-        k25_add_offsets_to_txn,
-        k26_end_txn,
-        k27_write_txn_markers,
-        k28_txn_offset_commit,
-        k29_describe_acls,
-        k30_create_acls,
-        k31_delete_acls,
-        k32_describe_configs,
-        k33_alter_configs,
-        k35_describe_log_dirs,
-        k37_create_partitions,
-        k42_delete_groups,
-        k43_elect_leaders,
-        k44_incremental_alter_configs,
-        k45_alter_partition_reassignments,
-        k46_list_partition_reassignments,
-        k47_offset_delete,
-        k48_describe_client_quotas,
-        k50_describe_user_scram_credentials,
-        k57_update_features,
-        k60_describe_cluster,
-        k61_describe_producers,
-        k65_describe_transactions,
-        k66_list_transactions,
-        k68_consumer_group_heartbeat,
-        k69_consumer_group_describe,
-        k74_list_config_resources,
-        k75_describe_topic_partitions,
-        k17784_end_transactions,
-        k17785_describe_lag,
-        k17786_explain_transactions,
-    )
-}
+from exacta.kafka.handler import Handler
+
+
+def _handlers() -> Iterator[Handler]:
+    for found in pkgutil.iter_modules(__path__, f"{__name__}."):
+        handler: Handler = importlib.import_module(found.name).HANDLER
+        yield handler
+
+
+HANDLERS: dict[int, Handler] = {int(handler.key): handler for handler in _handlers()}

@@ -1,4 +1,4 @@
-"""Produce: append record batches. Bytes are checked here, the rest by the core (decision D5)."""
+"""Produce appends record batches. It checks the bytes here; the core checks the rest (decision D5)."""
 
 import struct
 from collections.abc import Sequence
@@ -11,9 +11,11 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Whole, transactional_id
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.record_format import Buffer
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import decode
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import (
@@ -39,8 +41,13 @@ ADVERTISED_MIN_VERSION = 0
 NO_RESPONSE_ACKS = 0
 VALID_ACKS = (-1, 0, 1)
 MOST_RECORD_ERRORS = 100
-"""Of one batch that are named: what is said of a record without a key is longer than that record."""
+"""The bound on the records of one batch that are named: the text about one is longer than a record without a key."""
 _UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
+
+NEEDS = (
+    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+    Each(Operation.WRITE, ResourceKind.TOPIC, "topic_data", "responses"),
+)
 
 
 class _Refused(Exception):
@@ -223,3 +230,34 @@ def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer] |
         parts.append(struct.pack(">i", 0))  # throttle time
     answer = b"".join(parts)
     return [struct.pack(">ii", len(answer) + 4, context.correlation_id), answer]
+
+
+def refused(request: ProduceRequest, code: ErrorCode, version: int) -> ProduceResponse | None:
+    """Refuse every batch of a request; None where the client wants no answer."""
+    if request.acks == NO_RESPONSE_ACKS:
+        return None
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+    answer_unserved=answer_unserved,
+    lowest_advertised=ADVERTISED_MIN_VERSION,
+)

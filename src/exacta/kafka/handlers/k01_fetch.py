@@ -1,18 +1,23 @@
-"""Fetch: read records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
+"""Fetch reads records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
 
 from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
 
 from exacta.core.rejections import Rejection
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
 from exacta.engine.fetch import FetchResult
+from exacta.kafka.access import allows
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
+from exacta.kafka.needs import Inside
+from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import (
     AbortedTransaction,
@@ -30,10 +35,15 @@ MIN_VERSION = 4
 MAX_VERSION = 18
 BY_TOPIC_ID_SINCE = 13
 LEADER_SINCE = 16
-"""From here on an answer that another broker leads says which one (KIP-951)."""
+"""The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 READ_COMMITTED = 1
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
+
+NEEDS = (
+    Inside(Operation.READ, ResourceKind.TOPIC),
+    Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
+)
 
 
 def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
@@ -100,14 +110,13 @@ def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: R
 
 
 _Answer = tuple[Asked, FetchResult | None]
-"""One partition and what came of it; None: refused before it was read."""
+"""A partition and its result; None: it was refused before it was read."""
 
 
 def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext) -> list[Asked]:
     """Return what the request itself asks for, with its own reasons to refuse it."""
     found = []
-    state = request.replica_state
-    is_replica = (request.replica_id if state is None else state.replica_id) >= 0
+    is_replica = _is_replica(request)
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topics:
         topic_id = topic.topic_id if by_topic_id else b""
@@ -123,6 +132,11 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
             wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
             found.append(Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted))
     return found
+
+
+def _is_replica(request: FetchRequest) -> bool:
+    state = request.replica_state
+    return (request.replica_id if state is None else state.replica_id) >= 0
 
 
 def _name(broker: BrokerContext, asked: Asked) -> None:
@@ -152,6 +166,8 @@ def _read(
     reading: list[Asked] = []
     wanted: list[Wanted] = []
     refused: list[_Answer] = []
+    if not broker.authorizer.allows_all:
+        partitions, refused = _take_out_unreadable(broker, context, partitions, _is_replica(request))
     for asked in partitions:
         if asked.wanted is None:
             refused.append((asked, None))
@@ -201,8 +217,32 @@ def _response(
     return response
 
 
+def _take_out_unreadable(
+    broker: BrokerContext, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
+) -> tuple[list[Asked], list[_Answer]]:
+    """Return the partitions that the client may read, and the answers to the others, which are not looked at.
+
+    A replica needs a right on the cluster instead. An id that no topic has is answered as such.
+    """
+    operation, kind = Operation.READ, ResourceKind.TOPIC
+    if is_replica:
+        operation, kind = Operation.CLUSTER_ACTION, ResourceKind.CLUSTER
+    readable: list[Asked] = []
+    refused: list[_Answer] = []
+    for asked in partitions:
+        name = CLUSTER.name if is_replica else asked.topic
+        if name is None or allows(broker, context, operation, kind, name):
+            readable.append(asked)
+        else:
+            asked.sent = None  # a session tells its reader what follows an error
+            refused.append((replace(asked, refused=ErrorCode.TOPIC_AUTHORIZATION_FAILED, wanted=None), None))
+    return readable, refused
+
+
 def _unread(broker: BrokerContext, asked: Asked) -> ErrorCode:
-    """Return why a partition was not even read; that it is not there comes first."""
+    """Return why a partition was not even read; that it is not there comes first, unless it may not be known."""
+    if asked.refused is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return asked.refused
     if asked.topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if broker.engine.visible(asked.topic, asked.partition) is None:
@@ -229,3 +269,12 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
         ]
     if result.records:
         data.records = result.records
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+)

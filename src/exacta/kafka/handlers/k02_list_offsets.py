@@ -1,4 +1,4 @@
-"""ListOffsets: the first, the next, or the offset for a time.
+"""ListOffsets tells the first offset, the next one, or the offset for a time.
 
 All storage is local: there is nothing tiered, hence no last tiered offset and nothing that waits to be uploaded, and
 the earliest local offset is the earliest (KIP-405, KIP-1005, KIP-1023), as with Apache Kafka without tiered storage.
@@ -14,10 +14,12 @@ from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
+from exacta.kafka.needs import Each
 from exacta.kafka.offset_for_time import find_offset
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k02_list_offsets import (
     ListOffsetsPartitionResponse,
@@ -33,7 +35,7 @@ MIN_VERSION = 1
 MAX_VERSION = 11
 
 MAX_SEARCHES_IN_FLIGHT = 4
-"""Of one request. Each holds a whole batch while it waits for a thread, and a request can name every partition."""
+"""The bound for one request: each search holds a whole batch while it waits, and a request can name every partition."""
 
 READ_COMMITTED = 1
 
@@ -52,7 +54,9 @@ SINCE = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""What can be asked for instead of a time -> the first version that can."""
+"""Word that may stand for a time -> the first version that knows it."""
+
+NEEDS = (Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
@@ -153,3 +157,29 @@ def _search(
     done: Found,
 ) -> None:
     find_offset(broker, context, topic, index, time_ms, read_committed=read_committed, done=done)
+
+
+def refused(request: ListOffsetsRequest, code: ErrorCode, version: int) -> ListOffsetsResponse:
+    """Refuse every partition of a request."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

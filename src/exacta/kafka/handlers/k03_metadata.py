@@ -1,19 +1,22 @@
-"""Metadata: brokers, topics, and topics created because somebody asked for them."""
+"""Metadata describes brokers and topics, and creates topics because a client asks for them."""
 
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.front.topics import create_missing
-from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_A_TOPIC, OF_THE_CLUSTER
+from exacta.kafka.access import allows, describable_topics
+from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.needs import Inside, or_on_cluster
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import (
     MetadataRequest,
@@ -30,6 +33,12 @@ MIN_VERSION = 0
 MAX_VERSION = 13
 FIRST_VERSION_WITH_NULL_NAMES = 12
 
+NEEDS = (
+    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+    Inside(Operation.CREATE, ResourceKind.TOPIC),
+    Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
+)
+
 
 def handle(broker: BrokerContext, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
     """Create what is missing and may be created first, so that the first answer names it already."""
@@ -40,25 +49,31 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     elif len(wanted) > 1:  # as Kafka does: each topic once
         is_first = first_time()
         wanted = [topic for topic in wanted if is_first((topic.topic_id, topic.name))]
+    nobody = None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
+    unseen: list[MetadataResponseTopic] = []
+    if wanted is not None and not broker.authorizer.allows_all:
+        wanted, unseen = _take_out_unseen(broker, context, wanted, nobody)
     to_create = _to_create(broker, request, wanted)
 
     def answer() -> None:
         host, port = broker.endpoint(context)
         brokers = [MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)]
 
-        nobody = None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
-
         def view(state: State, now_ms: int) -> MetadataResponse:
-            topics = _topics(state, wanted, refused, broker.node_id, nobody)
+            if wanted is None:
+                seen = describable_topics(broker, context, state.topics)
+                topics = [_describe(state.topics[name], broker.node_id) for name in seen]
+            else:
+                topics = _topics(state, wanted, refused, broker.node_id, nobody)
             if request.include_topic_authorized_operations:
                 for topic in topics:
-                    topic.topic_authorized_operations = OF_A_TOPIC
+                    topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
             return MetadataResponse(
                 brokers=brokers,
                 cluster_id=broker.cluster_id,
                 controller_id=broker.node_id,
-                topics=topics,
-                cluster_authorized_operations=OF_THE_CLUSTER
+                topics=topics + unseen,
+                cluster_authorized_operations=on_cluster(broker, context)
                 if request.include_cluster_authorized_operations
                 else NOT_ASKED_FOR,
             )
@@ -73,7 +88,25 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     for topic in to_create:
         if not is_legal_name(topic):
             refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
+        elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
+            refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
+
+
+def _take_out_unseen(
+    broker: BrokerContext, context: RequestContext, wanted: list[MetadataRequestTopic], nobody: str | None
+) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
+    """Return the topics that the client may describe, and the answers to the others, which are not looked at."""
+    seen, unseen = [], []
+    for topic in wanted:
+        by_id = topic.topic_id != NO_UUID
+        name = broker.engine.topic_name(bytes(topic.topic_id)) if by_id else topic.name or ""
+        if name is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
+            seen.append(topic)
+        else:
+            code, shown = ErrorCode.TOPIC_AUTHORIZATION_FAILED, nobody if by_id else name
+            unseen.append(MetadataResponseTopic(error_code=code, name=shown, topic_id=topic.topic_id))
+    return seen, unseen
 
 
 def _to_create(broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None) -> list[str]:
@@ -85,14 +118,12 @@ def _to_create(broker: BrokerContext, request: MetadataRequest, wanted: list[Met
 
 def _topics(
     state: State,
-    wanted: list[MetadataRequestTopic] | None,
+    wanted: list[MetadataRequestTopic],
     refused: dict[str, ErrorCode],
     node_id: int,
     nobody: str | None,
 ) -> list[MetadataResponseTopic]:
     """Describe the topics; `nobody` is the name of one whose id is not known."""
-    if wanted is None:
-        return [_describe(topic, node_id) for topic in state.topics.values()]
     by_id: dict[bytes, Topic] = {}
     if any(topic.topic_id != NO_UUID for topic in wanted):
         by_id = {topic.topic_id: topic for topic in state.topics.values()}
@@ -131,3 +162,12 @@ def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
             for index in range(topic.partition_count)
         ],
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+)

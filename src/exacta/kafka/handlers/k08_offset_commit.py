@@ -1,17 +1,21 @@
-"""OffsetCommit: a group's positions, outside any transaction."""
+"""OffsetCommit stores a group's positions, outside any transaction."""
 
 from exacta.core.commands import CommitOffsets
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
-from exacta.kafka.offsets_to_commit import CommitApi, commit
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Whole, group_id
+from exacta.kafka.offsets_to_commit import CommitApi, commit, refusal
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from exacta.protocol.kafka.schema import Message
 
 KEY = ApiKey.OFFSET_COMMIT
 MIN_VERSION = 2
@@ -20,6 +24,11 @@ MEMBER_EPOCHS_SINCE = 9
 TOPIC_IDS_SINCE = 10
 
 _API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition, TOPIC_IDS_SINCE)
+
+NEEDS = (
+    Whole(Operation.READ, ResourceKind.GROUP, group_id),
+    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+)
 
 
 def handle(broker: BrokerContext, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
@@ -39,3 +48,18 @@ def handle(broker: BrokerContext, request: OffsetCommitRequest, context: Request
         ),
         reply,
     )
+
+
+def refused(request: OffsetCommitRequest, code: ErrorCode, version: int) -> Message:
+    """Refuse every partition of a request."""
+    return refusal(_API, request, code)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,22 +1,27 @@
-"""OffsetFetch: where groups stand. Version 8 asks for several groups at once, version 10 names topics by their ids."""
+"""OffsetFetch tells the positions of groups. Version 8 asks for several groups, version 10 names topics by ids."""
 
 from collections.abc import Callable, Hashable
 from itertools import groupby
+from operator import attrgetter
+from typing import Any
 
 from exacta.core.groups.committing import check_reader
-from exacta.core.groups.reading import fetch_offsets
-from exacta.core.state.group import CommittedOffset
+from exacta.core.groups.reading import GroupOffset, fetch_offsets
 from exacta.core.state.state import State
+from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Inside, Whole, group_id
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k09_offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -29,6 +34,8 @@ from exacta.protocol.kafka.messages.k09_offset_fetch import (
 KEY = ApiKey.OFFSET_FETCH
 MIN_VERSION = 1
 MAX_VERSION = 10
+GROUP_ERRORS_SINCE = 2
+"""The first version that has room for an error of the group as a whole."""
 SEVERAL_GROUPS_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1
@@ -38,7 +45,11 @@ STORED_OFFSET = -1000
 A deviation from Apache Kafka, which has -1 there (decision 0021).
 """
 
-Row = tuple[str, int, CommittedOffset | None, bool]
+NEEDS = (
+    Whole(Operation.DESCRIBE, ResourceKind.GROUP, group_id, until=SEVERAL_GROUPS_SINCE - 1),
+    Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="group_id", since=SEVERAL_GROUPS_SINCE),
+    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+)
 
 
 def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
@@ -47,17 +58,10 @@ def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestC
     def view(state: State, now_ms: int) -> OffsetFetchResponse:
         is_first = first_time()
         if context.version < SEVERAL_GROUPS_SINCE:
-            wanted = None
-            if request.topics is not None:
-                wanted = [
-                    (each.name, [index for index in each.partition_indexes if is_first((each.name, index))])
-                    for each in request.topics
-                ]
-            rows = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
-            return OffsetFetchResponse(topics=_topics(rows))
+            return OffsetFetchResponse(topics=_one_group(broker, context, state, request, is_first))
         return OffsetFetchResponse(
             groups=[
-                _group(state, group, context.version, is_first, require_stable=request.require_stable)
+                _group(broker, context, state, group, is_first, require_stable=request.require_stable)
                 for group in request.groups
                 if group.topics is not None or is_first(group.group_id)
             ]
@@ -66,10 +70,31 @@ def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestC
     broker.read(context, view, reply)
 
 
+def _one_group(
+    broker: BrokerContext,
+    context: RequestContext,
+    state: State,
+    request: OffsetFetchRequest,
+    is_first: Callable[[Hashable], bool],
+) -> list[OffsetFetchResponseTopic]:
+    wanted, unseen = None, []
+    if request.topics is not None:
+        wanted = []
+        for topic in request.topics:
+            if allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name):
+                indexes = [index for index in topic.partition_indexes if is_first((topic.name, index))]
+                wanted.append((topic.name, indexes))
+            else:
+                unseen.append(_refused_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    offsets = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
+    return _topics(_describable(broker, context, offsets)) + unseen
+
+
 def _group(
+    broker: BrokerContext,
+    context: RequestContext,
     state: State,
     asked: OffsetFetchRequestGroup,
-    version: int,
     is_first: Callable[[Hashable], bool],
     *,
     require_stable: bool,
@@ -77,95 +102,114 @@ def _group(
     group = OffsetFetchResponseGroup(group_id=asked.group_id)
     rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
     if rejection is not None:
-        group.error_code = error_code(rejection, KEY, version)
+        group.error_code = error_code(rejection, KEY, context.version)
         return group
-    by_id = version >= TOPIC_IDS_SINCE
-    wanted, unknown = None, []
+    by_id = context.version >= TOPIC_IDS_SINCE
+    wanted, unread = None, []
     if asked.topics is not None:
         wanted = []
         for topic in asked.topics:
             name = state.volatile.topic_names.get(topic.topic_id) if by_id else topic.name
             if name is None:
-                unknown.append(_unknown_topic(topic))
+                unread.append(_unread_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+            elif not allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
+                unread.append(_unread_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             else:
                 indexes = [index for index in topic.partition_indexes if is_first((asked.group_id, name, index))]
                 wanted.append((name, indexes))
-    rows = fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable)
-    group.topics = _topics_of_group(rows) + unknown
+    offsets = fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable)
+    group.topics = _topics_of_group(_describable(broker, context, offsets))
     if by_id:
         for named in group.topics:
-            if named.name:
-                named.topic_id = state.topics[named.name].topic_id
+            named.topic_id = state.topics[named.name].topic_id
+    group.topics += unread
     return group
 
 
-def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def _describable(broker: BrokerContext, context: RequestContext, offsets: list[GroupOffset]) -> list[GroupOffset]:
+    """Leave out the topics that the client may not see, of a group whose topics it has not named."""
+    if broker.authorizer.allows_all:
+        return offsets
+    seen = frozenset(describable_topics(broker, context, {each.topic for each in offsets}))
+    return [each for each in offsets if each.topic in seen]
+
+
+def _unread_topic(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(
+        name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
             OffsetFetchResponsePartitions(
-                partition_index=index,
-                committed_offset=NO_OFFSET,
-                metadata="",
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+                partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=code
             )
             for index in topic.partition_indexes
         ],
     )
 
 
-def _topics(rows: list[Row]) -> list[OffsetFetchResponseTopic]:
+def _refused_topic(topic: OffsetFetchRequestTopic, code: ErrorCode) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=code
+            )
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _topics(offsets: list[GroupOffset]) -> list[OffsetFetchResponseTopic]:
     return [
         OffsetFetchResponseTopic(
-            name=name,
-            partitions=[
-                OffsetFetchResponsePartition(
-                    partition_index=index,
-                    committed_offset=_offset(committed, unstable),
-                    committed_leader_epoch=_leader_epoch(committed, unstable),
-                    metadata=_metadata(committed, unstable),
-                    error_code=_code(unstable),
-                )
-                for _, index, committed, unstable in partitions
-            ],
+            name=name, partitions=[OffsetFetchResponsePartition(**_told(each)) for each in of_topic]
         )
-        for name, partitions in groupby(rows, key=lambda row: row[0])
+        for name, of_topic in groupby(offsets, key=attrgetter("topic"))
     ]
 
 
-def _topics_of_group(rows: list[Row]) -> list[OffsetFetchResponseTopics]:
+def _topics_of_group(offsets: list[GroupOffset]) -> list[OffsetFetchResponseTopics]:
     return [
         OffsetFetchResponseTopics(
-            name=name,
-            partitions=[
-                OffsetFetchResponsePartitions(
-                    partition_index=index,
-                    committed_offset=_offset(committed, unstable),
-                    committed_leader_epoch=_leader_epoch(committed, unstable),
-                    metadata=_metadata(committed, unstable),
-                    error_code=_code(unstable),
-                )
-                for _, index, committed, unstable in partitions
-            ],
+            name=name, partitions=[OffsetFetchResponsePartitions(**_told(each)) for each in of_topic]
         )
-        for name, partitions in groupby(rows, key=lambda row: row[0])
+        for name, of_topic in groupby(offsets, key=attrgetter("topic"))
     ]
 
 
-def _code(unstable: bool) -> ErrorCode:
-    """KIP-447: the reader must ask again until the transaction has ended."""
-    return ErrorCode.UNSTABLE_OFFSET_COMMIT if unstable else ErrorCode.NONE
+def _told(offset: GroupOffset) -> dict[str, Any]:
+    """Return the fields of a partition's answer, which have the same names in both forms of it."""
+    if offset.unstable:  # KIP-447: the reader must ask again until the transaction has ended
+        return {
+            "partition_index": offset.partition,
+            "committed_offset": STORED_OFFSET,
+            "metadata": "",
+            "error_code": ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        }
+    return {
+        "partition_index": offset.partition,
+        "committed_offset": NO_OFFSET if offset.offset is None else offset.offset,
+        "committed_leader_epoch": offset.leader_epoch,
+        "metadata": offset.metadata,
+    }
 
 
-def _offset(committed: CommittedOffset | None, unstable: bool) -> int:
-    if unstable:
-        return STORED_OFFSET
-    return NO_OFFSET if committed is None else committed.offset
+def refused(request: OffsetFetchRequest, code: ErrorCode, version: int) -> OffsetFetchResponse:
+    """Refuse every group of a request; version 1 can say it only of each partition."""
+    if version >= SEVERAL_GROUPS_SINCE:
+        return OffsetFetchResponse(
+            groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in request.groups]
+        )
+    if version >= GROUP_ERRORS_SINCE:
+        return OffsetFetchResponse(error_code=code)
+    return OffsetFetchResponse(topics=[_refused_topic(topic, code) for topic in request.topics or ()])
 
 
-def _leader_epoch(committed: CommittedOffset | None, unstable: bool) -> int:
-    return -1 if committed is None or unstable else committed.leader_epoch
-
-
-def _metadata(committed: CommittedOffset | None, unstable: bool) -> str:
-    return "" if committed is None or unstable else committed.metadata
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,13 +1,18 @@
-"""FindCoordinator: it is always this broker, but for share groups (version 6, KIP-932), which are not offered.
+"""FindCoordinator names this broker always, except for share groups (version 6, KIP-932), which are not offered.
 
-The topic in which Apache Kafka's coordinator keeps what it knows is made when one is first looked for (decision 0029).
+The topic in which Apache Kafka's coordinator keeps its state is made when one is first looked for (decision 0029).
 """
+
+from collections.abc import Iterable
+from typing import Any
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.needs import Each, Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k10_find_coordinator import (
     Coordinator,
@@ -26,8 +31,27 @@ TOPICS = {GROUP: OF_GROUPS, TRANSACTION: OF_TRANSACTIONS}
 """The coordinators that exist, each with its topic."""
 
 
+def _group(request: Any) -> Iterable[str]:
+    return (request.key,) if request.key_type == GROUP else ()
+
+
+def _transactional_id(request: Any) -> Iterable[str]:
+    return (request.key,) if request.key_type == TRANSACTION else ()
+
+
+def _kind(request: Any, key: Any) -> ResourceKind | None:
+    return {GROUP: ResourceKind.GROUP, TRANSACTION: ResourceKind.TRANSACTIONAL_ID}.get(request.key_type)
+
+
+NEEDS = (
+    Whole(Operation.DESCRIBE, ResourceKind.GROUP, _group, until=SEVERAL_KEYS_SINCE - 1),
+    Whole(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, _transactional_id, until=SEVERAL_KEYS_SINCE - 1),
+    Each(Operation.DESCRIBE, _kind, "coordinator_keys", "coordinators", name="", since=SEVERAL_KEYS_SINCE),
+)
+
+
 def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
-    """Name this broker for groups and transactional ids, nobody for anything else."""
+    """Name this broker for groups and transactional ids, and no broker for anything else."""
     topic = TOPICS.get(request.key_type)
     if topic is None or broker.engine.visible(topic.name, 0) is not None:
         reply(_response(broker, request, context))
@@ -52,3 +76,24 @@ def _response(
         for key in request.coordinator_keys
     ]
     return FindCoordinatorResponse(coordinators=coordinators)
+
+
+def refused(request: FindCoordinatorRequest, code: ErrorCode, version: int) -> FindCoordinatorResponse:
+    """Refuse every key of a request."""
+    if version < SEVERAL_KEYS_SINCE:
+        return FindCoordinatorResponse(error_code=code, node_id=-1, host="", port=-1)
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(key=key, error_code=code, node_id=-1, host="", port=-1) for key in request.coordinator_keys
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

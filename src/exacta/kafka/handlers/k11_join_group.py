@@ -1,4 +1,4 @@
-"""JoinGroup, classic protocol: the answer comes when everybody has joined, or time is up."""
+"""JoinGroup (classic protocol) is answered when every member has joined, or time is up."""
 
 from exacta.core.commands import JoinGroup
 from exacta.core.rejections import Rejection
@@ -8,21 +8,24 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.consumer_protocol import subscribed_topics
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 KEY = ApiKey.JOIN_GROUP
 MIN_VERSION = 0
 MAX_VERSION = 9
-PLAIN_ERROR = JoinGroupResponse
 MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
 NULL_PROTOCOL_SINCE = 7  # KIP-559
 SKIP_ASSIGNMENT_SINCE = 9  # KIP-814
 
 _NAMED_BY = 250
 """Characters of the instance or client id that a member id begins with; a Kafka string must hold it."""
+
+NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
@@ -81,3 +84,13 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
         ),
         done,
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=JoinGroupResponse,
+)

@@ -1,17 +1,20 @@
-"""Heartbeat: a member lives, and learns of a rebalance."""
+"""Heartbeat keeps a member alive and tells it of a rebalance."""
 
 from exacta.core.commands import Heartbeat
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 
 KEY = ApiKey.HEARTBEAT
 MIN_VERSION = 0
 MAX_VERSION = 4
-PLAIN_ERROR = HeartbeatResponse
+
+NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: HeartbeatRequest, context: RequestContext, reply: Reply) -> None:
@@ -26,3 +29,13 @@ def handle(broker: BrokerContext, request: HeartbeatRequest, context: RequestCon
         ),
         lambda answer: reply(HeartbeatResponse(error_code=error_code(answer, KEY, context.version))),
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=HeartbeatResponse,
+)

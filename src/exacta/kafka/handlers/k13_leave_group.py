@@ -1,4 +1,7 @@
-"""LeaveGroup: members go, the others need not wait for their sessions to end. Version 3 names several (KIP-345)."""
+"""LeaveGroup takes members out, so that the others need not wait for their sessions to end.
+
+Version 3 names several (KIP-345).
+"""
 
 from exacta.core.commands import LeaveGroup, MemberToRemove
 from exacta.core.rejections import Rejection
@@ -7,20 +10,23 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 KEY = ApiKey.LEAVE_GROUP
 MIN_VERSION = 0
 MAX_VERSION = 5
-PLAIN_ERROR = LeaveGroupResponse
 SEVERAL_SINCE = 3
+
+NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on; reasons (KIP-800) are for logs, of which none are kept here."""
+    """Pass it on; reasons (KIP-800) are for logs, and no such log is kept here."""
     several = context.version >= SEVERAL_SINCE
     if several:
         members = tuple(
@@ -53,3 +59,13 @@ def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestCo
             )
 
     broker.ask(context, LeaveGroup(group_id=request.group_id, members=members), done)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=LeaveGroupResponse,
+)

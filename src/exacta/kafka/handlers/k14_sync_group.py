@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignments, everybody gets theirs."""
+"""SyncGroup: the leader brings the assignments, and each member gets its own."""
 
 from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced
@@ -6,16 +6,19 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 
 KEY = ApiKey.SYNC_GROUP
 MIN_VERSION = 0
 MAX_VERSION = 5
-PLAIN_ERROR = SyncGroupResponse
 PROTOCOL_SINCE = 5  # KIP-559
+
+NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
@@ -48,3 +51,13 @@ def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestCon
         ),
         done,
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=SyncGroupResponse,
+)

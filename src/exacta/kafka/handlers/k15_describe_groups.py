@@ -1,12 +1,14 @@
-"""DescribeGroups: members and assignments, for people and tools."""
+"""DescribeGroups tells the members of groups and their assignments, for people and tools."""
 
-from exacta.core.state.classic_membership import NOBODY, Member, Membership, Phase
+from exacta.core.groups.description import DescribedConsumerGroup, describe_group
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k15_describe_groups import (
     DescribedGroup,
@@ -20,7 +22,9 @@ MIN_VERSION = 0
 MAX_VERSION = 6
 NOT_FOUND_SINCE = 6  # KIP-1043
 UNKNOWN_GROUP_STATE = "Dead"
-"""What Kafka says of a group that nobody knows, up to version 5, instead of an error."""
+"""The state that Kafka gives a group that is not there, up to version 5, instead of an error."""
+
+NEEDS = (Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),)
 
 
 def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
@@ -35,30 +39,45 @@ def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: Reque
 
 
 def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
-    membership = state.volatile.memberships.get(group_id, NOBODY)
-    if group_id in state.volatile.consumer_groups or not state.has_group(group_id):
+    group = describe_group(state, group_id)
+    if group is None or isinstance(group, DescribedConsumerGroup):
         unknown = DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
         if version >= NOT_FOUND_SINCE:
             unknown.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            known = group_id in state.volatile.consumer_groups
-            unknown.error_message = f"Group {group_id} " + ("is not a classic group." if known else "not found.")
+            fault = "not found." if group is None else "is not a classic group."
+            unknown.error_message = f"Group {group_id} {fault}"
         return unknown
     return DescribedGroup(
         group_id=group_id,
-        group_state=membership.phase.value,
-        protocol_type=membership.protocol_type,
-        protocol_data=membership.protocol if membership.phase is Phase.STABLE else "",
-        members=[_describe_member(membership, member) for member in membership.members.values()],
+        group_state=group.phase,
+        protocol_type=group.protocol_type,
+        protocol_data=group.protocol,
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata,
+                member_assignment=member.assignment,
+            )
+            for member in group.members
+        ],
     )
 
 
-def _describe_member(membership: Membership, member: Member) -> DescribedGroupMember:
-    stable = membership.phase is Phase.STABLE
-    return DescribedGroupMember(
-        member_id=member.member_id,
-        group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=dict(member.protocols).get(membership.protocol, b"") if stable else b"",
-        member_assignment=member.assignment,
+def refused(request: DescribeGroupsRequest, code: ErrorCode, version: int) -> DescribeGroupsResponse:
+    """Refuse every group of a request."""
+    return DescribeGroupsResponse(
+        groups=[DescribedGroup(group_id=group_id, error_code=code) for group_id in request.groups]
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,18 +1,22 @@
-"""ListGroups: every group that has members or offsets."""
+"""ListGroups names every group that has members or offsets."""
 
-from exacta.core.state.classic_membership import CONSUMERS, NOBODY
+from exacta.core.groups.description import list_groups
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Shown, or_on_cluster
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 KEY = ApiKey.LIST_GROUPS
 MIN_VERSION = 0
 MAX_VERSION = 5
-CLASSIC, CONSUMER = "classic", "consumer"
-PLAIN_ERROR = ListGroupsResponse
+
+NEEDS = (
+    Shown(Operation.DESCRIBE, ResourceKind.GROUP, "groups", name="group_id", instead=or_on_cluster(Operation.DESCRIBE)),
+)
 
 
 def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
@@ -21,29 +25,27 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
     types = {kind.casefold() for kind in request.types_filter}
 
     def view(state: State, now_ms: int) -> ListGroupsResponse:
-        listed = []
-        volatile = state.volatile
-        for group_id in sorted(state.groups.keys() | volatile.memberships.keys() | volatile.consumer_groups.keys()):
-            group = _listed(state, group_id)
-            if types and group.group_type not in types:
-                continue
-            if states and group.group_state.casefold() not in states:
-                continue
-            listed.append(group)
-        return ListGroupsResponse(groups=listed)
+        return ListGroupsResponse(
+            groups=[
+                ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type,
+                    group_state=group.phase,
+                    group_type=group.group_type.value,
+                )
+                for group in list_groups(state)
+                if (not types or group.group_type.value in types) and (not states or group.phase.casefold() in states)
+            ]
+        )
 
     broker.read(context, view, reply)
 
 
-def _listed(state: State, group_id: str) -> ListedGroup:
-    consumers = state.volatile.consumer_groups.get(group_id)
-    if consumers is not None:
-        phase = consumers.phase.value
-        return ListedGroup(group_id=group_id, protocol_type=CONSUMERS, group_state=phase, group_type=CONSUMER)
-    membership = state.volatile.memberships.get(group_id, NOBODY)
-    return ListedGroup(
-        group_id=group_id,
-        protocol_type=membership.protocol_type,
-        group_state=membership.phase.value,
-        group_type=CLASSIC,
-    )
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=ListGroupsResponse,
+)

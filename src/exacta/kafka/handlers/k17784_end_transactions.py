@@ -14,8 +14,10 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17784_end_transactions import (
     EndTransactionsRequest,
@@ -26,7 +28,17 @@ from exacta.protocol.kafka.messages.k17784_end_transactions import (
 KEY = ApiKey.END_TRANSACTIONS
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = EndTransactionsResponse
+
+NEEDS = (
+    Each(
+        Operation.WRITE,
+        ResourceKind.TRANSACTIONAL_ID,
+        "transactions",
+        "refused",
+        name="transactional_id",
+        others=ErrorCode.OPERATION_NOT_ATTEMPTED,
+    ),
+)
 
 
 def handle(broker: BrokerContext, request: EndTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -55,3 +67,24 @@ def handle(broker: BrokerContext, request: EndTransactionsRequest, context: Requ
         for entry in request.transactions
     )
     broker.ask(context, EndTransactions(transactions=transactions, commit=request.committed), done)
+
+
+def refused(request: EndTransactionsRequest, code: ErrorCode, version: int) -> EndTransactionsResponse:
+    """Refuse transactions of a request; those that only were not attempted are not named."""
+    refused = [
+        RefusedTransaction(transactional_id=entry.transactional_id, error_code=code)
+        for entry in request.transactions
+        if code is not ErrorCode.OPERATION_NOT_ATTEMPTED
+    ]
+    return EndTransactionsResponse(error_code=ErrorCode.OPERATION_NOT_ATTEMPTED, refused=refused)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+    plain_error=EndTransactionsResponse,
+)

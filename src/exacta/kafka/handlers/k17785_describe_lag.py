@@ -1,4 +1,4 @@
-"""DescribeLag: how far groups are behind, in records that their readers get, and who holds back the rest. Exacta's own.
+"""DescribeLag counts the records that groups have yet to read, and names who holds back others. Exacta's own.
 
 Offsets cannot say it: they number markers and aborted records too (`core/groups/lag.py`), which is why tools that
 subtract them show a lag that never becomes 0 (decision 0013). `k17784_end_transactions` says why our own keys begin
@@ -9,9 +9,11 @@ from exacta.core.groups.lag import PartitionLag, lag_of_group
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Shown
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k17785_describe_lag as wire
 from exacta.protocol.kafka.messages.k17785_describe_lag import (
@@ -25,7 +27,17 @@ from exacta.protocol.kafka.messages.k17785_describe_lag import (
 KEY = ApiKey.DESCRIBE_LAG
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = DescribeLagResponse
+
+NEEDS = (
+    Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),
+    Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "groups.topics"),
+    Shown(
+        Operation.DESCRIBE,
+        ResourceKind.TRANSACTIONAL_ID,
+        "groups.topics.partitions.open_transactions",
+        name="transactional_id",
+    ),
+)
 
 
 def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
@@ -79,3 +91,19 @@ def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
             for each in lag.holders
         ],
     )
+
+
+def refused(request: DescribeLagRequest, code: ErrorCode, version: int) -> DescribeLagResponse:
+    """Refuse every group of a request."""
+    return DescribeLagResponse(groups=[GroupLag(group_id=group_id, error_code=code) for group_id in request.groups])
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+    plain_error=DescribeLagResponse,
+)

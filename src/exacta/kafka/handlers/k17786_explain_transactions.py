@@ -8,19 +8,21 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
-from exacta.core.reading.transactions import (
+from exacta.core.state.incidents import Incident
+from exacta.core.state.state import State
+from exacta.core.transactions.description import (
     DescribedPartition,
     describe_transaction,
     incidents_of,
     open_transactions,
 )
-from exacta.core.state.incidents import Incident
-from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Shown
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k17786_explain_transactions as wire
 from exacta.protocol.kafka.messages.k17786_explain_transactions import (
@@ -34,7 +36,13 @@ from exacta.protocol.kafka.messages.k17786_explain_transactions import (
 KEY = ApiKey.EXPLAIN_TRANSACTIONS
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = ExplainTransactionsResponse
+
+NEEDS = (
+    Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transactions", name=""),
+    Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactions", name="transactional_id"),
+    Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transactions.topics"),
+    Shown(Operation.DESCRIBE, ResourceKind.GROUP, "transactions.groups", name=""),
+)
 
 
 def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -96,3 +104,23 @@ def _incident(incident: Incident) -> wire.Incident:
         client_id=incident.client_id,
         client_host=incident.client_host,
     )
+
+
+def refused(request: ExplainTransactionsRequest, code: ErrorCode, version: int) -> ExplainTransactionsResponse:
+    """Refuse every transactional id of a request."""
+    return ExplainTransactionsResponse(
+        transactions=[
+            ExplainedTransaction(transactional_id=each, error_code=code) for each in request.transactional_ids or ()
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+    plain_error=ExplainTransactionsResponse,
+)

@@ -1,11 +1,12 @@
-"""ApiVersions: what is served here. Derived from the table of handlers, so that it cannot lie."""
+"""ApiVersions tells what is served here. It is made from the table of handlers, so that it cannot lie."""
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import ApiVersions, RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import OPEN_TO_ALL
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k18_api_versions import (
@@ -26,6 +27,8 @@ GROUP_VERSION = "group.version"
 CONSUMER_PROTOCOL_LEVEL = 1  # of the feature group.version: KIP-848 is served
 LEVEL_0_SINCE = 4
 """Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
+
+NEEDS = OPEN_TO_ALL
 
 
 def _response(served: ApiVersions, code: ErrorCode) -> ApiVersionsResponse:
@@ -69,3 +72,13 @@ def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer]:
     return encode_response(
         _response(context.connection.api_versions(), ErrorCode.UNSUPPORTED_VERSION), 0, context.correlation_id
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    answer_unserved=answer_unserved,
+)

@@ -1,4 +1,4 @@
-"""CreateTopics: with one broker, hence one replica."""
+"""CreateTopics creates topics. There is one broker, hence one replica."""
 
 from collections import Counter
 
@@ -8,13 +8,16 @@ from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreatedReply
 from exacta.engine.engine import Answer
+from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Inside, or_on_cluster
 from exacta.kafka.topic_names import is_legal_name
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k19_create_topics import (
     CreatableTopic,
@@ -30,7 +33,12 @@ MAX_VERSION = 7
 DEFAULT = -1
 """KIP-464: the broker chooses the number of partitions, or of replicas."""
 MOST_AT_ONCE = 10_000
-"""Topics of one request, each of which is answered with its configurations. Kafka bounds their partitions."""
+"""The bound on topics of one request: each is answered with its configurations. Kafka bounds their partitions."""
+
+NEEDS = (
+    Each(Operation.CREATE, ResourceKind.TOPIC, "topics", "topics", instead=or_on_cluster(Operation.CREATE)),
+    Inside(Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC),
+)
 
 
 class _Refused(Exception):
@@ -67,7 +75,7 @@ def handle(broker: BrokerContext, request: CreateTopicsRequest, context: Request
     def done(answers: list[Answer]) -> None:
         for result, command, answer in zip(asked, commands, answers, strict=True):
             assert isinstance(command, CreateTopic)
-            _fill(broker, result, command, answer, context.version)
+            _fill(broker, context, result, command, answer)
         reply(response)
 
     if commands:
@@ -122,10 +130,14 @@ def _assigned_partitions(broker: BrokerContext, topic: CreatableTopic) -> int:
 
 
 def _fill(
-    broker: BrokerContext, result: CreatableTopicResult, command: CreateTopic, answer: Answer, version: int
+    broker: BrokerContext,
+    context: RequestContext,
+    result: CreatableTopicResult,
+    command: CreateTopic,
+    answer: Answer,
 ) -> None:
     if isinstance(answer, Rejection):
-        result.error_code = error_code(answer, KEY, version)
+        result.error_code = error_code(answer, KEY, context.version)
         result.error_message = answer.name.lower().replace("_", " ")
         if answer is Rejection.INVALID_PARTITIONS:
             limits = broker.configuration.limits()
@@ -134,9 +146,29 @@ def _fill(
         return
     assert isinstance(answer, TopicCreatedReply)
     result.topic_id = answer.topic_id
+    if not allows(broker, context, Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC, command.topic):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return
     result.num_partitions = answer.partition_count
     result.replication_factor = 1
     result.configs = []
     for name in TOPIC_CONFIGS:
         [(_, value, source), *_] = values_of(command.configs, name, broker.configuration)
         result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=SOURCE_NUMBERS[source]))
+
+
+def refused(request: CreateTopicsRequest, code: ErrorCode, version: int) -> CreateTopicsResponse:
+    """Refuse every topic of a request."""
+    return CreateTopicsResponse(
+        topics=[CreatableTopicResult(name=topic.name, error_code=code) for topic in request.topics]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, or from version 6 on by topic id."""
+"""DeleteTopics deletes topics by name, or from version 6 on by topic id."""
 
 from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
@@ -7,8 +7,11 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, or_on_cluster
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k20_delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -22,9 +25,21 @@ MIN_VERSION = 1
 MAX_VERSION = 6
 BY_ID_SINCE = 6
 
+NEEDS = (
+    Each(
+        Operation.DELETE,
+        ResourceKind.TOPIC,
+        "topic_names",
+        "responses",
+        name="",
+        instead=or_on_cluster(Operation.DELETE),
+    ),
+    Each(Operation.DELETE, ResourceKind.TOPIC, "topics", "responses", instead=or_on_cluster(Operation.DELETE)),
+)
+
 
 def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: RequestContext, reply: Reply) -> None:
-    """Delete each topic for itself; which one an id names is decided with the deletion, in one step."""
+    """Delete each topic for itself; the core decides in one step which topic an id names, and deletes it."""
     if context.version < BY_ID_SINCE:
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
     else:
@@ -49,3 +64,26 @@ def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: Request
         reply(DeleteTopicsResponse(responses=results))
 
     broker.submit(context, commands, done)
+
+
+def refused(request: DeleteTopicsRequest, code: ErrorCode, version: int) -> DeleteTopicsResponse:
+    """Refuse every topic of a request; the name of a topic that is named by its id is not told."""
+    return DeleteTopicsResponse(
+        responses=[
+            *(DeletableTopicResult(name=name, error_code=code) for name in request.topic_names),
+            *(
+                DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=code)
+                for topic in request.topics
+            ),
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

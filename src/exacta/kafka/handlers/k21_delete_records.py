@@ -1,4 +1,4 @@
-"""DeleteRecords: from the beginning of partitions (KIP-107). Their space is freed when there is a cleaner."""
+"""DeleteRecords deletes from the beginning of partitions (KIP-107). The cleaner frees their space later."""
 
 from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords
@@ -8,8 +8,11 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k21_delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -22,6 +25,8 @@ MIN_VERSION = 0
 MAX_VERSION = 2
 
 NO_LOW_WATERMARK = -1
+
+NEEDS = (Each(Operation.DELETE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: RequestContext, reply: Reply) -> None:
@@ -53,3 +58,31 @@ def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: Reques
         broker.submit(context, commands, done)
     else:
         reply(response)
+
+
+def refused(request: DeleteRecordsRequest, code: ErrorCode, version: int) -> DeleteRecordsResponse:
+    """Refuse every partition of a request."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    DeleteRecordsPartitionResult(
+                        partition_index=each.partition_index, low_watermark=NO_LOW_WATERMARK, error_code=code
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,27 +1,51 @@
-"""InitProducerId: a producer id and epoch; with a transactional id, the fence (KIP-98, KIP-360).
+"""InitProducerId gives a producer id and an epoch; with a transactional id it fences predecessors (KIP-98, KIP-360).
 
-Version 6 is two-phase commit (KIP-939). It is told of where the configuration allows that, so that others see what a
-released Apache Kafka shows; refused, it is refused as there.
+Version 6 brings two-phase commit (KIP-939). Clients are told of it only where the configuration allows that, so that
+others see what a released Apache Kafka shows. A refusal is the one of Apache Kafka.
 """
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 from exacta.config.configuration import Configuration
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBoundReply
 from exacta.engine.engine import Answer
-from exacta.kafka.authorization import Permission
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, transactional_id
+from exacta.ports.authorizer import CLUSTER, Operation, Pattern, Resource, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 KEY = ApiKey.INIT_PRODUCER_ID
 MIN_VERSION = 0
 MAX_VERSION = 6
-PLAIN_ERROR = InitProducerIdResponse
+
+
+def _two_phase(request: Any) -> Iterable[str]:
+    return transactional_id(request) if request.enable_2pc else ()
+
+
+def _without_transactional_id(request: Any) -> Iterable[str]:
+    return (CLUSTER.name,) if request.transactional_id is None else ()
+
+
+NEEDS = (
+    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+    Whole(Operation.TWO_PHASE_COMMIT, ResourceKind.TRANSACTIONAL_ID, _two_phase),
+    Whole(
+        Operation.IDEMPOTENT_WRITE,
+        ResourceKind.CLUSTER,
+        _without_transactional_id,
+        instead=((Operation.WRITE, Resource(ResourceKind.TOPIC, "", Pattern.ANY)),),
+    ),
+)
 
 
 def advertised_max_version(configuration: Configuration) -> int:
@@ -34,8 +58,8 @@ def handle(broker: BrokerContext, request: InitProducerIdRequest, context: Reque
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NO_PRODUCER_EPOCH))
         return
-    if request.enable_2pc and not _may_take_part(broker, request, context):
-        code = Permission.TWO_PHASE_COMMIT.value
+    if request.enable_2pc and not broker.configuration.transaction_two_phase_commit_enable:
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         reply(InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH))
         return
 
@@ -69,8 +93,12 @@ def handle(broker: BrokerContext, request: InitProducerIdRequest, context: Reque
     )
 
 
-def _may_take_part(broker: BrokerContext, request: InitProducerIdRequest, context: RequestContext) -> bool:
-    """Whether this transactional id may have transactions without a time-out, which only their holders end."""
-    if not broker.configuration.transaction_two_phase_commit_enable:
-        return False
-    return broker.authorize(context, Permission.TWO_PHASE_COMMIT, request.transactional_id or "")
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=partial(InitProducerIdResponse, producer_epoch=NO_PRODUCER_EPOCH),
+    highest_advertised=advertised_max_version,
+)

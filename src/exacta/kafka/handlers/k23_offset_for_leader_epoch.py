@@ -1,10 +1,12 @@
-"""OffsetForLeaderEpoch: where a leader's records end (KIP-320). One leader, one epoch: at the high watermark."""
+"""OffsetForLeaderEpoch tells where a leader's records end (KIP-320): with one leader, at the high watermark."""
 
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
+from exacta.kafka.needs import Each, or_on_cluster
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k23_offset_for_leader_epoch import (
     EpochEndOffset,
@@ -17,6 +19,17 @@ from exacta.protocol.kafka.messages.k23_offset_for_leader_epoch import (
 KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH
 MIN_VERSION = 2
 MAX_VERSION = 4
+
+NEEDS = (
+    Each(
+        Operation.DESCRIBE,
+        ResourceKind.TOPIC,
+        "topics",
+        "topics",
+        name="topic",
+        instead=or_on_cluster(Operation.CLUSTER_ACTION),
+    ),
+)
 
 
 def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
@@ -50,3 +63,26 @@ def _answer(broker: BrokerContext, topic: str, asked: OffsetForLeaderPartition) 
     if code != ErrorCode.NONE or asked.leader_epoch != LEADER_EPOCH:  # of another epoch there is nothing
         return EpochEndOffset(partition=asked.partition, error_code=code)
     return EpochEndOffset(partition=asked.partition, leader_epoch=LEADER_EPOCH, end_offset=visible.high_watermark)
+
+
+def refused(request: OffsetForLeaderEpochRequest, code: ErrorCode, version: int) -> OffsetForLeaderEpochResponse:
+    """Refuse every partition of a request."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[EpochEndOffset(partition=each.partition, error_code=code) for each in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,8 +1,11 @@
-"""AddPartitionsToTxn: register partitions, all or none; begins the transaction.
+"""AddPartitionsToTxn registers partitions, all or none; the first one begins the transaction.
 
 From version 4 on it is for brokers among themselves (KIP-890): several transactions in one request, each to be extended
 or only looked at. One broker never sends it; tools may.
 """
+
+from collections.abc import Iterable
+from typing import Any
 
 from exacta.core.commands import AddPartitions
 from exacta.core.ids import ProducerEpoch, ProducerId
@@ -13,8 +16,10 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -32,6 +37,23 @@ MAX_VERSION = 5
 SEVERAL_SINCE = 4
 
 TopicPartition = tuple[str, int]
+
+
+def _transactional_id(request: Any) -> Iterable[str]:
+    return (request.v3_and_below_transactional_id,)
+
+
+NEEDS = (
+    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, _transactional_id, until=SEVERAL_SINCE - 1),
+    Each(
+        Operation.WRITE,
+        ResourceKind.TOPIC,
+        "v3_and_below_topics",
+        "results_by_topic_v3_and_below",
+        others=ErrorCode.OPERATION_NOT_ATTEMPTED,
+    ),
+    Whole(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, since=SEVERAL_SINCE),
+)
 
 
 def handle(broker: BrokerContext, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
@@ -119,3 +141,22 @@ def _topic_results(
         )
         for topic in topics
     ]
+
+
+def refused(request: AddPartitionsToTxnRequest, code: ErrorCode, version: int) -> AddPartitionsToTxnResponse:
+    """Refuse every partition of a request; from version 4 on the request is refused as one."""
+    if version >= SEVERAL_SINCE:
+        return AddPartitionsToTxnResponse(error_code=code)
+    topics = request.v3_and_below_topics
+    codes = {(topic.name, partition): code for topic in topics for partition in topic.partitions}
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topic_results(topics, codes))
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

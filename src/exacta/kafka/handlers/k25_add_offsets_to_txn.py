@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: register a consumer group with the transaction."""
+"""AddOffsetsToTxn registers a consumer group with the transaction."""
 
 from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId
@@ -7,14 +7,20 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id, transactional_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 KEY = ApiKey.ADD_OFFSETS_TO_TXN
 MIN_VERSION = 0
 MAX_VERSION = 4
-PLAIN_ERROR = AddOffsetsToTxnResponse
+
+NEEDS = (
+    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+    Whole(Operation.READ, ResourceKind.GROUP, group_id),
+)
 
 
 def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
@@ -35,3 +41,13 @@ def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: Requ
         ),
         done,
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=AddOffsetsToTxnResponse,
+)

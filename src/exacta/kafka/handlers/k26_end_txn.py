@@ -1,4 +1,4 @@
-"""EndTxn: commit or abort, durable and in effect in all partitions and groups at once (decision D2)."""
+"""EndTxn commits or aborts, durably and in all partitions and groups at once (decision D2)."""
 
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
@@ -7,16 +7,19 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, transactional_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 
 KEY = ApiKey.END_TXN
 MIN_VERSION = 0
 MAX_VERSION = 5
 BUMPS_SINCE = 5
-"""The answer brings the pair of the next transaction (KIP-890)."""
-PLAIN_ERROR = EndTxnResponse
+"""The first version whose answer brings producer id and epoch of the next transaction (KIP-890)."""
+
+NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
 
 
 def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
@@ -40,3 +43,13 @@ def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContex
         ),
         done,
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=EndTxnResponse,
+)

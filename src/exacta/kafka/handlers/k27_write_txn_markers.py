@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: abort a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
+"""WriteTxnMarkers aborts a transaction by producer and partition, as `kafka-transactions.sh abort` asks (KIP-664).
 
 In Kafka coordinators write their markers by it. Here the coordinator needs no request for that, so that only an
 operator's abort remains; `exacta.core.transactions.marker` says what it does. A commit is refused: only the
@@ -10,12 +10,13 @@ from itertools import chain
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.engine.engine import Answer
-from exacta.kafka.authorization import Permission
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, or_on_cluster
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k27_write_txn_markers import (
     WritableTxnMarker,
@@ -30,17 +31,14 @@ KEY = ApiKey.WRITE_TXN_MARKERS
 MIN_VERSION = 1
 MAX_VERSION = 2
 
-CLUSTER = "kafka-cluster"
-"""Kafka's name for the one cluster, as a resource."""
+
+NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
 
 
 def handle(broker: BrokerContext, request: WriteTxnMarkersRequest, context: RequestContext, reply: Reply) -> None:
     """Abort marker by marker; each partition has its own answer."""
-    if not broker.authorize(context, Permission.CLUSTER_ACTION, CLUSTER):
-        reply(_refused(request.markers, Permission.CLUSTER_ACTION.value))
-        return
     if any(marker.transaction_result for marker in request.markers):
-        reply(_refused(request.markers, ErrorCode.INVALID_REQUEST))
+        reply(refused(request, ErrorCode.INVALID_REQUEST, context.version))
         return
     commands = [
         AbortByMarker(
@@ -60,11 +58,6 @@ def handle(broker: BrokerContext, request: WriteTxnMarkersRequest, context: Requ
         reply(_response(request.markers, [error_code(answer, KEY, context.version) for answer in answers]))
 
     broker.submit(context, commands, done)
-
-
-def _refused(markers: list[WritableTxnMarker], code: ErrorCode) -> WriteTxnMarkersResponse:
-    partitions = chain.from_iterable(topic.partition_indexes for marker in markers for topic in marker.topics)
-    return _response(markers, [code for _ in partitions])
 
 
 def _response(markers: list[WritableTxnMarker], codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
@@ -87,3 +80,19 @@ def _response(markers: list[WritableTxnMarker], codes: list[ErrorCode]) -> Write
             for marker in markers
         ]
     )
+
+
+def refused(request: WriteTxnMarkersRequest, code: ErrorCode, version: int) -> WriteTxnMarkersResponse:
+    """Refuse every marker of a request."""
+    partitions = chain.from_iterable(topic.partition_indexes for marker in request.markers for topic in marker.topics)
+    return _response(request.markers, [code for _ in partitions])
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

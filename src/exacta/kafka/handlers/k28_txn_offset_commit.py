@@ -1,18 +1,22 @@
-"""TxnOffsetCommit: a group's positions as part of a transaction, fenced by member and generation (KIP-447)."""
+"""TxnOffsetCommit stores a group's positions in a transaction, fenced by member and generation (KIP-447)."""
 
 from exacta.core.commands import CommitTransactionalOffsets
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
-from exacta.kafka.offsets_to_commit import CommitApi, commit
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Whole, group_id, transactional_id
+from exacta.kafka.offsets_to_commit import CommitApi, commit, refusal
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from exacta.protocol.kafka.schema import Message
 
 KEY = ApiKey.TXN_OFFSET_COMMIT
 MIN_VERSION = 0
@@ -23,6 +27,12 @@ TOPIC_IDS_SINCE = 6
 
 _API = CommitApi(
     KEY, TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition, TOPIC_IDS_SINCE
+)
+
+NEEDS = (
+    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+    Whole(Operation.READ, ResourceKind.GROUP, group_id),
+    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
 )
 
 
@@ -47,3 +57,18 @@ def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: Requ
         ),
         reply,
     )
+
+
+def refused(request: TxnOffsetCommitRequest, code: ErrorCode, version: int) -> Message:
+    """Refuse every partition of a request."""
+    return refusal(_API, request, code)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,16 +1,18 @@
-"""DescribeConfigs: of topics and of this broker, values and where they come from."""
+"""DescribeConfigs tells the values of configurations of topics, groups and this broker, and their sources."""
 
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import ConfigSource, values_of
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_source import SOURCE_NUMBERS, ResourceType
+from exacta.kafka.config_source import SOURCE_NUMBERS, ResourceType, configured
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
+from exacta.ports.authorizer import Operation
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k32_describe_configs import (
     DescribeConfigsRequest,
@@ -24,6 +26,8 @@ from exacta.protocol.kafka.messages.k32_describe_configs import (
 KEY = ApiKey.DESCRIBE_CONFIGS
 MIN_VERSION = 1
 MAX_VERSION = 4
+
+NEEDS = (Each(Operation.DESCRIBE_CONFIGS, configured, "resources", "results", name="resource_name"),)
 
 
 def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
@@ -104,7 +108,7 @@ _TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
 
 
 GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
-"""What clients know of a group's configuration; of the broker's options these are the ones that begin with `group.`."""
+"""The part of a group's configuration that clients know; the broker's options have `group.` before these names."""
 
 
 def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
@@ -132,3 +136,25 @@ def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsReso
         config_type=_TYPES[option.type],
         documentation=option.description,
     )
+
+
+def refused(request: DescribeConfigsRequest, code: ErrorCode, version: int) -> DescribeConfigsResponse:
+    """Refuse every resource of a request."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

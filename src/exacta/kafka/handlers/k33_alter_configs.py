@@ -1,11 +1,15 @@
-"""AlterConfigs: what a resource's configurations shall be, and nothing beside (older than IncrementalAlterConfigs)."""
+"""AlterConfigs replaces all configurations of a resource (it is older than IncrementalAlterConfigs)."""
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_alteration import Alteration, alter
+from exacta.kafka.config_source import configured
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
-from exacta.kafka.topic_config_changes import Change, Operation
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.kafka.topic_config_changes import Change, ConfigOperation
+from exacta.ports.authorizer import Operation
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k33_alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
@@ -16,6 +20,8 @@ KEY = ApiKey.ALTER_CONFIGS
 MIN_VERSION = 0
 MAX_VERSION = 2
 
+NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
+
 
 def handle(broker: BrokerContext, request: AlterConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Replace each resource's configurations for itself."""
@@ -23,7 +29,7 @@ def handle(broker: BrokerContext, request: AlterConfigsRequest, context: Request
         Alteration(
             resource.resource_type,
             resource.resource_name,
-            [Change(config.name, Operation.SET, config.value) for config in resource.configs],
+            [Change(config.name, ConfigOperation.SET, config.value) for config in resource.configs],
             replaces=True,
         )
         for resource in request.resources
@@ -33,3 +39,25 @@ def handle(broker: BrokerContext, request: AlterConfigsRequest, context: Request
         reply(AlterConfigsResponse(responses=responses))
 
     alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)
+
+
+def refused(request: AlterConfigsRequest, code: ErrorCode, version: int) -> AlterConfigsResponse:
+    """Refuse every resource of a request."""
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

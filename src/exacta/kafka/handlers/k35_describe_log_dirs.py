@@ -1,11 +1,13 @@
-"""DescribeLogDirs: the one folder in which everything lies, and how much of it each partition has (KIP-113)."""
+"""DescribeLogDirs tells the one folder in which everything lies, and each partition's bytes in it (KIP-113)."""
 
 from exacta.core.state.state import State
 from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -17,12 +19,13 @@ from exacta.protocol.kafka.messages.k35_describe_log_dirs import (
 KEY = ApiKey.DESCRIBE_LOG_DIRS
 MIN_VERSION = 1
 MAX_VERSION = 5
-PLAIN_ERROR = DescribeLogDirsResponse
 
 IN_MEMORY = "memory"
-"""What a broker without a folder calls its own."""
+"""The name by which a broker without a folder calls its own."""
 SPACE_SINCE = 4
 """KIP-827."""
+
+NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
@@ -69,3 +72,13 @@ def _topics(broker: BrokerContext, wanted: dict[str, list[int]]) -> list[Describ
         for name, indexes in wanted.items()
         if indexes
     ]
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=DescribeLogDirsResponse,
+)

@@ -1,4 +1,4 @@
-"""CreatePartitions: topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
+"""CreatePartitions lets topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
 
 from collections import Counter
 
@@ -8,8 +8,10 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k37_create_partitions import (
     CreatePartitionsRequest,
@@ -21,6 +23,8 @@ from exacta.protocol.kafka.messages.k37_create_partitions import (
 KEY = ApiKey.CREATE_PARTITIONS
 MIN_VERSION = 0
 MAX_VERSION = 3
+
+NEEDS = (Each(Operation.ALTER, ResourceKind.TOPIC, "topics", "results"),)
 
 
 def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -81,3 +85,20 @@ def _why(broker: BrokerContext, wanted: CreatePartitionsTopic, present: int, rej
     if rejection is Rejection.INVALID_REPLICA_ASSIGNMENT:
         return "the assignments must be as many as the partitions that are added"
     return rejection.name.lower().replace("_", " ")
+
+
+def refused(request: CreatePartitionsRequest, code: ErrorCode, version: int) -> CreatePartitionsResponse:
+    """Refuse every topic of a request."""
+    return CreatePartitionsResponse(
+        results=[CreatePartitionsTopicResult(name=topic.name, error_code=code) for topic in request.topics]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

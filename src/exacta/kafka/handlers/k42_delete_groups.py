@@ -1,12 +1,15 @@
-"""DeleteGroups: groups without members, with their offsets (KIP-229)."""
+"""DeleteGroups deletes groups without members, with their offsets (KIP-229)."""
 
 from exacta.core.commands import DeleteGroup
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k42_delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -16,6 +19,8 @@ from exacta.protocol.kafka.messages.k42_delete_groups import (
 KEY = ApiKey.DELETE_GROUPS
 MIN_VERSION = 0
 MAX_VERSION = 3
+
+NEEDS = (Each(Operation.DELETE, ResourceKind.GROUP, "groups_names", "results", name=""),)
 
 
 def handle(broker: BrokerContext, request: DeleteGroupsRequest, context: RequestContext, reply: Reply) -> None:
@@ -32,3 +37,20 @@ def handle(broker: BrokerContext, request: DeleteGroupsRequest, context: Request
         )
 
     broker.submit(context, [DeleteGroup(group_id=group_id) for group_id in request.groups_names], done)
+
+
+def refused(request: DeleteGroupsRequest, code: ErrorCode, version: int) -> DeleteGroupsResponse:
+    """Refuse every group of a request."""
+    return DeleteGroupsResponse(
+        results=[DeletableGroupResult(group_id=group_id, error_code=code) for group_id in request.groups_names]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

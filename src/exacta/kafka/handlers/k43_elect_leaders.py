@@ -3,8 +3,10 @@
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k43_elect_leaders import (
     ElectLeadersRequest,
@@ -20,6 +22,8 @@ MAX_VERSION = 2
 
 ELECTION_TYPES = (0, 1)
 """Preferred, unclean."""
+
+NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
@@ -52,3 +56,27 @@ def _result(state: State, topic: str, index: int, known: bool) -> PartitionResul
     else:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker leads it already"
     return PartitionResult(partition_id=index, error_code=code, error_message=message)
+
+
+def refused(request: ElectLeadersRequest, code: ErrorCode, version: int) -> ElectLeadersResponse:
+    """Refuse every partition of a request; version 0 can say it only there."""
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=each.topic,
+                partition_result=[PartitionResult(partition_id=index, error_code=code) for index in each.partitions],
+            )
+            for each in request.topic_partitions or ()
+        ],
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -2,10 +2,14 @@
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_alteration import Alteration, alter
+from exacta.kafka.config_source import configured
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
 from exacta.kafka.topic_config_changes import Change
+from exacta.ports.authorizer import Operation
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -15,6 +19,8 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
 KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
 MIN_VERSION = 0
 MAX_VERSION = 1
+
+NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
 
 def handle(
@@ -35,3 +41,25 @@ def handle(
         reply(IncrementalAlterConfigsResponse(responses=responses))
 
     alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)
+
+
+def refused(request: IncrementalAlterConfigsRequest, code: ErrorCode, version: int) -> IncrementalAlterConfigsResponse:
+    """Refuse every resource of a request."""
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -3,8 +3,10 @@
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -17,6 +19,8 @@ from exacta.protocol.kafka.messages.k45_alter_partition_reassignments import (
 KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS
 MIN_VERSION = 0
 MAX_VERSION = 1
+
+NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
 def handle(
@@ -52,3 +56,13 @@ def _answer(
     else:
         code = ErrorCode.NONE
     return ReassignablePartitionResponse(partition_index=index, error_code=code, error_message=message)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=AlterPartitionReassignmentsResponse,
+)

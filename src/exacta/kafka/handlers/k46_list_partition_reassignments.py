@@ -2,8 +2,10 @@
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k46_list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -12,7 +14,8 @@ from exacta.protocol.kafka.messages.k46_list_partition_reassignments import (
 KEY = ApiKey.LIST_PARTITION_REASSIGNMENTS
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = ListPartitionReassignmentsResponse
+
+NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(
@@ -20,3 +23,13 @@ def handle(
 ) -> None:
     """List none, whatever was asked for, as Apache Kafka does where none is under way."""
     reply(ListPartitionReassignmentsResponse())
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=ListPartitionReassignmentsResponse,
+)

@@ -1,4 +1,4 @@
-"""OffsetDelete: a group forgets where it was in some partitions, of topics that none of its members reads (KIP-496)."""
+"""OffsetDelete deletes a group's offsets in partitions of topics that none of its members reads (KIP-496)."""
 
 from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import OffsetsDeletedReply
@@ -6,8 +6,10 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k47_offset_delete import (
     OffsetDeleteRequest,
@@ -19,7 +21,11 @@ from exacta.protocol.kafka.messages.k47_offset_delete import (
 KEY = ApiKey.OFFSET_DELETE
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = OffsetDeleteResponse
+
+NEEDS = (
+    Whole(Operation.DELETE, ResourceKind.GROUP, group_id),
+    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+)
 
 
 def handle(broker: BrokerContext, request: OffsetDeleteRequest, context: RequestContext, reply: Reply) -> None:
@@ -54,3 +60,30 @@ def handle(broker: BrokerContext, request: OffsetDeleteRequest, context: Request
         )
 
     broker.ask(context, DeleteOffsets(group_id=request.group_id, partitions=partitions), done)
+
+
+def refused(request: OffsetDeleteRequest, code: ErrorCode, version: int) -> OffsetDeleteResponse:
+    """Refuse every partition of a request."""
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+    plain_error=OffsetDeleteResponse,
+)

@@ -1,9 +1,13 @@
-"""DescribeClientQuotas: nobody has one; what cannot be asked for is refused as Apache Kafka does (KIP-546)."""
+"""DescribeClientQuotas: no client has a quota; a wrong filter is refused as Apache Kafka refuses it (KIP-546)."""
+
+from functools import partial
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k48_describe_client_quotas import (
     ComponentData,
@@ -17,7 +21,9 @@ MAX_VERSION = 1
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = range(3)
-"""How a component's name is matched."""
+"""The ways to match a component's name."""
+
+NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: DescribeClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
@@ -47,3 +53,13 @@ def _fault(components: list[ComponentData]) -> tuple[ErrorCode, str] | None:
     if IP in types and len(types) > 1:
         return ErrorCode.INVALID_REQUEST, "addresses have quotas of their own, not with users or clients"
     return None
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=partial(DescribeClientQuotasResponse, entries=None),
+)

@@ -1,11 +1,13 @@
-"""DescribeUserScramCredentials: nobody logs in here, hence nobody has credentials (KIP-554)."""
+"""DescribeUserScramCredentials: there are no logins here, hence no user has credentials (KIP-554)."""
 
 from collections import Counter
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -16,7 +18,8 @@ from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
 KEY = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
 MIN_VERSION = 0
 MAX_VERSION = 0
-PLAIN_ERROR = DescribeUserScramCredentialsResponse
+
+NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(
@@ -33,3 +36,13 @@ def _result(user: str, count: int) -> DescribeUserScramCredentialsResult:
     else:
         code, message = ErrorCode.RESOURCE_NOT_FOUND, f"{user} has no credentials here"
     return DescribeUserScramCredentialsResult(user=user, error_code=code, error_message=message)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=DescribeUserScramCredentialsResponse,
+)

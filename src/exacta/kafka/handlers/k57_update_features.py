@@ -5,9 +5,11 @@ All updates of a request are one: where one cannot be, none is.
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers.k18_api_versions import features
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k57_update_features import (
     FeatureUpdateKey,
@@ -19,10 +21,11 @@ from exacta.protocol.kafka.messages.k57_update_features import (
 KEY = ApiKey.UPDATE_FEATURES
 MIN_VERSION = 0
 MAX_VERSION = 2
-PLAIN_ERROR = UpdateFeaturesResponse
 
 UPGRADE_TYPES = (1, 2, 3)
 """Upgrade, safe and unsafe downgrade."""
+
+NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
@@ -48,3 +51,13 @@ def _fault(update: FeatureUpdateKey, in_force: dict[str, tuple[int, int]]) -> st
     if wanted != level:
         return f"{name} is {level}: a running broker does not change it"
     return None
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=UpdateFeaturesResponse,
+)

@@ -1,10 +1,12 @@
 """DescribeCluster: one broker, which is its own controller; it is never fenced (KIP-1073)."""
 
-from exacta.kafka.authorized_operations import NOT_ASKED_FOR, OF_THE_CLUSTER
+from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Inside
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k60_describe_cluster import (
     DescribeClusterBroker,
@@ -15,9 +17,10 @@ from exacta.protocol.kafka.messages.k60_describe_cluster import (
 KEY = ApiKey.DESCRIBE_CLUSTER
 MIN_VERSION = 0
 MAX_VERSION = 2
-PLAIN_ERROR = DescribeClusterResponse
 
 BROKERS = 1
+
+NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: DescribeClusterRequest, context: RequestContext, reply: Reply) -> None:
@@ -38,8 +41,18 @@ def handle(broker: BrokerContext, request: DescribeClusterRequest, context: Requ
             cluster_id=broker.cluster_id,
             controller_id=broker.node_id,
             brokers=[DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port)],
-            cluster_authorized_operations=OF_THE_CLUSTER
+            cluster_authorized_operations=on_cluster(broker, context)
             if request.include_cluster_authorized_operations
             else NOT_ASKED_FOR,
         )
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=DescribeClusterResponse,
+)

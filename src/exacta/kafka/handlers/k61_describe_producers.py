@@ -1,16 +1,18 @@
-"""DescribeProducers: who writes to a partition, and who holds its readers back since when (KIP-664).
+"""DescribeProducers names the producers of a partition, and where their open transactions begin (KIP-664).
 
 `kafka-transactions.sh find-hanging` asks this and DescribeTransactions for what is open here and for no coordinator:
 there is nothing of that kind, since both are answered from one state.
 """
 
-from exacta.core.reading.transactions import DescribedProducer, describe_producers
 from exacta.core.state.state import State
+from exacta.core.transactions.description import DescribedProducer, describe_producers
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k61_describe_producers import (
     DescribeProducersRequest,
@@ -27,6 +29,8 @@ MAX_VERSION = 0
 COORDINATOR_EPOCH = 0
 """There is one coordinator, which writes this into its markers."""
 NO_COORDINATOR_EPOCH = -1
+
+NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
@@ -67,3 +71,28 @@ def _producer(found: DescribedProducer) -> ProducerState:
         coordinator_epoch=COORDINATOR_EPOCH if found.has_coordinator else NO_COORDINATOR_EPOCH,
         current_txn_start_offset=found.open_first_offset,
     )
+
+
+def refused(request: DescribeProducersRequest, code: ErrorCode, version: int) -> DescribeProducersResponse:
+    """Refuse every partition of a request."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    PartitionResponse(partition_index=index, error_code=code) for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

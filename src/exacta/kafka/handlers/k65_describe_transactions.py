@@ -1,4 +1,4 @@
-"""DescribeTransactions: what a transactional id is doing (KIP-664).
+"""DescribeTransactions tells the state of transactional ids and of their transactions (KIP-664).
 
 Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
 """
@@ -6,13 +6,15 @@ Of a transaction that was kept (KIP-939) pair and time-out are its own, as its r
 from itertools import groupby
 from operator import attrgetter
 
-from exacta.core.reading.transactions import describe_transaction
 from exacta.core.state.state import State
+from exacta.core.transactions.description import describe_transaction
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Shown
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -24,6 +26,11 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import (
 KEY = ApiKey.DESCRIBE_TRANSACTIONS
 MIN_VERSION = 0
 MAX_VERSION = 0
+
+NEEDS = (
+    Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transaction_states", name=""),
+    Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transaction_states.topics", name="topic"),
+)
 
 
 def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -56,3 +63,23 @@ def _describe(state: State, name: str) -> TransactionState:
             for topic, of_topic in groupby(found.partitions, key=attrgetter("topic"))
         ],
     )
+
+
+def refused(request: DescribeTransactionsRequest, code: ErrorCode, version: int) -> DescribeTransactionsResponse:
+    """Refuse every transactional id of a request."""
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(transactional_id=each, error_code=code, producer_id=-1)
+            for each in request.transactional_ids
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

@@ -1,16 +1,18 @@
-"""ListTransactions: every transactional id, or those in a state, of a producer, open for long, of a name.
+"""ListTransactions names every transactional id, or those in a state, of a producer, open for long, of a name.
 
 KIP-664, KIP-994, KIP-1152.
 """
 
 from exacta.core.pattern import matcher
-from exacta.core.reading.transactions import ListedTransaction, list_transactions
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
+from exacta.core.transactions.description import ListedTransaction, list_transactions
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Shown
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k66_list_transactions import (
     ListTransactionsRequest,
@@ -21,7 +23,6 @@ from exacta.protocol.kafka.messages.k66_list_transactions import (
 KEY = ApiKey.LIST_TRANSACTIONS
 MIN_VERSION = 0
 MAX_VERSION = 2
-PLAIN_ERROR = ListTransactionsResponse
 
 STATES = frozenset(phase.value for phase in Phase) | {
     # Kafka's other states: known by name, never reached here (decision D2).
@@ -30,6 +31,8 @@ STATES = frozenset(phase.value for phase in Phase) | {
     "Dead",
     "PrepareEpochFence",
 }
+
+NEEDS = (Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transaction_states", name="transactional_id"),)
 
 
 def handle(broker: BrokerContext, request: ListTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -67,3 +70,13 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
         )
 
     broker.read(context, view, reply)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=ListTransactionsResponse,
+)

@@ -1,6 +1,11 @@
-"""ConsumerGroupHeartbeat: all that a member of the consumer protocol says, and is told (KIP-848)."""
+"""ConsumerGroupHeartbeat carries all that a member of the consumer protocol says and is told (KIP-848).
 
-from collections.abc import Collection
+A pattern may match topics that the client may not describe. It then gets their ids as an assignment, but neither their
+names nor their records: Metadata and Fetch refuse them.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.rejections import Rejection
@@ -10,8 +15,10 @@ from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, group_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
     Assignment,
@@ -23,7 +30,6 @@ from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
 KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
 MIN_VERSION = 0
 MAX_VERSION = 1
-PLAIN_ERROR = ConsumerGroupHeartbeatResponse
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
 
 MESSAGES = {
@@ -36,7 +42,17 @@ MESSAGES = {
     Rejection.UNSUPPORTED_ASSIGNOR: "This broker does not offer that assignor.",
     Rejection.INVALID_REGULAR_EXPRESSION: "The pattern is no regular expression of RE2's, or too large a one.",
 }
-"""What people read of it in their clients' logs."""
+"""Rejection -> the sentence that people read in their clients' logs."""
+
+
+def _subscribed_topics(request: Any) -> Iterable[str]:
+    return request.subscribed_topic_names or ()
+
+
+NEEDS = (
+    Whole(Operation.READ, ResourceKind.GROUP, group_id),
+    Whole(Operation.DESCRIBE, ResourceKind.TOPIC, _subscribed_topics),
+)
 
 
 def handle(
@@ -125,3 +141,13 @@ def _by_topic(partitions: Collection[tuple[bytes, int]]) -> list[TopicPartitions
     for topic_id, index in sorted(partitions):
         by_topic.setdefault(topic_id, []).append(index)
     return [TopicPartitions(topic_id=topic_id, partitions=indexes) for topic_id, indexes in by_topic.items()]
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=ConsumerGroupHeartbeatResponse,
+)

@@ -1,15 +1,18 @@
-"""ConsumerGroupDescribe: members, epochs and assignments of the consumer protocol, for people and tools (KIP-848)."""
+"""ConsumerGroupDescribe tells the members of groups of the consumer protocol, with epochs and assignments (KIP-848)."""
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
-from exacta.core.groups.consumer.step import preferred_assignor
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
+from exacta.core.groups import description
+from exacta.core.groups.description import AssignedTopic, DescribedConsumer, DescribedConsumerGroup, describe_group
 from exacta.core.state.state import State
+from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each, Inside
 from exacta.kafka.request_size import first_time
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
     Assignment,
@@ -25,37 +28,62 @@ MIN_VERSION = 0
 MAX_VERSION = 1
 MEMBER_OF_CONSUMER_PROTOCOL = 1  # KIP-1099; 0 is a member of the classic one
 
+NEEDS = (
+    Each(Operation.DESCRIBE, ResourceKind.GROUP, "group_ids", "groups", name=""),
+    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+)
+
 
 def handle(broker: BrokerContext, request: ConsumerGroupDescribeRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups from one state."""
 
     def view(state: State, now_ms: int) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
-            groups=[_describe(state, group_id) for group_id in filter(first_time(), request.group_ids)]
+            groups=[
+                _answer(broker, context, group_id, describe_group(state, group_id))
+                for group_id in filter(first_time(), request.group_ids)
+            ]
         )
 
     broker.read(context, view, reply)
 
 
-def _describe(state: State, group_id: str) -> DescribedGroup:
-    group = state.volatile.consumer_groups.get(group_id)
+def _answer(
+    broker: BrokerContext,
+    context: RequestContext,
+    group_id: str,
+    group: description.DescribedGroup | DescribedConsumerGroup | None,
+) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
-    if group is None:
-        known = state.has_group(group_id)
-        message = f"Group {group_id} is not a consumer group." if known else f"Group {group_id} not found."
+    if not isinstance(group, DescribedConsumerGroup):
+        message = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=message)
+    if not _may_see(broker, context, group):
+        return DescribedGroup(
+            group_id=group_id,
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message="The client may not describe a topic of which a member of the group has partitions.",
+        )
     return DescribedGroup(
         group_id=group_id,
-        group_state=group.phase.value,
+        group_state=group.phase,
         group_epoch=group.epoch,
-        assignment_epoch=group.target_epoch,
-        assignor_name=preferred_assignor(group, state.limits.group_consumer_assignors),
-        members=[_describe_member(state, group, member) for member in group.members.values()],
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor,
+        members=[_member(member) for member in group.members],
     )
 
 
-def _describe_member(state: State, group: ConsumerGroup, member: ConsumerMember) -> Member:
+def _may_see(broker: BrokerContext, context: RequestContext, group: DescribedConsumerGroup) -> bool:
+    """Return whether the client may describe every topic that an assignment names, as Apache Kafka asks."""
+    if broker.authorizer.allows_all:
+        return True
+    topics = {each.topic for member in group.members for each in (*member.assignment, *member.target)}
+    return all(allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic) for topic in topics)
+
+
+def _member(member: DescribedConsumer) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -63,20 +91,35 @@ def _describe_member(state: State, group: ConsumerGroup, member: ConsumerMember)
         member_epoch=member.epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=sorted(member.topics),
+        subscribed_topic_names=list(member.topics),
         subscribed_topic_regex=member.pattern,
-        assignment=_assignment(state, member.assigned.keys() | member.revoking.keys()),
-        target_assignment=_assignment(state, group.target.get(member.member_id, ())),
+        assignment=_assignment(member.assignment),
+        target_assignment=_assignment(member.target),
         member_type=MEMBER_OF_CONSUMER_PROTOCOL,
     )
 
 
-def _assignment(state: State, partitions: Collection[TopicPartition]) -> Assignment:
-    """Name the partitions by topic; those of a topic that is gone are nobody's any more."""
-    by_topic: dict[str, TopicPartitions] = {}
-    for topic_id, index in sorted(partitions):
-        name = state.volatile.topic_names.get(topic_id)
-        if name is not None:
-            of = by_topic.setdefault(name, TopicPartitions(topic_id=topic_id, topic_name=name, partitions=[]))
-            of.partitions.append(index)
-    return Assignment(topic_partitions=list(by_topic.values()))
+def _assignment(topics: Iterable[AssignedTopic]) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=each.topic_id, topic_name=each.topic, partitions=list(each.partitions))
+            for each in topics
+        ]
+    )
+
+
+def refused(request: ConsumerGroupDescribeRequest, code: ErrorCode, version: int) -> ConsumerGroupDescribeResponse:
+    """Refuse every group of a request."""
+    return ConsumerGroupDescribeResponse(
+        groups=[DescribedGroup(group_id=group_id, error_code=code) for group_id in request.group_ids]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

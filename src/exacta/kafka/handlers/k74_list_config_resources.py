@@ -1,11 +1,13 @@
-"""ListConfigResources: what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
+"""ListConfigResources names what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k74_list_config_resources import (
     ConfigResource,
@@ -16,9 +18,10 @@ from exacta.protocol.kafka.messages.k74_list_config_resources import (
 KEY = ApiKey.LIST_CONFIG_RESOURCES
 MIN_VERSION = 0
 MAX_VERSION = 1
-PLAIN_ERROR = ListConfigResourcesResponse
 
 FIRST_VERSION_WITH_TYPES = 1
+
+NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
@@ -42,3 +45,13 @@ def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: 
         return ListConfigResourcesResponse(config_resources=resources)
 
     broker.read(context, view, reply)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=ListConfigResourcesResponse,
+)

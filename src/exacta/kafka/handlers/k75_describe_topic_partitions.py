@@ -1,6 +1,6 @@
-"""DescribeTopicPartitions: topics page by page, in the order of their names (KIP-966).
+"""DescribeTopicPartitions describes topics page by page, in the order of their names (KIP-966).
 
-A page has at most so many partitions; topics that are not there take no room in it. Where it ends, a cursor says.
+A page has at most so many partitions; topics that are not there take no room in it. A cursor says where it ends.
 """
 
 from collections.abc import Iterable
@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.kafka.authorized_operations import OF_A_TOPIC
+from exacta.kafka.access import describable_topics
+from exacta.kafka.authorized_operations import on_topic
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Reply
-from exacta.kafka.keys import ApiKey
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Inside
 from exacta.kafka.topic_names import is_legal_name
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k75_describe_topic_partitions import (
     Cursor,
@@ -28,7 +31,9 @@ MIN_VERSION = 0
 MAX_VERSION = 0
 
 MOST_PARTITIONS = 2000
-"""In one answer, whatever a client asks for."""
+"""The bound on partitions of one answer, whatever a client asks for."""
+
+NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.TOPIC),)
 
 
 def handle(
@@ -46,8 +51,12 @@ def handle(
     limit = max(1, min(request.response_partition_limit, MOST_PARTITIONS))
 
     def view(state: State, now_ms: int) -> DescribeTopicPartitionsResponse:
-        names: Iterable[str] = named or sorted(state.topics)
-        return _page(state, names, cursor or Cursor(), limit, broker.node_id)
+        names = describable_topics(broker, context, named or sorted(state.topics))
+        page = _page(state, names, cursor or Cursor(), limit, broker.node_id)
+        for topic in page.topics:
+            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
+        page.topics += [_refused(name) for name in sorted(set(named) - set(names))]
+        return page
 
     broker.read(context, view, reply)
 
@@ -79,9 +88,11 @@ def _page(
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=OF_A_TOPIC
-    )
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
 def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
@@ -89,7 +100,6 @@ def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicParti
         name=topic.topic,
         topic_id=topic.topic_id,
         is_internal=topic.topic in INTERNAL_TOPICS,
-        topic_authorized_operations=OF_A_TOPIC,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
@@ -103,3 +113,12 @@ def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicParti
             for index in indexes
         ],
     )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+)

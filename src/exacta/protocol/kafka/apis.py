@@ -1,25 +1,87 @@
 """The APIs that the codec knows, by key.
 
-Owns the map from a key to its message classes. Their modules are imported at first use: a starting broker, or a Spark
-worker, loads only the messages that it meets. Which APIs and versions a broker offers is not decided here.
+Owns the list of keys, and the map from a key to its message classes. The messages' modules are imported at first use: a
+starting broker, or a Spark worker, loads only the messages that it meets. The handlers decide which APIs and versions a
+broker offers.
 """
 
 import importlib
-import re
 from collections.abc import Mapping
+from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
 from exacta.protocol.kafka.schema import Message, VersionRange
 
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+class ApiKey(IntEnum):
+    """The first field of every request: the one list of APIs. All other names of an API are made from the name here."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
+    DESCRIBE_ACLS = 29
+    CREATE_ACLS = 30
+    DELETE_ACLS = 31
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    DESCRIBE_LOG_DIRS = 35
+    SASL_AUTHENTICATE = 36
+    CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
+    OFFSET_DELETE = 47
+    DESCRIBE_CLIENT_QUOTAS = 48
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50
+    UPDATE_FEATURES = 57
+    DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
+    END_TRANSACTIONS = 17784
+    DESCRIBE_LAG = 17785
+    EXPLAIN_TRANSACTIONS = 17786
+
+
+def _camel_case(name: str) -> str:
+    """Return Kafka's spelling of a name: LIST_OFFSETS becomes ListOffsets."""
+    return "".join(map(str.capitalize, name.split("_")))
 
 
 class Api:
     """One API: its key and name, and lazily the classes of its request and response."""
 
-    def __init__(self, key: int, name: str) -> None:
+    def __init__(self, key: ApiKey, name: str) -> None:
         self.key: Final = key
         self.name: Final = name
 
@@ -42,77 +104,16 @@ class Api:
         return self.request.SCHEMA.versions
 
     @property
-    def latest_version(self) -> int:
-        """The newest version that the codec knows."""
-        return self.versions.last
-
-    @property
     def module(self) -> str:
         """Full name of the module that holds the messages."""
-        return f"exacta.protocol.kafka.messages.k{self.key:02d}_{_WORD.sub('_', self.name).lower()}"
+        return f"exacta.protocol.kafka.messages.k{self.key:02d}_{self.key.name.lower()}"
 
     def _class(self, kind: str) -> type[Message]:
         found: type[Message] = getattr(importlib.import_module(self.module), self.name + kind)
         return found
 
 
-_NAMES = {
-    0: "Produce",
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    15: "DescribeGroups",
-    16: "ListGroups",
-    17: "SaslHandshake",
-    18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit",
-    29: "DescribeAcls",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    32: "DescribeConfigs",
-    33: "AlterConfigs",
-    35: "DescribeLogDirs",
-    36: "SaslAuthenticate",
-    37: "CreatePartitions",
-    42: "DeleteGroups",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    47: "OffsetDelete",
-    48: "DescribeClientQuotas",
-    50: "DescribeUserScramCredentials",
-    57: "UpdateFeatures",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    68: "ConsumerGroupHeartbeat",
-    69: "ConsumerGroupDescribe",
-    74: "ListConfigResources",
-    75: "DescribeTopicPartitions",
-    17784: "EndTransactions",
-    17785: "DescribeLag",
-    17786: "ExplainTransactions",
-}
-
-OUR_OWN: Final = frozenset({17784, 17785, 17786})
+OUR_OWN: Final = frozenset({ApiKey.END_TRANSACTIONS, ApiKey.DESCRIBE_LAG, ApiKey.EXPLAIN_TRANSACTIONS})
 """The keys that no Kafka has."""
 
-API: Final[Mapping[int, Api]] = MappingProxyType({key: Api(key, name) for key, name in _NAMES.items()})
+API: Final[Mapping[int, Api]] = MappingProxyType({int(key): Api(key, _camel_case(key.name)) for key in ApiKey})

@@ -259,8 +259,8 @@ def test_plain_commits_wait_for_the_assignment(group: Group) -> None:
 
 
 def committed(world: World, *, require_stable: bool = False) -> object:
-    ((_, _, offset, unstable),) = fetch_offsets(world.state, "g", [("t", [0])], require_stable=require_stable)
-    return "unstable" if unstable else (offset.offset if offset is not None else None)
+    (found,) = fetch_offsets(world.state, "g", [("t", [0])], require_stable=require_stable)
+    return "unstable" if found.unstable else found.offset
 
 
 def test_pending_offsets_show_only_after_the_commit() -> None:

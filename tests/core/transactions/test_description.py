@@ -2,14 +2,14 @@
 
 from exacta.core.commands import EndHandle
 from exacta.core.ids import TransactionId
-from exacta.core.reading.transactions import (
+from exacta.core.replies import DONE
+from exacta.core.state.transaction import Phase, handle_name, handle_named
+from exacta.core.transactions.description import (
     describe_producers,
     describe_transaction,
     list_transactions,
     open_transactions,
 )
-from exacta.core.replies import DONE
-from exacta.core.state.transaction import Phase, handle_name, handle_named
 from tests.core.world import World
 
 

@@ -1,1 +1,0 @@
-"""Views of the state for fronts, tools and consoles. They hide how the state is kept."""

@@ -1,0 +1,169 @@
+"""The questions to the authorizer: one request at a time, by what its handler declares (`needs.py`).
+
+Owns how a request is served whose client may not do everything: which part of it its handler gets to see, and how the
+answer says what was refused. With an authorizer that allows everything nothing here is called.
+
+A refused resource is never looked at, so that the refusal does not tell whether it exists.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Handler
+from exacta.kafka.needs import REFUSALS, Each, Inside, Shown, Suffices, Whole
+from exacta.ports.authorizer import CLUSTER, Operation, Resource, ResourceKind
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import NO_UUID, Message
+
+
+def allows(
+    broker: BrokerContext,
+    context: RequestContext,
+    operation: Operation,
+    kind: ResourceKind,
+    name: str,
+    instead: Suffices = (),
+) -> bool:
+    """Return whether the client of this request may do this; one of the rights in `instead` is enough."""
+    authorizer = broker.authorizer
+    if authorizer.allows_all:
+        return True
+    principal, host = context.principal, context.connection.peer_host
+    return authorizer.allows(principal, host, operation, Resource(kind, name)) or any(
+        authorizer.allows(principal, host, *right) for right in instead
+    )
+
+
+def describable_topics(broker: BrokerContext, context: RequestContext, topics: Iterable[str]) -> Iterable[str]:
+    """Return the topics whose names the client may see, in their order."""
+    if broker.authorizer.allows_all:
+        return topics
+    return [topic for topic in topics if allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)]
+
+
+def serve(handler: Handler, broker: BrokerContext, request: Any, context: RequestContext) -> None:
+    """Let the handler serve what the client may ask for, and refuse the rest."""
+    needs = [
+        need for need in handler.needs if not isinstance(need, Inside) and need.since <= context.version <= need.until
+    ]
+    for need in needs:
+        if isinstance(need, Whole):
+            for name in need.names(request):
+                if not allows(broker, context, need.operation, need.kind, name, need.instead):
+                    _send(_whole_refusal(handler, request, context, REFUSALS[need.kind]), context)
+                    return
+    refusals: list[Refusal] = []
+    for need in needs:
+        if isinstance(need, Each):
+            refused = _take_out(need, handler, broker, request, context)
+            refusals += refused
+            if refused and not getattr(request, need.elements):
+                (_, answer), *others = refusals
+                _send(_completed(answer, others), context)
+                return
+
+    def reply(answer: Message | None) -> None:
+        if answer is not None:
+            for need in needs:
+                if isinstance(need, Shown):
+                    _leave_out(need, broker, context, answer, need.path)
+        if refusals and answer is None:
+            _send(None, context)
+        else:
+            context.reply(_completed(answer, refusals))
+
+    handler.handle(broker, request, context, reply)
+
+
+Refusal = tuple[Each, Message | None]
+"""The answer to elements that were refused; None where the client wants no answer."""
+
+
+def _whole_refusal(handler: Handler, request: Any, context: RequestContext, code: ErrorCode) -> Message | None:
+    if handler.plain_error is not None:
+        return handler.plain_error(error_code=code)
+    assert handler.refused is not None, handler.name
+    return handler.refused(request, code, context.version)
+
+
+def _send(answer: Message | None, context: RequestContext) -> None:
+    """Send a refusal; a client that wants no answer loses its connection, as with Apache Kafka."""
+    context.reply(answer)
+    if answer is None:
+        context.hang_up(f"a {context.handler.name} that wants no answer was refused: the client may not do that")
+
+
+def _take_out(
+    need: Each, handler: Handler, broker: BrokerContext, request: Any, context: RequestContext
+) -> list[Refusal]:
+    """Take the elements that are refused out of the request, and return the answers to them."""
+    allowed: list[Any] = []
+    refused: dict[ErrorCode, list[Any]] = {}
+    for element in getattr(request, need.elements) or ():
+        code = _refusal(need, broker, request, element, context)
+        if code is None:
+            allowed.append(element)
+        else:
+            refused.setdefault(code, []).append(element)
+    if not refused:
+        return []
+    if need.others is not None:
+        refused[need.others], allowed = allowed, []
+    assert handler.refused is not None, handler.name
+    answers: list[Refusal] = []
+    for code, elements in refused.items():
+        setattr(request, need.elements, elements)
+        answers.append((need, handler.refused(request, code, context.version)))
+    setattr(request, need.elements, allowed)
+    return answers
+
+
+def _refusal(
+    need: Each, broker: BrokerContext, request: Any, element: Any, context: RequestContext
+) -> ErrorCode | None:
+    kind = need.kind if isinstance(need.kind, ResourceKind) else need.kind(request, element)
+    if kind is None:
+        return None
+    name = CLUSTER.name if kind is ResourceKind.CLUSTER else _name(need, broker, element)
+    if name is None or allows(broker, context, need.operation, kind, name, need.instead):
+        return None
+    return REFUSALS[kind]
+
+
+def _name(need: Each, broker: BrokerContext, element: Any) -> str | None:
+    """Return the name of an element's resource; None for a topic id that no topic has."""
+    name: str | None = getattr(element, need.name) if need.name else element
+    topic_id = NO_UUID if name else getattr(element, "topic_id", NO_UUID)
+    return name or "" if topic_id == NO_UUID else broker.engine.topic_name(bytes(topic_id))
+
+
+def _leave_out(need: Shown, broker: BrokerContext, context: RequestContext, holder: Any, path: str) -> None:
+    field, _, rest = path.partition(".")
+    entries = getattr(holder, field) or ()
+    if rest:
+        for entry in entries:
+            _leave_out(need, broker, context, entry, rest)
+    elif entries:
+        seen = [
+            entry
+            for entry in entries
+            if allows(
+                broker,
+                context,
+                need.operation,
+                need.kind,
+                getattr(entry, need.name) if need.name else entry,
+                need.instead,
+            )
+        ]
+        setattr(holder, field, seen)
+
+
+def _completed(answer: Message | None, refusals: Iterable[Refusal]) -> Message | None:
+    """Add the answers to what was refused."""
+    for need, refusal in refusals:
+        if answer is not None and refusal is not None:
+            getattr(answer, need.answers).extend(getattr(refusal, need.answers))
+    return answer
