@@ -23,7 +23,7 @@ from benchmarks.session import Scale, Session
 from benchmarks.storage.filling import PARTITIONS_PER_TOPIC, Filler, new_topic
 from exacta.core.commands import AppendBatch, Command, InitProducerId
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.replies import ProducerBound
+from exacta.core.replies import ProducerBoundReply
 from exacta.core.writers import IdempotentWriter
 
 TIMEOUT_MS = 900_000
@@ -85,7 +85,7 @@ async def _bind(filler: Filler, count: int) -> list[tuple[str, ProducerId, Produ
             InitProducerId(transactional_id=name, transaction_timeout_ms=TIMEOUT_MS) for name in names
         ]
         for name, answer in zip(names, await filler.submit(commands), strict=True):
-            assert isinstance(answer, ProducerBound)
+            assert isinstance(answer, ProducerBoundReply)
             bound.append((name, answer.producer_id, answer.producer_epoch))
     return bound
 

@@ -23,7 +23,7 @@ from exacta.core.commands import (
     OffsetToCommit,
 )
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
-from exacta.core.replies import ProducerBound, Reply
+from exacta.core.replies import ProducerBoundReply, Reply
 from exacta.core.snapshot import fold, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -70,7 +70,7 @@ class World:
     async def bind(self, transactional_id: str | None) -> tuple[ProducerId, ProducerEpoch]:
         """Return a new producer's pair."""
         reply = await self.send(InitProducerId(transactional_id=transactional_id, transaction_timeout_ms=60_000))
-        assert isinstance(reply, ProducerBound)
+        assert isinstance(reply, ProducerBoundReply)
         return reply.producer_id, reply.producer_epoch
 
     def forget_journal(self) -> None:

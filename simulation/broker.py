@@ -63,6 +63,7 @@ class _Life:
         self.engine = engine
         self.context = context
         self.connections: list[Connection] = []
+        self.takes_requests = True
 
 
 class Broker:
@@ -290,6 +291,7 @@ class Broker:
 
         for connection in life.connections:
             connection.stop_taking_requests()
+        life.takes_requests = False
         life.process.run(life.engine.close, closed)
 
     # --- connections --------------------------------------------------------------------------------------------------

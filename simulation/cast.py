@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
+from simulation.broker import Broker
 from simulation.chance import dice
 from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
+from simulation.clients.handles import handles
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
+from simulation.clients.plain_calls import PlainCalls
 from simulation.clients.reading import watch
 from simulation.clients.surroundings import Surroundings
 from simulation.clients.transfers import idempotent, transfers
@@ -47,6 +50,7 @@ class Troupe:
         chance: random.Random,
         loop: SimulatedLoop,
         trace: Trace,
+        broker: Broker,
         network: Network,
         late: Late,
         history: History,
@@ -61,6 +65,7 @@ class Troupe:
         self._chance = chance
         self._loop = loop
         self._trace = trace
+        self._broker = broker
         self._network = network
         self._hook = late.hook
         self._history = history
@@ -88,6 +93,8 @@ class Troupe:
             clients["uncommitted"] = _Client(watch, [*INPUTS, *PLAIN, *KEYED, *AGING], 1)
         if dice(self._seed, "forger").random() < 1 / 8:
             clients["forger"] = _Client(forge, [*INPUTS, *PLAIN, *KEYED], 0)
+        if dice(self._seed, "handles").random() < 0.5:
+            clients["handles0"] = _Client(handles, [*INPUTS, *PLAIN], 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
@@ -109,6 +116,8 @@ class Troupe:
             places,
             version,
             chance.choice([4_000, 15_000, 40_000]),
+            self._loop,
+            PlainCalls(self._loop, self._broker, dice(self._seed, name, instance, "calls")),
         )
 
     def begin(self, name: str) -> None:

@@ -17,16 +17,18 @@ from exacta.core.commands import (
     AddGroup,
     AddPartitions,
     AppendBatch,
+    BeginTransaction,
     Command,
     CommitTransactionalOffsets,
     CreateTopic,
+    EndHandle,
     EndTransaction,
     InitProducerId,
     OffsetToCommit,
 )
 from exacta.core.events import BatchAppended
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.replies import Appended, ProducerBound, TransactionEnded
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId, TransactionVersion
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
@@ -60,6 +62,9 @@ class Told(NamedTuple):
     open_writes: tuple[tuple[int, int], ...]
     """Partition and offset of acknowledged writes of the open transaction of version 1."""
     pair: tuple[int, int]
+    handle: TransactionId | None
+    handle_writes: tuple[tuple[int, int], ...]
+    """Partition and offset of acknowledged writes of the open handle."""
 
 
 class Scene:
@@ -122,6 +127,8 @@ class _Play:
         self.pair = (-1, -1)
         self.second = (-1, -1)
         self._open: list[tuple[int, int]] = []
+        self._handle: TransactionId | None = None
+        self._handle_writes: list[tuple[int, int]] = []
         self._sequences: dict[tuple[tuple[int, int], int], int] = {}
         self.first_length = 0
         self.bind()
@@ -132,7 +139,14 @@ class _Play:
 
     def note(self) -> None:
         """Put what is known now into the disk's log."""
-        told = Told(self.ledger.durable_position, self.ledger.written_position, tuple(self._open), self.pair)
+        told = Told(
+            self.ledger.durable_position,
+            self.ledger.written_position,
+            tuple(self._open),
+            self.pair,
+            self._handle,
+            tuple(self._handle_writes),
+        )
         self.scene.disk.note(told)
 
     def _who(self) -> dict[str, Any]:
@@ -145,7 +159,7 @@ class _Play:
     def bind(self) -> None:
         """Let another instance take the id over."""
         bound = self.scene.ask(InitProducerId(transactional_id="x", transaction_timeout_ms=60_000))
-        assert isinstance(bound, ProducerBound)
+        assert isinstance(bound, ProducerBoundReply)
         self.pair = bound.producer_id, bound.producer_epoch
         self._open.clear()
 
@@ -183,10 +197,31 @@ class _Play:
                 self._open.append((partition, answer.base_offset))
             self.note()
 
+    def share(self) -> None:
+        """Write into the open handle, or begin it."""
+        if self._handle is None:
+            begun = self.scene.ask(BeginTransaction(timeout_ms=60_000))
+            assert isinstance(begun, TransactionBegunReply)
+            self._handle = begun.transaction_id
+            self.note()
+        for partition in (0, 1):
+            command = AppendBatch(
+                topic="t",
+                partition=partition,
+                record_count=1,
+                size=NARROW,
+                max_timestamp_ms=0,
+                transaction=self._handle,
+            )
+            answer = self.scene.ask(command, bytes([partition + 1]) * NARROW)
+            if isinstance(answer, Appended):
+                self._handle_writes.append((partition, answer.base_offset))
+            self.note()
+
     def end(self, commit: bool) -> None:
         """End it."""
         answer = self.scene.ask(EndTransaction(**self._who(), commit=commit))
-        if isinstance(answer, TransactionEnded):
+        if isinstance(answer, TransactionEndedReply):
             self._open.clear()
 
     def offsets(self) -> None:
@@ -209,6 +244,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "a": lambda play: play.end(False),
     "i": _Play.bind,
     "o": _Play.offsets,
+    "h": _Play.share,
     "p": lambda play: play.append(None, (-1, -1), 0, NARROW),
     "s": _Play.idle,
     "r": lambda play: play.append(None, (-1, -1), 1, WIDE),  # so that the next append begins a segment
@@ -242,7 +278,7 @@ def crash_everywhere(sequence: str) -> tuple[int, list[str]]:
 
 
 def _points(log: list[Operation], first: int) -> Iterator[tuple[int, Told]]:
-    told = Told(0, 0, (), (-1, -1))
+    told = Told(0, 0, (), (-1, -1), None, ())
     for length, operation in enumerate(log, 1):
         if operation[0] == "note":
             assert isinstance(operation[1], Told)
@@ -274,8 +310,16 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
     lost = [write for write in told.open_writes if (first_partition + write[0], write[1]) not in there]
     if told.open_writes:
         answer = scene.ask(EndTransaction(**who, commit=True), seconds=0.02)
-        if isinstance(answer, TransactionEnded) and lost:
+        if isinstance(answer, TransactionEndedReply) and lost:
             wrong.append(f"a transaction commits that has lost {lost}")
+    if told.handle is not None:
+        lost = [write for write in told.handle_writes if (first_partition + write[0], write[1]) not in there]
+        answer = scene.ask(EndHandle(transaction_id=told.handle, commit=True), seconds=0.02)
+        if answer == DONE and lost:
+            wrong.append(f"a handle commits that has lost {lost}")
+        begun = scene.ask(BeginTransaction(timeout_ms=60_000), seconds=0.02)
+        if not isinstance(begun, TransactionBegunReply) or begun.transaction_id <= told.handle:
+            wrong.append(f"ids: {begun} comes after transaction {told.handle}, which is given out a second time")
     scene.close()
     return wrong
 

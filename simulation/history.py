@@ -80,12 +80,20 @@ class History:
     """Those of them whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
     """Answers that a client got and that nobody may get."""
+    given: set[tuple[str, int]] = field(default_factory=set)
+    """Ids that some client was told are its own: their kind and number."""
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""
         assert name not in self.writings, name
         writing = self.writings[name] = Writing(name, outcome)
         return writing
+
+    def given_out(self, kind: str, number: int) -> None:
+        """Note that a client was given an id that nobody else may have had."""
+        if (kind, number) in self.given:
+            self.refusals.append(f"ids: {kind} id {number} is given out a second time")
+        self.given.add((kind, number))
 
 
 def value_of(writing: str, number: int) -> bytes:

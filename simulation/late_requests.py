@@ -3,9 +3,8 @@
 Owns which may. Of version 2 all: a pair names one transaction, so that what is late finds itself fenced (KIP-890). Of
 version 1 only those that the protocol itself makes harmless: a late EndTxn or TxnOffsetCommit of version 1 takes part
 in the next transaction of the same pair, in every broker, which is why there is a version 2. And what is late of
-version 1 dies with the broker's life in whose buffers it lies (`core/transactions/transaction.py` builds on that,
-`joined`); nor does it come before what its client had sent earlier, since a producer without state may begin anywhere
-(KAFKA-14920).
+version 1 dies with the broker's life in whose buffers it lies (`extension_for_write` in the core builds on that); nor
+does it come before what its client had sent earlier, since a producer without state may begin anywhere (KAFKA-14920).
 """
 
 import random

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from exacta.core.apply import apply
 from exacta.core.events import BatchAppended, Event
-from exacta.core.ids import Body
+from exacta.core.ids import Body, TransactionId
 from exacta.core.snapshot import is_same
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -31,12 +31,15 @@ class Ledger:
         self._marks: dict[int, int] = {0: 0}
         self.durable_position = 0
         self.written_position = 0
+        self.lost_handles: set[TransactionId] = set()
+        """Handles that a recovery has found open when writes may have been missing: none of them may commit."""
 
     def copy(self, complain: Complain, *, durable: int, written: int) -> "Ledger":
         """Return what it was when so much had been promised."""
         other = Ledger(complain)
         other.events = list(self.events)
         other._marks = dict(self._marks)
+        other.lost_handles = set(self.lost_handles)
         other.durable_position, other.written_position = durable, written
         return other
 

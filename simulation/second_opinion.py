@@ -4,6 +4,7 @@
 the end. Here only what has become durable counts, since that is what readers are shown.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from exacta.core.events import (
 )
 from exacta.core.ids import PartitionId, ProducerId, WriterId
 from exacta.core.state.limits import Limits
+from exacta.core.state.transaction import name_of
 from exacta.engine.visible import Visible
 
 Complain = Callable[[str], None]
@@ -31,7 +33,7 @@ Complain = Callable[[str], None]
 class _End(NamedTuple):
     """The end of a transaction, some of whose records no reader was shown yet."""
 
-    transactional_id: str
+    name: str
     committed: bool
     partitions: int
     """The number of partitions in which it has records."""
@@ -116,7 +118,7 @@ class Steps:
         log.end = event.base_offset + event.record_count
         if event.writer_id >= 0:
             self._named(log, event)
-        elif event.producer_id >= 0:
+        elif event.base_sequence >= 0:
             self._idempotent(log, event)
         if event.transactional:
             _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
@@ -140,26 +142,27 @@ class Steps:
         log.sequences[event.producer_id] = event.producer_epoch, following
 
     def _end(self, event: TransactionEnded) -> None:
-        markers = dict(event.markers)
-        for partition_id, log in self._logs.items():
-            written = log.open.pop(event.producer_id, None)
-            log.unread += [(*place, self.count) for place in log.written.pop(event.producer_id, ())]
+        markers = {(partition_id, producer_id) for partition_id, _, producer_id in event.markers}
+        for (partition_id, log), producer_id in itertools.product(self._logs.items(), event.producer_ids):
+            written = log.open.pop(producer_id, None)
+            log.unread += [(*place, self.count) for place in log.written.pop(producer_id, ())]
             if written is None:
-                if partition_id in markers:
+                if (partition_id, producer_id) in markers:
                     self._complain(f"3: {event} has a marker where nothing was written")
                 continue
-            if partition_id not in markers:
+            if (partition_id, producer_id) not in markers:
                 self._complain(f"3: {event} leaves partition {partition_id} open")
             if written[1] != event.producer_epoch:
                 self._complain(f"7: {event} ends a transaction of epoch {written[1]}")
-        for partition_id, offset in event.markers:
+        for partition_id, offset, _ in event.markers:
             log = self._log(partition_id)
             if offset != log.end:
                 self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
             log.end = offset + 1
-        self._ends[self.count] = _End(event.transactional_id, event.committed, len(markers))
+        partitions = {partition_id for partition_id, _ in markers}
+        self._ends[self.count] = _End(name_of(event), event.committed, len(partitions))
         if event.bumps:
-            self._bind(event.transactional_id, (event.next_producer_id, event.next_producer_epoch), event)
+            self._bind(str(event.owner), (event.next_producer_id, event.next_producer_epoch), event)
 
     def _bind(self, transactional_id: str, pair: tuple[int, int], event: Event) -> None:
         before = self._bound.get(transactional_id, (-1, -1))
@@ -189,7 +192,7 @@ class Steps:
             first = max(first, stable)
             if not any(offset < first for offset, _ in log.open.values()):
                 self._complain(
-                    f"3: {self._ends[end].transactional_id} has ended, and nothing older is open before its record at "
+                    f"3: {self._ends[end].name} has ended, and nothing older is open before its record at "
                     f"{first} of partition {partition_id}, of which readers are shown {stable}"
                 )
         self._ends = {number: end for number, end in self._ends.items() if number in held_back}

@@ -12,7 +12,8 @@ from exacta.core.commands import Command, ExpireTransaction
 from exacta.core.events import Event, LogStartMoved, TopicDeleted, decode_event
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
-from exacta.core.state.transaction import Phase
+from exacta.core.invariants.transactions import lost_handles_do_not_commit
+from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.engine.commit_group import Wait
 from exacta.engine.engine import Engine
@@ -142,6 +143,8 @@ class WatchedEngine(Engine):
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
         self._look_at_time(event)
+        for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
+            self.complain(violation)
         self.groups.decided(self._state, event, self.complain)
         super()._take(event, payload, wait)
         if event.durable:
@@ -182,6 +185,9 @@ class WatchedEngine(Engine):
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
             self.groups.recovered(self._state, self.ledger.events, self.complain)
+            if self._journal.may_have_lost:
+                found = (key for key, each in self._state.transactions.items() if each.owner is None)
+                self.ledger.lost_handles.update(found)
             self._latest_ms = latest_noted_ms(self._state)
         super()._show(changes)
         count = self.ledger.count_at(self._journal.position)
@@ -203,13 +209,12 @@ class WatchedEngine(Engine):
         """Complain of whatever does not hold now."""
         if self.failed is not None:
             return
-        for held in self._state.transactionals.values():
-            if held.phase is Phase.ONGOING and held.deadline_ms is not None:
-                timer = ExpireTransaction(transactional_id=held.transactional_id)
-                if timer not in self._timers:
-                    self.complain(f"7: nothing will ever end the transaction of {held.transactional_id}")
+        for transaction in self._state.transactions.values():
+            timer = ExpireTransaction(transaction_id=transaction.transaction_id)
+            if transaction.deadline_ms is not None and timer not in self._timers:
+                self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:
             self._looked_at = count
-            for violation in violations(self._state, self.ledger.events):
+            for violation in violations(self._state, self.ledger.events, (), self.ledger.lost_handles):
                 self.complain(violation)

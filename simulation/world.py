@@ -107,6 +107,7 @@ class World:
             chance,
             self.loop,
             self.trace,
+            self.broker,
             self._network,
             self._late,
             self.history,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core import snapshot
-from exacta.core.commands import FenceAfterLoss
+from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
+from exacta.core.ids import ProducerId, TransactionId
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.engine import answers_ahead, recovery
 from exacta.engine.answers_ahead import AnswersAhead, Foundation
@@ -36,7 +36,7 @@ def answer_before_durable() -> Replacements:
 def begin_not_awaited() -> Replacements:
     # What is synced as soon as it is written is hardly ever missed.
     return [
-        (AnswersAhead, "foundation", lambda self, transactional_id: Foundation.DURABLE),
+        (AnswersAhead, "foundation", lambda self, transaction_id: Foundation.DURABLE),
         (AnswersAhead, "sync_begins", lambda self, written: None),
     ]
 
@@ -54,9 +54,11 @@ def loss_not_aborted() -> Replacements:
     shows=r"lost write: .* which is committed|apart: .* the same record|a transaction commits that has lost",
 )
 def unseen_not_fenced() -> Replacements:
-    def found_open(state: State) -> list[FenceAfterLoss]:
-        held, fences = state.transactionals, fences_after_loss(state)
-        return [each for each in fences if held[each.transactional_id].phase is Phase.ONGOING]
+    def found_open(state: State) -> list[FenceAfterLoss | AbortAfterLoss]:
+        held, fences = state.transactional_ids, fences_after_loss(state)
+        return [
+            each for each in fences if isinstance(each, AbortAfterLoss) or held[each.transactional_id].open is not None
+        ]
 
     return [(recovery, "fences_after_loss", found_open)]
 
@@ -67,6 +69,45 @@ def unseen_not_fenced() -> Replacements:
 )
 def always_unseen() -> Replacements:
     return [(answers_ahead, "may_begin_unseen", lambda held, now_ms: True)]
+
+
+@canary(
+    "a handle that lost writes with the machine is left open, and commits (decision 0027)",
+    shows=r"lost write: .* which is committed|2: .* may be lost|a handle commits that has lost",
+)
+def lost_handle_commits() -> Replacements:
+    def of_ids(state: State) -> list[FenceAfterLoss | AbortAfterLoss]:
+        return [each for each in fences_after_loss(state) if isinstance(each, FenceAfterLoss)]
+
+    return [(recovery, "fences_after_loss", of_ids)]
+
+
+@canary(
+    "a restart goes on with the ids that the journal has last, not with those behind what was reserved (0027)",
+    shows=r"ids: .* a second time|9: .* comes next",
+)
+def id_given_out_twice() -> Replacements:
+    recovered = snapshot.after_recovery
+
+    def after_recovery(state: State, **options: bool) -> None:
+        recovered(state, **options)
+        volatile = state.volatile
+        holders = (each.producer_id for each in state.transactional_ids.values())
+        written = (producer_id for each in state.transactions.values() for producer_id in each.producer_ids)
+        ended = (producer_id for each in state.ended_handles.values() for producer_id in each.producer_ids)
+        last = max([*state.transactions, *state.ended_handles], default=-1)
+        volatile.next_transaction_id = TransactionId(last + 1)
+        volatile.next_producer_id = ProducerId(max([*holders, *written, *ended], default=-1) + 1)
+
+    return [(recovery, "after_recovery", after_recovery)]
+
+
+@canary(
+    "the begin of a handle is answered before the reservation of its ids is durable (decision 0027)",
+    shows=r"ids: .* a second time",
+)
+def reservation_not_awaited() -> Replacements:
+    return [(AnswersAhead, "reservation", lambda self: Foundation.DURABLE)]
 
 
 @canary("a restart begins with a clock that is behind what was noted (decision 0018)", shows=r"8: .* was noted")

@@ -73,7 +73,7 @@ def late_end_ends_the_next() -> Replacements:
     original = decide._DECIDE[EndTransaction]
 
     def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
-        held = state.transactionals.get(command.transactional_id)
+        held = state.transactional_ids.get(command.transactional_id)
         if held is not None and held.producer_id == command.producer_id:
             command = replace(command, producer_epoch=held.producer_epoch)
         outcome: Outcome = original(state, command, now_ms)
@@ -92,7 +92,7 @@ def late_produce_begins() -> Replacements:
     def produce(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         writer = command.writer
         assert isinstance(writer, IdempotentWriter)
-        held = state.volatile.transactional_by_producer.get(writer.producer_id)
+        held = state.volatile.holder_by_producer.get(writer.producer_id)
         if held is not None:
             command = replace(command, writer=replace(writer, producer_epoch=held.producer_epoch))
         outcome: Outcome = original(state, command, now_ms)
@@ -120,11 +120,9 @@ def offsets_apart_from_data() -> Replacements:
 
     def apply(state: State, event: TransactionEnded) -> None:
         if not event.committed:
-            held = state.transactionals[event.transactional_id]
-            for group_id in held.groups:
-                group = state.groups.get(group_id)
-                for topic, by_partition in (group.pending.get(event.producer_id, {}) if group else {}).items():
-                    group.offsets.setdefault(topic, {}).update(by_partition)  # type: ignore[union-attr]
+            for group in state.groups.values():
+                for topic, by_partition in group.pending.get(event.transaction_id, {}).items():
+                    group.offsets.setdefault(topic, {}).update(by_partition)
         ended(state, event)
 
     return [(_APPLY, TransactionEnded, apply)]

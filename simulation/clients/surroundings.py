@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from simulation.clients.connection import Connection
+from simulation.clients.plain_calls import PlainCalls
 from simulation.history import History, Place
 
 MOST_MEANS = 4
@@ -28,6 +29,8 @@ class Surroundings:
     places: list[Place]
     version: int
     timeout_ms: int
+    loop: asyncio.AbstractEventLoop
+    calls: PlainCalls
 
     @property
     def writer(self) -> str:

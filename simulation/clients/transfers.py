@@ -78,6 +78,7 @@ async def idempotent(here: Surroundings) -> bool:
     """Write batches without transactions, several in flight, each until it is acknowledged."""
     answer = await here.connection.until_answered(k22_init_producer_id.InitProducerIdRequest(), 4)
     pair = (answer.producer_id, answer.producer_epoch)
+    here.history.given_out("producer", answer.producer_id)
     # A producer that is not known may begin anywhere: near the end, so that sequences wrap.
     first = SEQUENCES - here.chance.randint(1, 12) if here.chance.random() < 0.5 else 0
     sequences = dict.fromkeys(here.places, first)

@@ -17,7 +17,7 @@ from exacta.client.transactions import (
     init_producer_id,
 )
 from exacta.core.ids import Cause
-from exacta.core.state.incidents import What
+from exacta.core.state.incidents import IncidentKind
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.client.appending import append
 
@@ -40,7 +40,7 @@ def test_every_reason_has_its_words():
     }
     assert len(CAUSES) == len(Cause) == len(words)
     assert all(word in CAUSES[cause] for cause, word in words.items())
-    assert [each.name.lower() for each in What] == list(WHAT)
+    assert [each.name.lower() for each in IncidentKind] == list(WHAT)
 
 
 def opened(client, topic) -> Producer:

@@ -25,9 +25,9 @@ def test_a_client_id_is_held_once_but_not_for_ever() -> None:
                 client_id=named(),
             ),
         )
-    held = state.transactionals["x"].client_id
+    held = state.transactional_ids["x"].client_id
     assert held == named()
-    assert held is state.transactionals["y"].client_id
+    assert held is state.transactional_ids["y"].client_id
     assert held is not sys.intern(named()), "what is interned is never freed by CPython 3.12"
 
 

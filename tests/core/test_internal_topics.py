@@ -7,7 +7,7 @@ from exacta.core.commands import AddPartitions, AppendBatch, CreatePartitions, C
 from exacta.core.decide import decide
 from exacta.core.log import append
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended, RecordsDeleted, TopicCreated
+from exacta.core.replies import Appended, RecordsDeleted, TopicCreatedReply
 from exacta.core.state.internal_topics import GROUP_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -38,7 +38,7 @@ def write(topic: str) -> AppendBatch:
 def state() -> State:
     state = State(limits=Limits(max_partitions=3, max_partitions_per_topic=50))
     for topic in sorted(INTERNAL_TOPICS):
-        assert isinstance(run(state, create(topic, 50)), TopicCreated)
+        assert isinstance(run(state, create(topic, 50)), TopicCreatedReply)
     return state
 
 
@@ -52,10 +52,10 @@ def test_nobody_writes_into_them(state: State, topic: str) -> None:
 
 
 def test_they_take_no_room_from_others(state: State) -> None:
-    assert isinstance(run(state, create("t", 2)), TopicCreated)
+    assert isinstance(run(state, create("t", 2)), TopicCreatedReply)
     assert run(state, create("u", 2)) is Rejection.INVALID_PARTITIONS
     assert run(state, CreatePartitions(topic=TRANSACTION_STATE, total_count=51)) is Rejection.INVALID_PARTITIONS
-    assert isinstance(run(state, create("v", 1)), TopicCreated)
+    assert isinstance(run(state, create("v", 1)), TopicCreatedReply)
 
 
 def test_retention_frees_what_an_older_version_has_taken(state: State, monkeypatch: pytest.MonkeyPatch) -> None:

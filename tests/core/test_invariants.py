@@ -6,8 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import AppendBatch, ForgetAborted
-from exacta.core.events import BatchAppended, GroupEpochsReserved, GroupSettled, TransactionEnded, WriterNamed
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.events import (
+    BatchAppended,
+    GroupEpochsReserved,
+    GroupSettled,
+    IdsReserved,
+    TransactionBegun,
+    TransactionEnded,
+    WriterNamed,
+)
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.state.partition import ProducerState
 from exacta.core.writers import NamedWriter
@@ -70,7 +78,7 @@ def pin_the_lso(world: World) -> None:
 
 
 def keep_offsets_pending(world: World) -> None:
-    world.state.groups["g"].pending[ProducerId(77)] = {}
+    world.state.groups["g"].pending[TransactionId(77)] = {}
 
 
 def let_an_offset_not_take_effect(world: World) -> None:
@@ -103,7 +111,47 @@ def skip_a_marker(world: World) -> None:
 
 
 def forget_a_deadline(world: World) -> None:
-    world.state.transactionals["y"].transaction_timeout_ms = 0
+    world.open_transaction("y").timeout_ms = 0
+
+
+def lose_an_open_transaction(world: World) -> None:
+    world.state.transactional_ids["y"].open = None
+
+
+def forget_a_producer_id(world: World) -> None:
+    world.state.volatile.transaction_by_producer.clear()
+
+
+def miscount_the_handles(world: World) -> None:
+    world.state.volatile.open_handles += 1
+
+
+def give_a_transaction_id_twice(world: World) -> None:
+    first = next(event for event in world.log if isinstance(event, TransactionBegun))
+    _change_log(world, TransactionBegun, -1, transaction_id=first.transaction_id)
+
+
+def go_back_to_ids_of_before(world: World) -> None:
+    world.state.volatile.next_transaction_id = TransactionId(0)
+
+
+def reserve_no_ids(world: World) -> None:
+    world.log[:] = [event for event in world.log if not isinstance(event, IdsReserved)]
+
+
+def take_back_a_reservation(world: World) -> None:
+    world.log.append(IdsReserved(end_producer_id=ProducerId(1), end_transaction_id=TransactionId(1)))
+
+
+def give_a_handle_somebodys_producer_id(world: World) -> None:
+    begun = [event for event in world.log if isinstance(event, TransactionBegun)]
+    world.log.append(replace(begun[-1], transaction_id=TransactionId(77), owner=None))
+
+
+def commit_a_lost_handle(world: World) -> None:
+    handle = world.handle()
+    world.found_after_loss.add(handle.transaction_id)
+    handle.end(commit=True)
 
 
 def forget_an_offset(world: World) -> None:
@@ -127,13 +175,22 @@ def forget_an_offset(world: World) -> None:
         (let_an_offset_not_take_effect, "3"),
         (accept_an_old_epoch, "6"),
         (forget_a_deadline, "7"),
+        (lose_an_open_transaction, "7"),
+        (forget_a_producer_id, "7"),
+        (miscount_the_handles, "7"),
+        (give_a_transaction_id_twice, "9"),
+        (go_back_to_ids_of_before, "9"),
+        (reserve_no_ids, "9"),
+        (take_back_a_reservation, "9"),
+        (give_a_handle_somebodys_producer_id, "6"),
+        (commit_a_lost_handle, "2"),
         (forget_an_offset, "8"),
     ],
 )
 def test_a_planted_defect_is_found(plant: Callable[[World], None], invariant: str) -> None:
     world = history()
     plant(world)
-    found = violations(world.state, world.log, world.acknowledged)
+    found = violations(world.state, world.log, world.acknowledged, world.found_after_loss)
     assert any(sentence.startswith(f"{invariant}:") for sentence in found), found
 
 

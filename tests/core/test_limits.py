@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from exacta.core.commands import CommitOffsets, CreateTopic, InitProducerId, JoinGroup, OffsetToCommit
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended, Done, ProducerBound, Reply
+from exacta.core.replies import Appended, Done, ProducerBoundReply, Reply
 from tests.core.world import SMALL, World
 
 PROTECTED_MS = SMALL.producer_protected_ms
@@ -23,7 +23,7 @@ class TestTransactionalIds:
         first, _ = here.producer("a"), here.producer("b")
         third = InitProducerId(transactional_id="c", transaction_timeout_ms=1000)
         assert here.send(third) is Rejection.LIMIT_REACHED
-        assert isinstance(first.init_again(), ProducerBound)
+        assert isinstance(first.init_again(), ProducerBoundReply)
         here.check()
 
 

@@ -17,12 +17,12 @@ from exacta.core.commands import (
     SetTopicConfigs,
 )
 from exacta.core.events import BatchAppended
-from exacta.core.ids import PartitionId, TransactionVersion
+from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import NamedWriter
-from tests.core.world import SMALL, Producer, World
+from tests.core.world import SMALL, Handle, Producer, World
 
 partitions = st.integers(0, 2)  # the last one is there only once partitions were added
 transactional_ids = st.sampled_from(["x", "y"])
@@ -44,6 +44,7 @@ class CoreMachine(RuleBasedStateMachine):
     """Clients of both versions, zombies among them (every producer ever made stays in the bundle), time, crashes."""
 
     producers = Bundle("producers")
+    handles = Bundle("handles")
 
     @initialize()
     def begin(self) -> None:
@@ -51,6 +52,8 @@ class CoreMachine(RuleBasedStateMachine):
         self.world.topic()
         self.stable: dict[PartitionId, int] = {}
         self.started = 0
+        self.begun = 0
+        self.ended: dict[TransactionId, bool] = {}
 
     # Few, or nearly all are zombies and nothing but fencing happens.
     @precondition(lambda self: self.started < 4)
@@ -147,9 +150,38 @@ class CoreMachine(RuleBasedStateMachine):
             assert snapshot(self.world.state) == before, "all or none"
             return
         wanted = Phase.COMPLETE_COMMIT if commit else Phase.COMPLETE_ABORT
-        held = [self.world.state.transactionals[str(producer.transactional_id)] for producer in chosen]
+        held = [self.world.state.transactional_ids[str(producer.transactional_id)] for producer in chosen]
         assert all(entry.phase is wanted for entry in held)
         assert len(ended) in (0, len(chosen)), "a repeat ends nothing"
+
+    @precondition(lambda self: self.begun < 4)
+    @rule(target=handles, timeout_ms=st.sampled_from([50, 1000]))
+    def begin_handle(self, timeout_ms: int) -> Handle:
+        self.begun += 1
+        return self.world.handle(timeout_ms)
+
+    @rule(handle=handles, partition=partitions, count=st.integers(1, 3))
+    def write_into(self, handle: Handle, partition: int, count: int) -> None:
+        handle.append(partition, count)
+
+    @rule(handle=handles, offset=st.integers(0, 9), partition=partitions)
+    def offsets_into(self, handle: Handle, offset: int, partition: int) -> None:
+        handle.commit_offsets(offset, partition=partition)
+
+    @rule(handle=handles, commit=st.booleans())
+    def end_handle(self, handle: Handle, commit: bool) -> None:
+        """Whoever is told how a handle ended is told the truth, and the same for ever."""
+        reply = handle.end(commit=commit)
+        if reply == DONE:
+            assert self.ended.setdefault(handle.transaction_id, commit) is commit
+
+    @rule(handle=handles, partition=partitions)
+    def abort_handle_by_marker(self, handle: Handle, partition: int) -> None:
+        self.world.send(
+            AbortByMarker(
+                producer_id=handle.producer_id, producer_epoch=ProducerEpoch(0), topic="t", partition=partition
+            )
+        )
 
     @rule(group_id=st.sampled_from(["g", "h"]))
     def delete_group(self, group_id: str) -> None:

@@ -12,6 +12,8 @@ LESS_THAN_STATE = {
     "EndTransaction": Promise.END,
     "EndTransactions": Promise.END,
     "AbortByMarker": Promise.END,
+    "BeginTransaction": Promise.NEW_ID,
+    "EndHandle": Promise.END,
     "Heartbeat": Promise.NOTHING,
 }
 

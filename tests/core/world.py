@@ -5,9 +5,11 @@ from exacta.core.commands import (
     AddGroup,
     AddPartitions,
     AppendBatch,
+    BeginTransaction,
     Command,
     CommitTransactionalOffsets,
     CreateTopic,
+    EndHandle,
     EndTransaction,
     EndTransactions,
     InitProducerId,
@@ -15,29 +17,30 @@ from exacta.core.commands import (
     TransactionToEnd,
 )
 from exacta.core.decide import decide
-from exacta.core.events import BatchAppended, Event, decode_event, encode_event
-from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.events import BatchAppended, Event, IdsReserved, TransactionEnded, decode_event, encode_event
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    TransactionId,
     TransactionVersion,
 )
 from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.promises import Promise
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.state.transaction import Transaction, handle_name
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.core.writers import IdempotentWriter, NamedWriter
 
-_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING}
-"""What promises only this may be lost with the machine, if nothing follows it."""
+_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID}
+"""What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
 
 NOBODY = IdempotentWriter(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=-1)
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
@@ -56,6 +59,9 @@ class World:
         self.timers: list[Timer] = timers_after_recovery(self.state, self.now_ms)
         self.woken: dict[int, object] = {}
         self.durable_length = 0
+        self.given_out: set[TransactionId] = set()
+        """Ids of handles that were answered, in all lives."""
+        self.found_after_loss: set[TransactionId] = set()
 
     def send(self, command: Command) -> object:
         """Decide and apply; return the reply (None while it waits)."""
@@ -65,7 +71,10 @@ class World:
                 event = decode_event(encode_event(event))
                 self.log.append(event)
             apply(self.state, event)
-        if command.promises not in _NOT_AWAITED and any(event.durable for event in outcome.events):
+        is_awaited = command.promises not in _NOT_AWAITED or any(
+            isinstance(each, IdsReserved) for each in outcome.events
+        )
+        if is_awaited and any(event.durable for event in outcome.events):
             self.durable_length = len(self.log)
         self.timers += outcome.timers
         self.woken.update(outcome.wakes)
@@ -73,15 +82,16 @@ class World:
             partition = self.state.partition(command.topic, command.partition)
             assert partition is not None
             if not isinstance(command.writer, NamedWriter):  # a repeat of a named writer's batch is told no offset
-                writer = command.writer or NOBODY
+                events = (each for each in outcome.events if isinstance(each, BatchAppended))
+                written = next(events, command.writer or NOBODY)
                 self.acknowledged.append(
                     Acknowledged(
                         partition.partition_id,
                         outcome.reply.base_offset,
                         command.record_count,
-                        writer.producer_id,
-                        writer.producer_epoch,
-                        writer.base_sequence,
+                        written.producer_id,
+                        written.producer_epoch,
+                        written.base_sequence,
                     )
                 )
         return outcome.reply
@@ -104,11 +114,13 @@ class World:
             apply(self.state, event)
         after_recovery(self.state)
         self.timers = timers_after_recovery(self.state, self.now_ms)
+        if machine_stops:
+            self.found_after_loss |= {key for key, each in self.state.transactions.items() if each.owner is None}
         for command in fences_after_loss(self.state) if machine_stops else ():
             assert self.send(command) == DONE
 
     def check(self) -> None:
-        assert violations(self.state, self.log, self.acknowledged) == []
+        assert violations(self.state, self.log, self.acknowledged, self.found_after_loss) == []
         committed = self._committed()
         for place, told in self.told.items():
             assert committed[place] is told, f"the client of the batch at {place} was told committed={told}"
@@ -120,14 +132,19 @@ class World:
         for event in self.log:
             if isinstance(event, BatchAppended) and event.transactional:
                 waiting.setdefault(event.producer_id, []).append((event.partition_id, event.base_offset))
-            elif isinstance(event, TransactionEndedEvent):
-                committed.update(dict.fromkeys(waiting.pop(event.producer_id, []), event.committed))
+            elif isinstance(event, TransactionEnded):
+                for producer_id in event.producer_ids:
+                    committed.update(dict.fromkeys(waiting.pop(producer_id, []), event.committed))
         return committed
 
     # --- shorthand ----------------------------------------------------------------------------------------------------
 
     def topic(self, name: str = "t", partition_count: int = 2) -> None:
         self.send(CreateTopic(topic=name, topic_id=name.encode().ljust(16, b"0")[:16], partition_count=partition_count))
+
+    def open_transaction(self, transactional_id: str = "x") -> Transaction | None:
+        """Return what the transactional id has open."""
+        return self.state.open_transaction(self.state.transactional_ids[transactional_id])
 
     def producer(
         self,
@@ -146,13 +163,62 @@ class World:
                 keep_prepared=keep_prepared,
             )
         )
-        assert isinstance(bound, ProducerBound), bound
+        assert isinstance(bound, ProducerBoundReply), bound
         return Producer(self, transactional_id, bound.producer_id, bound.producer_epoch, version)
+
+    def handle(self, timeout_ms: int = 1000, client: tuple[str, str] = ("", "")) -> "Handle":
+        begun = self.send(BeginTransaction(timeout_ms=timeout_ms, client_id=client[0], client_host=client[1]))
+        assert isinstance(begun, TransactionBegunReply), begun
+        assert begun.transaction_id not in self.given_out
+        self.given_out.add(begun.transaction_id)
+        return Handle(self, begun.transaction_id, begun.producer_id)
 
     def end_all(self, *producers: "Producer", commit: bool, partitions: tuple[tuple[str, int], ...] = ()) -> object:
         """End the producers' transactions in one step; each names `partitions`."""
         entries = tuple(producer.to_end(*partitions) for producer in producers)
         return self.send(EndTransactions(transactions=entries, commit=commit))
+
+
+class Handle:
+    """A transaction without an owner, as whoever knows its id sees it."""
+
+    def __init__(self, world: World, transaction_id: TransactionId, producer_id: ProducerId) -> None:
+        self.world = world
+        self.transaction_id = transaction_id
+        self.producer_id = producer_id
+
+    @property
+    def name(self) -> str:
+        return handle_name(self.transaction_id)
+
+    def append(self, partition: int = 0, count: int = 1) -> object:
+        return self.world.send(
+            AppendBatch(
+                topic="t",
+                partition=partition,
+                record_count=count,
+                size=61 + count,
+                max_timestamp_ms=self.world.now_ms,
+                transaction=self.transaction_id,
+            )
+        )
+
+    def commit_offsets(
+        self, offset: int, group_id: str = "g", member_id: str = "", generation: int = -1, partition: int = 0
+    ) -> object:
+        offsets = (OffsetToCommit(topic="t", partition=partition, offset=offset),)
+        return self.world.send(
+            CommitTransactionalOffsets(
+                transaction=self.transaction_id,
+                group_id=group_id,
+                offsets=offsets,
+                member_id=member_id,
+                generation=generation,
+            )
+        )
+
+    def end(self, *, commit: bool) -> object:
+        return self.world.send(EndHandle(transaction_id=self.transaction_id, commit=commit))
 
 
 class Producer:
@@ -241,7 +307,7 @@ class Producer:
     def end(self, *, commit: bool, adopts: bool = True) -> object:
         """EndTxn; a client of version 2 adopts the pair in the answer, unless the answer gets lost."""
         reply = self.world.send(EndTransaction(**self._who(), commit=commit, version=self.version))
-        if isinstance(reply, TransactionEnded) and self.version is TransactionVersion.V2:
+        if isinstance(reply, TransactionEndedReply) and self.version is TransactionVersion.V2:
             self.world.told.update(dict.fromkeys(self.written, commit))
             if adopts:
                 self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
@@ -266,7 +332,7 @@ class Producer:
                 keep_prepared=keep_prepared,
             )
         )
-        if isinstance(reply, ProducerBound):
+        if isinstance(reply, ProducerBoundReply):
             self.producer_id, self.epoch = reply.producer_id, reply.producer_epoch
             self.sequences.clear()
             self.written.clear()

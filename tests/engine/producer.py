@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.answers_ahead import SYNC_WITHIN_MS
 from exacta.engine.engine import Answer
@@ -25,7 +25,7 @@ class Producer:
             transactional_id=self.transactional_id, transaction_timeout_ms=60_000, two_phase=two_phase
         )
         reply = self.rig.ask(command)
-        assert isinstance(reply, ProducerBound)
+        assert isinstance(reply, ProducerBoundReply)
         self.pair = reply.producer_id, reply.producer_epoch
         self.sequences.clear()
 
@@ -81,7 +81,7 @@ class Producer:
 
     def end(self, *, commit: bool = True, version: TransactionVersion = TransactionVersion.V1) -> object:
         reply = self.rig.ask(EndTransaction(**self.who(), commit=commit, version=version))
-        if isinstance(reply, TransactionEnded):
+        if isinstance(reply, TransactionEndedReply):
             if self.pair != (reply.producer_id, reply.producer_epoch):
                 self.sequences.clear()
             self.pair = reply.producer_id, reply.producer_epoch

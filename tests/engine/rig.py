@@ -6,7 +6,7 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import EngineFailed
@@ -199,6 +199,7 @@ def batch(
     count: int = 1,
     topic: str = "t",
     timestamp_ms: int = 0,
+    transaction: TransactionId | None = None,
 ) -> AppendBatch:
     writer = IdempotentWriter(
         producer_id=ProducerId(producer[0]),
@@ -214,4 +215,5 @@ def batch(
         size=len(payload),
         max_timestamp_ms=timestamp_ms,
         writer=None if producer[0] < 0 else writer,
+        transaction=transaction,
     )

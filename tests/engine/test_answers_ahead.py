@@ -5,24 +5,27 @@ from collections.abc import Callable
 import pytest
 
 from exacta.core.commands import AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
+from exacta.core.ids import TransactionId
 from exacta.core.promises import Promise
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
-#             STATE   WRITE    REGISTRATION  END     NOTHING
+#             STATE   WRITE    REGISTRATION  END     NOTHING   NEW_ID
 EXPECTED = """
-NONE          SYNC    SYNC     WRITE         SYNC    NOTHING
-DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING
-UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING
-NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING
+NONE          SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC
+DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE
+UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC
+NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE
 """
 CELLS = [
     (Foundation[row.split()[0]], promise, Wait[name])
     for row in EXPECTED.strip().splitlines()
     for promise, name in zip(Promise, row.split()[1:], strict=True)
 ]
+OF_BEGINS = [cell for cell in CELLS if cell[1] is not Promise.NEW_ID]
+"""Those whose foundation is a begin; a new id's is its reservation (`test_handles.py`)."""
 
 
 def no_transaction(producer: Producer) -> None:
@@ -64,7 +67,7 @@ def command(producer: Producer, promise: Promise, *, inside: bool) -> Command:
     }[promise]
 
 
-@pytest.mark.parametrize(("foundation", "promise", "expected"), CELLS, ids=lambda value: value.name)
+@pytest.mark.parametrize(("foundation", "promise", "expected"), OF_BEGINS, ids=lambda value: value.name)
 def test_each_answer_waits_as_the_table_says(
     rig: Rig, foundation: Foundation, promise: Promise, expected: Wait
 ) -> None:
@@ -77,7 +80,7 @@ def test_each_answer_waits_as_the_table_says(
     other.write(b"pending")
     inside = foundation is not Foundation.NONE
     if inside:
-        assert rig.engine._writer.ahead.foundation("x") is foundation
+        assert rig.engine._writer.ahead.foundation(open_of(rig)) is foundation
     asked = command(producer, promise, inside=inside)
     assert asked.promises is promise
     answered: list[Wait] = []
@@ -92,24 +95,30 @@ def test_each_answer_waits_as_the_table_says(
         assert not answered
         rig.settle()
         assert answered == [expected]
-    assert WAITS_FOR[foundation][promise] is expected
+
+
+def open_of(rig: Rig, transactional_id: str = "x") -> TransactionId:
+    found = rig.engine._state.transactional_ids[transactional_id].open
+    assert found is not None
+    return found
 
 
 def test_the_table_has_a_row_for_each_foundation_and_a_column_for_each_promise() -> None:
     assert WAITS_FOR.keys() == set(Foundation)
     for row in WAITS_FOR.values():
         assert row.keys() == set(Promise)
+    assert [(row, promise, WAITS_FOR[row][promise]) for row, promise, _ in CELLS] == CELLS
 
 
 def test_a_begin_that_is_in_flight_is_durable_before_the_write_is_written(rig: Rig) -> None:
     producer = Producer(rig)
     producer.idle()
     producer.add(0)
-    ahead = rig.engine._writer.ahead
-    assert ahead.foundation("x") is Foundation.UNSYNCED
+    ahead, begun = rig.engine._writer.ahead, open_of(rig)
+    assert ahead.foundation(begun) is Foundation.UNSYNCED
     rig.loop.turn()
     assert rig.storage.unsynced
-    assert ahead.foundation("x") is Foundation.UNSYNCED
+    assert ahead.foundation(begun) is Foundation.UNSYNCED
     rig.loop.turn()
     assert rig.engine._writer.in_flight is not None
-    assert ahead.foundation("x") is Foundation.DURABLE
+    assert ahead.foundation(begun) is Foundation.DURABLE

@@ -93,8 +93,8 @@ def test_a_transaction_gets_no_more_time_when_the_clock_is_set_back_between_two_
     rig.loop.now_ms -= HOUR_MS
     rig.crash()
     assert rig.engine.now_ms() >= begun_ms
-    (held,) = rig.engine._state.transactionals.values()
+    (held,) = rig.engine._state.transactional_ids.values()
     assert held.phase is Phase.ONGOING
     rig.loop.pass_time(60_000 + 1)
-    (held,) = rig.engine._state.transactionals.values()
+    (held,) = rig.engine._state.transactional_ids.values()
     assert held.phase is Phase.EMPTY, "aborted, and its producer fenced"

@@ -2,7 +2,7 @@
 
 from exacta.core.commands import DeleteTopic
 from exacta.core.rejections import Rejection
-from exacta.core.replies import TopicDeleted
+from exacta.core.replies import TopicDeletedReply
 from tests.engine.rig import Rig
 
 
@@ -37,7 +37,7 @@ def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
 
 def test_a_deleted_topic_answers_who_waits_for_it(rig: Rig) -> None:
     waiting = rig.fetch(max_wait_ms=10_000)
-    assert isinstance(rig.ask(DeleteTopic(topic="t")), TopicDeleted)
+    assert isinstance(rig.ask(DeleteTopic(topic="t")), TopicDeletedReply)
     rig.loop.settle()
     assert waiting[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
     assert rig.engine.visible("t", 0) is None

@@ -4,7 +4,7 @@ import random
 from itertools import count
 from typing import NamedTuple
 
-from exacta.core.replies import Appended, TransactionEnded
+from exacta.core.replies import Appended, TransactionEndedReply
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
@@ -44,7 +44,7 @@ def _lives(seed: int) -> int:
         elif name in opened and chance.random() < 0.25:
             reply = producer.end()
             mine = opened.pop(name)
-            if isinstance(reply, TransactionEnded):
+            if isinstance(reply, TransactionEndedReply):
                 committed += mine.acknowledged
             else:
                 refused += 1

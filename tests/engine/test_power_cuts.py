@@ -12,7 +12,7 @@ import pytest
 
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.core.replies import TransactionEnded
+from exacta.core.replies import TransactionEndedReply
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
@@ -57,7 +57,7 @@ def play(seed: int) -> list[Operation]:
             rig.settle()
             commit = chance.random() < 0.7
             rig.disk.note(("ending", name, commit))
-            assert isinstance(producer.end(commit=commit), TransactionEnded)
+            assert isinstance(producer.end(commit=commit), TransactionEndedReply)
             rig.disk.note(("committed" if commit else "aborted", name))
             is_open.remove(name)
         elif chance.random() < 0.15:
@@ -121,7 +121,7 @@ def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
         reply = rig.ask(command)
         if not commit:
             continue
-        if isinstance(reply, TransactionEnded):
+        if isinstance(reply, TransactionEndedReply):
             promised += payloads
         else:
             assert machine_stopped, "who was only killed goes on with its transaction"

@@ -3,7 +3,7 @@
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import Cause
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.transaction import Phase
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig
@@ -21,7 +21,7 @@ def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig)
     rig.loop.turn()
     assert answers == [Appended(base_offset=2)]
     assert rig.storage.unsynced == 1
-    assert isinstance(producer.end(), TransactionEnded)
+    assert isinstance(producer.end(), TransactionEndedReply)
     assert rig.records().startswith(b"abc<commit")
 
 
@@ -34,7 +34,7 @@ def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
     rig.stop_machine()
     assert producer.end() is Rejection.PRODUCER_FENCED
     assert rig.records(read_committed=False).startswith(b"a<abort")
-    held = rig.engine._state.transactionals["x"]
+    held = rig.engine._state.transactional_ids["x"]
     assert held.phase is not Phase.ONGOING
     assert Cause.LOSS in {each.cause for each in rig.engine._state.incidents["x"]}
     stale = producer.pair
@@ -43,9 +43,11 @@ def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
             transactional_id="x", transaction_timeout_ms=60_000, producer_id=stale[0], producer_epoch=stale[1]
         )
     )
-    assert reply == ProducerBound(producer_id=stale[0], producer_epoch=stale[1] + 1), "as after a time-out (KIP-360)"
+    assert reply == ProducerBoundReply(producer_id=stale[0], producer_epoch=stale[1] + 1), (
+        "as after a time-out (KIP-360)"
+    )
     idle.begin()
-    assert isinstance(idle.end(), TransactionEnded), "who had nothing open does not notice"
+    assert isinstance(idle.end(), TransactionEndedReply), "who had nothing open does not notice"
 
 
 def test_what_was_kept_is_spared(rig: Rig) -> None:
@@ -56,10 +58,10 @@ def test_what_was_kept_is_spared(rig: Rig) -> None:
     rig.loop.turn()
     keeping = InitProducerId(transactional_id="x", transaction_timeout_ms=60_000, keep_prepared=True)
     reply = rig.ask(keeping)
-    assert isinstance(reply, ProducerBound)
+    assert isinstance(reply, ProducerBoundReply)
     producer.pair = reply.producer_id, reply.producer_epoch
     rig.stop_machine()
-    assert isinstance(producer.end(), TransactionEnded)
+    assert isinstance(producer.end(), TransactionEndedReply)
     assert rig.records().startswith(b"ab<commit")
 
 
@@ -80,5 +82,5 @@ def test_a_clean_stop_loses_nothing(rig: Rig) -> None:
     rig.close()
     rig.journal.close()
     rig.stop_machine()
-    assert isinstance(producer.end(), TransactionEnded)
+    assert isinstance(producer.end(), TransactionEndedReply)
     assert rig.records().startswith(b"ab<commit")

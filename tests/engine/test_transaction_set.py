@@ -16,7 +16,7 @@ from exacta.core.commands import (
 )
 from exacta.core.events import TransactionEnded, decode_event
 from exacta.core.groups.reading import fetch_offsets
-from exacta.core.replies import DONE, ProducerBound, TransactionsRefused
+from exacta.core.replies import DONE, ProducerBoundReply, TransactionsRefused
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -38,7 +38,7 @@ def write(rig: Rig) -> EndTransactions:
     entries = []
     for name in NAMES:
         bound = rig.ask(InitProducerId(transactional_id=name, transaction_timeout_ms=60_000))
-        assert isinstance(bound, ProducerBound)
+        assert isinstance(bound, ProducerBoundReply)
         producer = (bound.producer_id, bound.producer_epoch)
         who: dict[str, Any] = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
         rig.ask(AddPartitions(**who, partitions=tuple(("t", partition) for partition in PARTITIONS)))
@@ -139,7 +139,7 @@ def phases(disk: SimulatedDisk) -> list[Phase]:
     for event in events:
         apply(state, decode_event(event))
     journal.close()
-    found = [state.transactionals[name].phase for name in NAMES]
+    found = [state.transactional_ids[name].phase for name in NAMES]
     whole = found == [Phase.COMPLETE_COMMIT] * 3
     assert committed(state) == ([7, 7, 7] if whole else [None] * 3)
     assert [each.last_stable_offset for each in state.partitions.values()] == ([6, 6] if whole else [0, 0])

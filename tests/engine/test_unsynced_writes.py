@@ -9,7 +9,7 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, TransactionEnded
+from exacta.core.replies import DONE, Appended, TransactionEndedReply
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.answers_ahead import SYNC_WITHIN_MS
 from exacta.engine.visible import Visible
@@ -168,7 +168,7 @@ def test_the_end_makes_all_of_it_durable_at_once(rig: Rig) -> None:
         rig.loop.turn()
     assert rig.storage.unsynced == 2
     groups_before = len(rig.storage.groups)
-    assert isinstance(producer.end(), TransactionEnded)
+    assert isinstance(producer.end(), TransactionEndedReply)
     assert (rig.storage.unsynced, len(rig.storage.groups)) == (0, groups_before + 1)
     rig.stop_machine()
     assert rig.records().startswith(b"abc<commit")
@@ -311,7 +311,7 @@ def test_who_wants_it_or_takes_part_in_two_phase_commits_waits_for_every_sync(tw
     assert answers == [Appended(base_offset=1)]
     rig.stop_machine()
     rig.loop.settle()
-    assert isinstance(producer.end(), TransactionEnded), "or what was prepared would be lost"
+    assert isinstance(producer.end(), TransactionEndedReply), "or what was prepared would be lost"
     assert rig.records().startswith(b"ab<commit")
 
 

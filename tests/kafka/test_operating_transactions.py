@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from exacta.core.ids import Cause
-from exacta.core.state.incidents import What
+from exacta.core.state.incidents import IncidentKind
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k27_write_txn_markers as markers
@@ -197,8 +197,8 @@ def test_a_fencing_has_its_reason(wire: Wire) -> None:
     (found, unknown) = explain(wire, "x", "y").transactions
     assert found.transaction_state == "Empty"
     assert [(each.what, each.cause) for each in found.incidents] == [
-        (What.ABORTED, Cause.NEW_INSTANCE),
-        (What.FENCED, Cause.NEW_INSTANCE),
+        (IncidentKind.ABORTED, Cause.NEW_INSTANCE),
+        (IncidentKind.FENCED, Cause.NEW_INSTANCE),
     ]
     assert (found.incidents[1].client_id, found.incidents[1].client_host) == ("tester", "/127.0.0.1")
     assert unknown.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND

@@ -133,7 +133,7 @@ def test_every_founding_decision_and_rule_can_be_looked_up() -> None:
         "decisions [0016](x.md), [0099](y.md)",
         "decision D14",
         "so it is (D0)",
-        "invariant 9",
+        "invariant 19",
         "invariants 3 and 12",
         "docs/reference/no-such-page.md",
         "docs/explanation/architecture.md#d99",

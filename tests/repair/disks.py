@@ -106,5 +106,5 @@ def offsets_of(state: State) -> dict[str, object]:
     return {
         "partitions": [(each.topic, each.index, each.next_offset) for each in state.partitions.values()],
         "groups": {name: group.offsets for name, group in state.groups.items()},
-        "writers": [(each.transactional_id, each.producer_id, each.phase) for each in state.transactionals.values()],
+        "writers": [(each.transactional_id, each.producer_id, each.phase) for each in state.transactional_ids.values()],
     }

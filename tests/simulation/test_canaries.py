@@ -17,7 +17,7 @@ MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "120" if FROM_THE_
 BEGIN_AT = {
     "always-unseen": 51,
     "answer-before-durable": 2,
-    "begin-not-awaited": 72,
+    "begin-not-awaited": 46,
     "directory-not-synced": 4,
     "offsets-not-fenced": 77,
     "pending-offsets-ignored": 95,
@@ -33,6 +33,8 @@ BY_CRASH_POINTS = (
     "begin-not-awaited",
     "loss-not-aborted",
     "loss-not-noticed",
+    "lost-handle-commits",
+    "reservation-not-awaited",
     "torn-tail-accepted",
     "unseen-not-fenced",
 )

@@ -24,7 +24,8 @@ from exacta.core.log import append
 from exacta.core.rejections import Rejection
 from exacta.core.state import partition as partition_state
 from exacta.core.state import state
-from exacta.core.transactions import transaction
+from exacta.core.state.group import merge
+from exacta.core.transactions import fold, transaction
 from exacta.core.writers import IdempotentWriter
 from exacta.engine import fetch
 from exacta.kafka.handlers import k09_offset_fetch
@@ -142,7 +143,7 @@ def no_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(apply, "_merge", lambda offsets, pending: None)
+    patch.setattr(fold, "merge", lambda offsets, pending: None)
 
 
 def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
@@ -151,11 +152,11 @@ def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
 
 
 def aborts_that_keep_offsets(patch: pytest.MonkeyPatch) -> None:
-    ended = apply._transaction_ended
+    ended = fold._transaction_ended
 
     def keep(given: state.State, event: TransactionEnded) -> None:
         for group in given.groups.values():
-            apply._merge(group.offsets, group.pending.get(event.producer_id, {}))
+            merge(group.offsets, group.pending.get(event.transaction_id, {}))
         ended(given, event)
 
     patch.setitem(apply._APPLY, TransactionEnded, keep)

@@ -1,5 +1,6 @@
 """`exacta transactions …`: which transactions are open, what happened to one, and its end. On any Kafka cluster."""
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
+_HANDLE = re.compile(r"TxnID\(0,[0-9]+\)")
+"""The name of a transaction without a transactional id; a transactional id of that name is aborted in the same way."""
 
 transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
 
@@ -80,8 +83,9 @@ def abort(
 ) -> None:
     """Abort the open transaction of a transactional id, and fence its producer.
 
-    Exit code 1 if none is open.
+    A transaction without a transactional id is named as `list` shows it: TxnID(0,17). Exit code 1 if none is open.
     """
+    from exacta.client.abort_marker import abort_by_marker
     from exacta.client.explanations import explain
     from exacta.client.transactions import init_producer_id
     from exacta.spark.owners import owners_of_transactions
@@ -101,6 +105,13 @@ def abort(
             found.start_ms,
         ):
             fail(f"that transaction of {transactional_id} has ended meanwhile", EXIT_NO)
+        if now.gives_reasons and _HANDLE.fullmatch(transactional_id):
+            written = [at for at, offset in now.partitions if offset is not None]
+            if not written:
+                fail(f"{transactional_id} has written nothing yet, and ends by itself at its time-out", EXIT_NO)
+            abort_by_marker(client, written[0], now.producer_id, now.producer_epoch)
+            typer.echo(f"{transactional_id} is aborted")
+            return
         init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
     typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
 

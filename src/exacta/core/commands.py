@@ -1,4 +1,4 @@
-"""What can be asked of the core: one struct per command, complete with whatever entropy it needs.
+"""The commands: all that can be asked of the core. A command brings whatever entropy it needs.
 
 Timers are commands too: the core asks for them in `Outcome.timers`, the engine sends them back when they are due, and
 `decide` looks again whether they still apply.
@@ -6,8 +6,21 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from exacta.core.command import Command, Parked
+from exacta.core.groups.commands import (
+    ConsumerHeartbeat,
+    ExpireConsumer,
+    ExpireMember,
+    ExpireRebalance,
+    ExpireRevocation,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    MemberToRemove,
+    SyncGroup,
+)
 from exacta.core.ids import (
     NO_GENERATION,
     NO_PRODUCER_EPOCH,
@@ -15,26 +28,56 @@ from exacta.core.ids import (
     Body,
     ProducerEpoch,
     ProducerId,
-    Ticket,
+    TransactionId,
     TransactionVersion,
 )
 from exacta.core.promises import Promise
 from exacta.core.writers import Writer
 
+__all__ = [
+    "HIGH_WATERMARK",
+    "AbortAfterLoss",
+    "AbortByMarker",
+    "AddGroup",
+    "AddPartitions",
+    "AppendBatch",
+    "BeginTransaction",
+    "Command",
+    "CommitOffsets",
+    "CommitTransactionalOffsets",
+    "ConsumerHeartbeat",
+    "CreatePartitions",
+    "CreateTopic",
+    "DeleteGroup",
+    "DeleteOffsets",
+    "DeleteRecords",
+    "DeleteTopic",
+    "EndHandle",
+    "EndTransaction",
+    "EndTransactions",
+    "ExpireConsumer",
+    "ExpireMember",
+    "ExpireProducers",
+    "ExpireRebalance",
+    "ExpireRevocation",
+    "ExpireTransaction",
+    "ExpireTransactionalIds",
+    "FenceAfterLoss",
+    "ForgetAborted",
+    "Heartbeat",
+    "InitProducerId",
+    "JoinGroup",
+    "LeaveGroup",
+    "MemberToRemove",
+    "OffsetToCommit",
+    "Parked",
+    "SetTopicConfigs",
+    "SyncGroup",
+    "TransactionToEnd",
+]
+
 HIGH_WATERMARK = -1
 """Instead of an offset, in DeleteRecords."""
-
-
-class Command(Struct, frozen=True, kw_only=True):
-    """Base of all commands. A command whose answer promises less than the state says so."""
-
-    promises: ClassVar[Promise] = Promise.STATE
-
-
-class Parked(Command, frozen=True, kw_only=True):
-    """Base of the commands whose answer may wait for other commands; it then comes under the ticket."""
-
-    ticket: Ticket
 
 
 # --- topics -----------------------------------------------------------------------------------------------------------
@@ -46,7 +89,7 @@ class CreateTopic(Command, frozen=True, kw_only=True):
     topic: str
     topic_id: bytes
     partition_count: int
-    configs: dict[str, str] = {}
+    configs: dict[str, str] = field(default_factory=dict)
     validate_only: bool = False
 
 
@@ -120,7 +163,8 @@ class InitProducerId(Command, frozen=True, kw_only=True):
 class AppendBatch(Command, frozen=True, kw_only=True):
     """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
 
-    `writer` is None where nobody can tell a repeat of the batch.
+    `writer` is None where nobody can tell a repeat of the batch. `transaction` names the handle that the batch is
+    written into; its bytes then say the handle's producer id, and its writer is None or a named one.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE
@@ -132,6 +176,7 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     max_timestamp_ms: int
     body: Body = Body.KAFKA
     writer: Writer | None = None
+    transaction: TransactionId | None = None
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):
@@ -190,6 +235,27 @@ class EndTransactions(Command, frozen=True, kw_only=True):
     commit: bool
 
 
+class BeginTransaction(Command, frozen=True, kw_only=True):
+    """Begin a transaction without a transactional id: a handle. The client is the one that asks."""
+
+    promises: ClassVar[Promise] = Promise.NEW_ID
+
+    timeout_ms: int
+    client_id: str = ""
+    client_host: str = ""
+
+
+class EndHandle(Command, frozen=True, kw_only=True):
+    """Commit or abort a handle. Everybody who knows its id may; the client is the one that asks."""
+
+    promises: ClassVar[Promise] = Promise.END
+
+    transaction_id: TransactionId
+    commit: bool
+    client_id: str = ""
+    client_host: str = ""
+
+
 class AbortByMarker(Command, frozen=True, kw_only=True):
     """Abort the transaction that this producer has open in the partition (WriteTxnMarkers, KIP-664)."""
 
@@ -204,15 +270,21 @@ class AbortByMarker(Command, frozen=True, kw_only=True):
 
 
 class ExpireTransaction(Command, frozen=True, kw_only=True):
-    """Timer: abort the transaction of this id if its time is up; names no transaction, so that one timer serves all."""
+    """Timer: abort this transaction if its time is up."""
 
-    transactional_id: str
+    transaction_id: TransactionId
 
 
 class FenceAfterLoss(Command, frozen=True, kw_only=True):
     """Recovery: fence the producer of this id, of whose transaction acknowledged writes may be missing; abort that."""
 
     transactional_id: str
+
+
+class AbortAfterLoss(Command, frozen=True, kw_only=True):
+    """Recovery: abort this transaction without an owner, of which acknowledged writes may be missing."""
+
+    transaction_id: TransactionId
 
 
 class ExpireTransactionalIds(Command, frozen=True, kw_only=True):
@@ -252,15 +324,19 @@ class CommitOffsets(Command, frozen=True, kw_only=True):
 
 
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
-    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447)."""
+    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447).
+
+    The transaction is that of a transactional id, named by its holder's pair, or the handle that `transaction` names.
+    """
 
     promises: ClassVar[Promise] = Promise.WRITE
 
-    transactional_id: str
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
     group_id: str
     offsets: tuple[OffsetToCommit, ...]
+    transactional_id: str = ""
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    transaction: TransactionId | None = None
     member_id: str = ""
     generation: int = NO_GENERATION
     version: TransactionVersion = TransactionVersion.V1
@@ -278,121 +354,3 @@ class DeleteOffsets(Command, frozen=True, kw_only=True):
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
-
-
-# --- groups, classic protocol -----------------------------------------------------------------------------------------
-
-
-class JoinGroup(Parked, frozen=True, kw_only=True):
-    """Join a group or rejoin it; the answer waits for the other members.
-
-    `new_member_id` is fresh entropy, used where `member_id` is empty. `knows_member_id_required`: the client can be
-    told to join again under that id (KIP-394, JoinGroup v4). `subscription` are the topics that the member reads, None
-    where that is not known. `instance_id` makes it a static member (KIP-345). `knows_skip_assignment`: as a leader it
-    can be told that all have their assignments (KIP-814, JoinGroup v9).
-    """
-
-    group_id: str
-    member_id: str
-    new_member_id: str
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: tuple[tuple[str, bytes], ...]
-    knows_member_id_required: bool
-    subscription: frozenset[str] | None = None
-    instance_id: str | None = None
-    knows_skip_assignment: bool = False
-
-
-class SyncGroup(Parked, frozen=True, kw_only=True):
-    """Fetch the own assignment; the leader brings everybody's. Protocol and its type: None if not said (KIP-559)."""
-
-    group_id: str
-    member_id: str
-    generation: int
-    assignments: tuple[tuple[str, bytes], ...] = ()
-    instance_id: str | None = None
-    protocol_type: str | None = None
-    protocol: str | None = None
-
-
-class Heartbeat(Command, frozen=True, kw_only=True):
-    """Say that the member lives."""
-
-    promises: ClassVar[Promise] = Promise.NOTHING
-
-    group_id: str
-    member_id: str
-    generation: int
-    instance_id: str | None = None
-
-
-class MemberToRemove(Struct, frozen=True, kw_only=True):
-    """One member, by its id or, where that is empty, by its instance id alone (KIP-345)."""
-
-    member_id: str = ""
-    instance_id: str | None = None
-
-
-class LeaveGroup(Command, frozen=True, kw_only=True):
-    """Let members leave at once instead of by time-out."""
-
-    group_id: str
-    members: tuple[MemberToRemove, ...]
-
-
-class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
-    """Join a group of the consumer protocol, go on in it, or leave (KIP-848); the epoch says which.
-
-    None, and a time-out of -1, say nothing: it is as it was. `topics` are names, `pattern` is in RE2's syntax; `owned`
-    are topic ids and partitions.
-    """
-
-    group_id: str
-    member_id: str
-    member_epoch: int
-    client_id: str
-    client_host: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    topics: frozenset[str] | None = None
-    pattern: str | None = None
-    assignor: str | None = None
-    owned: frozenset[tuple[bytes, int]] | None = None
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the client says everything, as it does after an error: it then wants to be told everything too."""
-        subscribes = self.topics is not None or self.pattern is not None
-        return self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None
-
-
-class ExpireConsumer(Command, frozen=True, kw_only=True):
-    """Timer: remove a member of the consumer protocol that has not been heard of in the session time-out."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireRevocation(Command, frozen=True, kw_only=True):
-    """Timer: remove a member of the consumer protocol that has not given up in time what it must."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireMember(Command, frozen=True, kw_only=True):
-    """Timer: remove a member that has not been heard of in its session time-out."""
-
-    group_id: str
-    member_id: str
-
-
-class ExpireRebalance(Command, frozen=True, kw_only=True):
-    """Timer: go on without the members that did not join, or sync, in time."""
-
-    group_id: str

@@ -1,8 +1,8 @@
-"""What has happened: one struct per event. Durable state is a fold of the durable ones, in journal order.
+"""The events: all that can happen, one struct each. Durable state is a fold of the durable ones, in journal order.
 
 Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
-default, a tag is never used again. Volatile events (the course of a rebalance, and signs of life: decision 0025) change
-the state in memory only.
+default, and `TAGS` has the number of each. Volatile events change the state in memory only: the course of a rebalance,
+signs of life (decision 0025), and ids that are given out of what is reserved (0027).
 """
 
 from typing import ClassVar
@@ -21,19 +21,56 @@ from exacta.core.ids import (
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    TransactionId,
     WriterId,
 )
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 
+TAGS = {
+    "Event": 0,  # the base class, which is never written
+    # topics and logs
+    "TopicCreated": 1,
+    "TopicDeleted": 2,
+    "TopicConfigsSet": 3,
+    "PartitionsAdded": 4,
+    "LogStartMoved": 5,
+    "AbortedForgotten": 6,
+    "BatchAppended": 7,
+    "WriterNamed": 8,
+    "WritersExpired": 9,
+    # producers and transactions
+    "IdsReserved": 10,
+    "ProducerIdAllocated": 11,
+    "ProducerBound": 12,
+    "TransactionBegun": 13,
+    "TransactionExtended": 14,
+    "TransactionEnded": 15,
+    "NothingAborted": 16,
+    "TransactionalIdsExpired": 17,
+    "ProducersExpired": 18,
+    # offsets and groups
+    "TransactionalOffsetsCommitted": 20,
+    "OffsetsCommitted": 21,
+    "OffsetsDeleted": 22,
+    "GroupDeleted": 23,
+    "GroupEpochsReserved": 24,
+    "MembershipChanged": 25,
+    "MemberSeen": 26,
+    "GroupSettled": 27,
+    "ConsumerGroupChanged": 28,
+    "ConsumerGroupUpdated": 29,
+}
+"""The number by which each event is written. None is used for two events, nor ever again for another one."""
 
-class Event(Struct, frozen=True, kw_only=True, array_like=True):
+
+class Event(Struct, frozen=True, kw_only=True, array_like=True, tag=TAGS.__getitem__):
     """Base of all events. Times are milliseconds since 1970, from the journal's own clock."""
 
     durable: ClassVar[bool] = True
 
 
-class TopicCreated(Event, frozen=True, kw_only=True, array_like=True, tag=1):
+class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
     """Partition ids of the topic are `first_partition_id` and the following ones."""
 
     topic: str
@@ -44,23 +81,35 @@ class TopicCreated(Event, frozen=True, kw_only=True, array_like=True, tag=1):
     at_ms: int
 
 
-class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=2):
+class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True):
     """Its partition ids are never used again."""
 
     topic: str
 
 
-class ProducerIdAllocated(Event, frozen=True, kw_only=True, array_like=True, tag=3):
-    """An idempotent producer without transactional id was given a producer id, at epoch 0."""
+class IdsReserved(Event, frozen=True, kw_only=True, array_like=True):
+    """Producer ids and transaction ids below these may be given out. After a restart both go on there (0027)."""
 
+    end_producer_id: ProducerId
+    end_transaction_id: TransactionId
+
+
+class ProducerIdAllocated(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: an idempotent producer without a transactional id was given a producer id, at epoch 0.
+
+    What was reserved is durable, and that is enough for no other producer to be given the id.
+    """
+
+    durable: ClassVar[bool] = False
     producer_id: ProducerId
 
 
-class ProducerBound(Event, frozen=True, kw_only=True, array_like=True, tag=4):
+class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     """A transactional id has this producer id and epoch from now on; lower ones are fenced.
 
-    The previous pair is what the same client may still present to learn the new one (KIP-360); -1 after a takeover.
-    With `keeps` an open transaction stays open, under the pair that it has (KIP-939). The client is who asked for it.
+    The previous pair is what the same client may still present to learn the new one (KIP-360); it is -1 after a
+    takeover. `keeps` names the transaction that stays open, under the pair that it has (KIP-939). The client is the one
+    that asked.
     """
 
     transactional_id: str
@@ -70,22 +119,40 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True, tag=4):
     at_ms: int
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    keeps: bool = False
+    keeps: TransactionId | None = None
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
 
 
-class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True, tag=5):
-    """Partitions or a group were registered; begins the transaction where none was open."""
+class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
+    """A transaction is open from now on, with these partitions and groups as the first that take part.
 
-    transactional_id: str
+    The owner is the transactional id that it belongs to. None: it is a handle, and the client is the one that began it.
+    """
+
+    transaction_id: TransactionId
+    producer_ids: tuple[ProducerId, ...]
+    producer_epoch: ProducerEpoch
+    owner: str | None
+    timeout_ms: int
+    at_ms: int
+    partitions: tuple[PartitionId, ...] = ()
+    groups: tuple[str, ...] = ()
+    client_id: str = ""
+    client_host: str = ""
+
+
+class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
+    """More partitions or groups take part in the open transaction."""
+
+    transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()
     groups: tuple[str, ...] = ()
     at_ms: int = 0
 
 
-class BatchAppended(Event, frozen=True, kw_only=True, array_like=True, tag=6):
+class BatchAppended(Event, frozen=True, kw_only=True, array_like=True):
     """A record batch lies in the partition; its bytes are this event's payload in the journal."""
 
     partition_id: PartitionId
@@ -104,39 +171,57 @@ class BatchAppended(Event, frozen=True, kw_only=True, array_like=True, tag=6):
     """The named writer; `base_sequence` is then the highest sequence of the batch."""
 
 
-class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=7):
-    """Offsets wait in the group until the producer's transaction ends."""
+class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True):
+    """Offsets wait in the group until the transaction ends."""
 
     group_id: str
-    producer_id: ProducerId
+    transaction_id: TransactionId
     offsets: tuple[OffsetToCommit, ...]
     at_ms: int
 
 
-class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True, tag=8):
+Marker = tuple[PartitionId, Offset, ProducerId]
+"""The place of a control batch, and the one of the transaction's producer ids that it is for."""
+
+
+class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     """The transaction ended in all partitions and groups at once (decision D2).
 
-    `markers` are the control batches' offsets, one for each partition written to; their bytes are the event's payload.
-    The next pair is what its holder has from now on (version 2, KIP-890); -1: still the one that ended.
+    There is one marker for each partition and producer id that was written to; their bytes are the event's payload.
+    The next pair is what the holder of `owner` has from now on (version 2, KIP-890); -1: still the one that it had.
+    A client that ends nothing, and must have another pair, is given a transaction that began and ended in this event.
     """
 
-    transactional_id: str
-    producer_id: ProducerId
+    transaction_id: TransactionId
+    producer_ids: tuple[ProducerId, ...]
     producer_epoch: ProducerEpoch
     committed: bool
-    markers: tuple[tuple[PartitionId, Offset], ...]
+    markers: tuple[Marker, ...]
+    marker_epoch: ProducerEpoch
+    """The markers say this epoch. Where the end bumps, it is above every write of the transaction (KIP-890)."""
     at_ms: int
+    owner: str | None = None
     next_producer_id: ProducerId = NO_PRODUCER_ID
     next_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     cause: Cause = Cause.OWNER
+    client_id: str = ""
+    """The client that asked for it in another's place; empty where the holder, or nobody, did."""
+    client_host: str = ""
 
     @property
     def bumps(self) -> bool:
-        """Whether its holder has another pair from now on."""
+        """Return whether the holder of its owner has another pair from now on."""
         return self.next_producer_id != NO_PRODUCER_ID
 
+    def marker_in(self, partition_id: PartitionId, producer_id: ProducerId) -> Offset | None:
+        """Return where the marker of a producer id lies in a partition; None: there is none."""
+        for place, offset, whose in self.markers:
+            if (place, whose) == (partition_id, producer_id):
+                return offset
+        return None
 
-class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=9):
+
+class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True):
     """Offsets of a group, outside any transaction."""
 
     group_id: str
@@ -144,7 +229,7 @@ class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True, tag=9)
     at_ms: int
 
 
-class MembershipChanged(Event, frozen=True, kw_only=True, array_like=True, tag=10):
+class MembershipChanged(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: the group's membership is this now."""
 
     durable: ClassVar[bool] = False
@@ -152,7 +237,7 @@ class MembershipChanged(Event, frozen=True, kw_only=True, array_like=True, tag=1
     membership: Membership
 
 
-class MemberSeen(Event, frozen=True, kw_only=True, array_like=True, tag=11):
+class MemberSeen(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: the member's session lasts until `deadline_ms`."""
 
     durable: ClassVar[bool] = False
@@ -161,20 +246,20 @@ class MemberSeen(Event, frozen=True, kw_only=True, array_like=True, tag=11):
     deadline_ms: int
 
 
-class NothingAborted(Event, frozen=True, kw_only=True, array_like=True, tag=12):
+class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: an abort was answered although nothing is open: whatever the crash forgot has been given up."""
 
     durable: ClassVar[bool] = False
     transactional_id: str
 
 
-class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=13):
+class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True):
     """The group is gone with its offsets, those of open transactions included."""
 
     group_id: str
 
 
-class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
+class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True):
     """The group has no offsets of these partitions any more; `pending` ones of transactions are gone, too."""
 
     group_id: str
@@ -182,20 +267,20 @@ class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True, tag=14):
     pending: bool = False
 
 
-class TransactionalIdsExpired(Event, frozen=True, kw_only=True, array_like=True, tag=15):
+class TransactionalIdsExpired(Event, frozen=True, kw_only=True, array_like=True):
     """Nothing is known of these transactional ids any more."""
 
     transactional_ids: tuple[str, ...]
     at_ms: int
 
 
-class ProducersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=16):
+class ProducersExpired(Event, frozen=True, kw_only=True, array_like=True):
     """Partitions know nothing of these producers any more."""
 
     producers: tuple[tuple[PartitionId, ProducerId], ...]
 
 
-class WriterNamed(Event, frozen=True, kw_only=True, array_like=True, tag=28):
+class WriterNamed(Event, frozen=True, kw_only=True, array_like=True):
     """A writer's name has this number from now on."""
 
     writer_id: WriterId
@@ -203,20 +288,20 @@ class WriterNamed(Event, frozen=True, kw_only=True, array_like=True, tag=28):
     at_ms: int
 
 
-class WritersExpired(Event, frozen=True, kw_only=True, array_like=True, tag=29):
+class WritersExpired(Event, frozen=True, kw_only=True, array_like=True):
     """The names and the sequences of these writers are forgotten; their numbers are never used again."""
 
     writer_ids: tuple[WriterId, ...]
 
 
-class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True, tag=20):
+class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):
     """The topic's own configurations are these from now on."""
 
     topic: str
     configs: dict[str, str]
 
 
-class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True, tag=21):
+class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True):
     """The topic has `partition_count` partitions more: their ids are `first_partition_id` and the following ones."""
 
     topic: str
@@ -224,27 +309,27 @@ class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True, tag=21)
     partition_count: int
 
 
-class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True, tag=22):
+class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True):
     """The partition's records before this offset are deleted."""
 
     partition_id: PartitionId
     log_start_offset: Offset
 
 
-class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True, tag=25):
+class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True):
     """Compaction has removed the records of all aborted transactions that ended before this offset."""
 
     partition_id: PartitionId
     before_offset: Offset
 
 
-class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True, tag=24):
+class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True):
     """Groups may have epochs and generations below this one; after a restart they go on with it (decision 0012)."""
 
     end_epoch: int
 
 
-class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True, tag=30):
+class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: the group of the consumer protocol has looked at the topics again, and found what it knew."""
 
     durable: ClassVar[bool] = False
@@ -252,7 +337,7 @@ class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True, ta
     group: ConsumerGroup
 
 
-class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
+class GroupSettled(Event, frozen=True, kw_only=True, array_like=True):
     """A rebalance of the classic protocol has ended, and the group is this now; None: it has no members any more.
 
     It is written, too, where a static member's successor takes its place without a rebalance.
@@ -262,7 +347,7 @@ class GroupSettled(Event, frozen=True, kw_only=True, array_like=True, tag=31):
     membership: Membership | None
 
 
-class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True, tag=32):
+class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True):
     """A group of the consumer protocol has changed: these members and targets are new, and those of `gone` have left.
 
     `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
@@ -291,8 +376,9 @@ schemas this version reads. Until the first release a change may replace the pre
 DurableEvent = (
     TopicCreated
     | TopicDeleted
-    | ProducerIdAllocated
+    | IdsReserved
     | ProducerBound
+    | TransactionBegun
     | TransactionExtended
     | BatchAppended
     | TransactionalOffsetsCommitted

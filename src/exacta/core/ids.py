@@ -9,6 +9,9 @@ ProducerId = NewType("ProducerId", int)
 ProducerEpoch = NewType("ProducerEpoch", int)
 """Generation of a producer id; a higher one fences the lower (KIP-98)."""
 
+TransactionId = NewType("TransactionId", int)
+"""Names one transaction for ever; never handed out twice, and no client's to choose."""
+
 PartitionId = NewType("PartitionId", int)
 """Dense number of a topic's partition, never used again after the topic is deleted; a stream of the journal."""
 
@@ -30,7 +33,7 @@ class Body(IntEnum):
 
 
 class TransactionVersion(IntEnum):
-    """Which transaction protocol a request speaks; a client may speak one now and the other later (KIP-890)."""
+    """The transaction protocol that a request speaks; a client may speak one now and the other later (KIP-890)."""
 
     V1 = 1
     """Partitions and groups are registered by requests of their own; the epoch outlives a transaction."""
@@ -39,7 +42,7 @@ class TransactionVersion(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
+    """The reason why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
 
     OWNER = 0
     """Its own producer asked."""

@@ -1,4 +1,4 @@
-"""What `decide` returns: the events to make durable, the answer, what to tell others, and what to do later."""
+"""The outcome of a command, which `decide` returns: events to make durable, the answer, notices, and timers."""
 
 from collections.abc import Hashable
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from exacta.core.commands import Command
 from exacta.core.events import Event
-from exacta.core.ids import Ticket
+from exacta.core.ids import Ticket, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 
@@ -30,8 +30,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome."""
     wakes: tuple[tuple[Ticket, Reply | Rejection], ...] = ()
     timers: tuple[Timer, ...] = ()
-    inside_transaction: str | None = None
-    """The transactional id whose open transaction was written into; None: the answer promises what it says.
+    inside_transaction: TransactionId | None = None
+    """The open transaction that was written into; None: the answer promises what it says.
 
     The answer to such a write promises nothing before the transaction ends, since recovery aborts the transaction if a
     crash forgets the write (`exacta.core.transactions.loss`).

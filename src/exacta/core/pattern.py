@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 MAX_PATTERN_MEMORY_BYTES = 1 << 18
-"""What RE2 may use for one pattern, of which it keeps some for the next time: one that expands to more is refused."""
+"""RE2 may use so much for one pattern, and keeps some of it for the next time: one that expands to more is refused."""
 
 
 @lru_cache(maxsize=64)

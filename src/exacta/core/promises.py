@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Promise(IntEnum):
-    """What the answer to a command promises its client, over any crash."""
+    """The promise that the answer to a command makes to its client, over any crash."""
 
     STATE = 0
     """The answer holds for good: what it says exists is there, and no epoch or generation in it is given out again."""
@@ -20,3 +20,5 @@ class Promise(IntEnum):
     """The transaction has ended as the answer says, with all that was written into it."""
     NOTHING = 4
     """Nothing outlives a restart."""
+    NEW_ID = 5
+    """The ids in the answer are given to nobody else. What they name may be forgotten, and then cannot be ended."""

@@ -1,4 +1,4 @@
-"""Why a command is refused: one closed enum, which each wire protocol maps to its own codes in one total table."""
+"""The reasons of refusals: one closed enum, which each wire protocol maps to its own codes in one total table."""
 
 from enum import Enum, auto, unique
 
@@ -32,12 +32,14 @@ class Rejection(Enum):
     INVALID_TRANSACTION_TIMEOUT = auto()
     TRANSACTION_NOT_BEGUN = auto()
     """The partition or group is not part of an open transaction of this producer."""
+    TRANSACTION_NOT_FOUND = auto()
+    """No transaction without an owner has this id, or what became of it is not remembered any more."""
     INVALID_TRANSACTIONAL_ID = auto()
     TOO_MANY_TRANSACTIONS = auto()
     """More than may be ended in one step: end them one by one."""
     # bounds
     LIMIT_REACHED = auto()
-    """As many of these as there may be: see `Limits`."""
+    """There are as many of these as there may be: see `Limits`."""
     # groups and offsets
     UNKNOWN_MEMBER_ID = auto()
     FENCED_INSTANCE_ID = auto()
@@ -61,4 +63,4 @@ class Rejection(Enum):
     OFFSET_OUT_OF_RANGE = auto()
     # storage
     STORAGE_ERROR = auto()
-    """What is stored could not be read."""
+    """The stored data could not be read."""

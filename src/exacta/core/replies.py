@@ -1,8 +1,8 @@
-"""What an accepted command answers. A wire protocol turns these into its own responses."""
+"""The answers to accepted commands. A wire protocol turns these into its own responses."""
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 
 
@@ -25,7 +25,7 @@ class Appended(Reply, frozen=True, kw_only=True):
     max_timestamp_ms: int = -1
 
 
-class ProducerBound(Reply, frozen=True, kw_only=True):
+class ProducerBoundReply(Reply, frozen=True, kw_only=True):
     """The producer id and epoch that the client uses from now on."""
 
     producer_id: ProducerId
@@ -36,32 +36,39 @@ class ProducerBound(Reply, frozen=True, kw_only=True):
 
 
 class PartitionsVerified(Reply, frozen=True, kw_only=True):
-    """Which partitions, in the command's order, are part of the producer's open transaction."""
+    """The answer whether each partition, in the command's order, is part of the producer's open transaction."""
 
     registered: tuple[bool, ...]
 
 
-class TransactionEnded(Reply, frozen=True, kw_only=True):
+class TransactionEndedReply(Reply, frozen=True, kw_only=True):
     """The transaction ended as asked; the pair is what the client uses next (changes under KIP-890)."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
 
 
+class TransactionBegunReply(Reply, frozen=True, kw_only=True):
+    """A handle is open: its id, and the producer id under which its records lie, at epoch 0."""
+
+    transaction_id: TransactionId
+    producer_id: ProducerId
+
+
 class TransactionsRefused(Reply, frozen=True, kw_only=True):
-    """Of a set of transactions none was ended: `rejections`, in the command's order, say which stood in the way."""
+    """None of a set of transactions was ended: `rejections`, in the command's order, say which stood in the way."""
 
     rejections: tuple[Rejection | None, ...]
 
 
-class TopicCreated(Reply, frozen=True, kw_only=True):
+class TopicCreatedReply(Reply, frozen=True, kw_only=True):
     """A topic exists now."""
 
     topic_id: bytes
     partition_count: int
 
 
-class TopicDeleted(Reply, frozen=True, kw_only=True):
+class TopicDeletedReply(Reply, frozen=True, kw_only=True):
     """The topic that this was is gone."""
 
     topic: str
@@ -75,13 +82,13 @@ class RecordsDeleted(Reply, frozen=True, kw_only=True):
 
 
 class OffsetsTaken(Reply, frozen=True, kw_only=True):
-    """Of the offsets, in the command's order, those without a rejection are committed."""
+    """The offsets without a rejection are committed; the rejections are in the command's order."""
 
     rejections: tuple[Rejection | None, ...]
 
 
-class OffsetsDeleted(Reply, frozen=True, kw_only=True):
-    """Of the partitions, in the command's order, those without a rejection have no offset in the group any more."""
+class OffsetsDeletedReply(Reply, frozen=True, kw_only=True):
+    """The partitions without a rejection, in the command's order, have no offset in the group any more."""
 
     rejections: tuple[Rejection | None, ...]
 
@@ -108,7 +115,7 @@ class Joined(Reply, frozen=True, kw_only=True):
 
 
 class MembersLeft(Reply, frozen=True, kw_only=True):
-    """Of the members, in the command's order, those without a rejection are in the group no more."""
+    """The members without a rejection, in the command's order, are in the group no more."""
 
     rejections: tuple[Rejection | None, ...]
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from exacta.core.apply import apply
 from exacta.core.events import ConsumerGroupUpdated, decode_event
 from exacta.core.groups.consumer_updates import made_of_nothing, updated
-from exacta.core.ids import PartitionId, ProducerId, WriterId
+from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
@@ -17,7 +17,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.core.state.transaction import Transactional
+from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.writer import KnownWriter
 
 SNAPSHOT_SCHEMA = 1
@@ -39,16 +39,19 @@ class _Snapshot(_Head, frozen=True, array_like=True):
 
     topics: list[Topic]
     partitions: list[Partition]
-    transactionals: list[Transactional]
+    transactional_ids: list[TransactionalId]
+    transactions: list[Transaction]
+    ended_handles: list[EndedHandle]
     groups: list[Group]
-    next_producer_id: ProducerId
+    reserved_producer_id: ProducerId
+    reserved_transaction_id: TransactionId
     next_partition_id: PartitionId
     next_commit_order: int
     incidents: dict[str, list[Incident]] = {}
     reserved_group_epoch: int = 0
     settled: dict[str, Membership] = {}
     settled_consumers: list[ConsumerGroupUpdated] = []
-    """What makes each group from nothing."""
+    """The events that make each group from nothing."""
     writers: list[KnownWriter] = []
     next_writer_id: WriterId = WriterId(0)
 
@@ -65,9 +68,12 @@ def snapshot(state: State) -> bytes:
             schema=SNAPSHOT_SCHEMA,
             topics=list(state.topics.values()),
             partitions=list(state.partitions.values()),
-            transactionals=list(state.transactionals.values()),
+            transactional_ids=list(state.transactional_ids.values()),
+            transactions=list(state.transactions.values()),
+            ended_handles=list(state.ended_handles.values()),
             groups=list(state.groups.values()),
-            next_producer_id=state.next_producer_id,
+            reserved_producer_id=state.reserved_producer_id,
+            reserved_transaction_id=state.reserved_transaction_id,
             next_partition_id=state.next_partition_id,
             next_commit_order=state.next_commit_order,
             incidents=state.incidents,
@@ -92,9 +98,12 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         limits=limits,
         topics={topic.topic: topic for topic in held.topics},
         partitions={partition.partition_id: partition for partition in held.partitions},
-        transactionals={entry.transactional_id: entry for entry in held.transactionals},
+        transactional_ids={entry.transactional_id: entry for entry in held.transactional_ids},
+        transactions={entry.transaction_id: entry for entry in held.transactions},
+        ended_handles={entry.transaction_id: entry for entry in held.ended_handles},
         groups={group.group_id: group for group in held.groups},
-        next_producer_id=held.next_producer_id,
+        reserved_producer_id=held.reserved_producer_id,
+        reserved_transaction_id=held.reserved_transaction_id,
         next_partition_id=held.next_partition_id,
         next_commit_order=held.next_commit_order,
         incidents=held.incidents,
@@ -104,13 +113,21 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         writers={writer.writer_id: writer for writer in held.writers},
         next_writer_id=held.next_writer_id,
     )
-    for topic in held.topics:
-        state.volatile.topic_names[topic.topic_id] = topic.topic
-    for entry in held.transactionals:
-        state.volatile.transactional_by_producer[entry.producer_id] = entry
-    for writer in held.writers:
-        state.volatile.writer_ids[writer.name] = writer.writer_id
+    _rebuild_indexes(state)
     return state
+
+
+def _rebuild_indexes(state: State) -> None:
+    volatile = state.volatile
+    for topic in state.topics.values():
+        volatile.topic_names[topic.topic_id] = topic.topic
+    for writer in state.writers.values():
+        volatile.writer_ids[writer.name] = writer.writer_id
+    for holder in state.transactional_ids.values():
+        volatile.holder_by_producer[holder.producer_id] = holder
+    for transaction in state.transactions.values():
+        volatile.transaction_by_producer.update(dict.fromkeys(transaction.producer_ids, transaction))
+        volatile.open_handles += transaction.owner is None
 
 
 def _decoded(blob: bytes) -> _Snapshot:
@@ -128,23 +145,18 @@ def _check_schema(schema: int) -> None:
         raise OtherSchema(f"the snapshot has schema {schema}; this version reads schema {SNAPSHOT_SCHEMA}")
 
 
+_NOT_DURABLE = frozenset({"limits", "volatile"})
+"""The fields of the state that no event and no snapshot holds."""
+
+
 def is_same(one: State, other: State) -> bool:
-    """Compare what is durable, whatever the order in which sets are encoded."""
-    return snapshot(one) == snapshot(other) or (
-        list(one.topics.items()) == list(other.topics.items())
-        and list(one.partitions.items()) == list(other.partitions.items())
-        and list(one.transactionals.items()) == list(other.transactionals.items())
-        and one.groups == other.groups
-        and one.next_producer_id == other.next_producer_id
-        and one.next_partition_id == other.next_partition_id
-        and one.next_commit_order == other.next_commit_order
-        and one.incidents == other.incidents
-        and one.reserved_group_epoch == other.reserved_group_epoch
-        and one.settled == other.settled
-        and one.settled_consumers == other.settled_consumers
-        and list(one.writers.items()) == list(other.writers.items())
-        and one.next_writer_id == other.next_writer_id
-    )
+    """Compare what is durable, with the order of all that has one, whatever the order in which sets are encoded."""
+    durable = [name for name in State.__struct_fields__ if name not in _NOT_DURABLE]
+    return all(_in_order(getattr(one, name)) == _in_order(getattr(other, name)) for name in durable)
+
+
+def _in_order(value: object) -> object:
+    return list(value.items()) if isinstance(value, dict) else value
 
 
 def fold(blob: bytes | None, events: Iterable[bytes]) -> bytes:
@@ -164,14 +176,17 @@ def replayed(blob: bytes | None, events: Iterable[bytes], limits: Limits) -> Sta
 
 
 def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
-    """Note of whom a crash may have forgotten what was acknowledged (see `transaction.py`), if it may.
+    """Let a recovered state go on: groups with the members that they had, and no number given out a second time.
 
-    And let groups go on with the members that they had, and with no epoch that one may have had before.
+    `may_have_forgotten`: a crash may have forgotten what was acknowledged to transactional ids (see `transaction.py`).
     """
-    state.volatile.has_recovered = bool(state.topics or state.groups or state.reserved_group_epoch)
-    state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, state.reserved_group_epoch)
-    state.volatile.least_group_epoch = state.reserved_group_epoch
-    state.volatile.memberships = dict(state.settled)
-    state.volatile.consumer_groups = dict(state.settled_consumers)
+    volatile = state.volatile
+    volatile.has_recovered = bool(state.topics or state.groups or state.reserved_group_epoch)
+    volatile.first_group_epoch = max(volatile.first_group_epoch, state.reserved_group_epoch)
+    volatile.least_group_epoch = state.reserved_group_epoch
+    volatile.next_producer_id = state.reserved_producer_id
+    volatile.next_transaction_id = state.reserved_transaction_id
+    volatile.memberships = dict(state.settled)
+    volatile.consumer_groups = dict(state.settled_consumers)
     if may_have_forgotten:
-        state.volatile.may_have_forgotten = set(state.transactionals)
+        volatile.may_have_forgotten = set(state.transactional_ids)

@@ -6,13 +6,15 @@ about a loss (`exacta.core.transactions.loss`).
 
 Theory of operation. An answer waits for nothing, until its events are written, or until they are synced. A process
 that dies loses nothing that was written; a machine that stops may lose what was not synced. So an early answer must be
-one that recovery can stand by although its events are missing. Two kinds of answers are such.
+one that recovery can stand by although its events are missing. Three kinds of answers are such.
 
 - A registration promises only that the next request is accepted. The core makes up for a lost one (decision 0002).
 - A write into an open transaction promises only that the transaction's end will tell, and the end waits for the sync
   of everything before it (decision 0016). If the machine stops, recovery aborts the transactions that it finds open and
   fences the producers that it has heard of last. So recovery must find the transaction, or hear of its producer: the
   write rests on the begin of its transaction.
+- The begin of a handle promises only that its ids are nobody else's (decision 0027). Recovery aborts every handle that
+  it finds open, and nobody ends one that it does not find. So the begin rests on the reservation of the ids.
 
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
 before the answer comes early:
@@ -22,12 +24,11 @@ before the answer comes early:
                  one that takes part in a two-phase commit (KIP-939)
     DURABLE      an event that is durable before what gathers now is written
     UNSYNCED     an event that a stop of the machine may lose
-    NOT_NEEDED   a begin that recovery need not find, since it fences the
-                 producer anyway (decision 0022)
+    NOT_NEEDED   a begin that recovery need not find: it fences the producer
+                 anyway (decision 0022), or it is a handle's
 
 A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
-group that holds the earlier event, and `foundation` finds it. For example, the answer to the begin of a transaction
-under a new id would rest on the reservation of that id, whether that was made earlier or by the same command.
+group that holds the earlier event, and `foundation` finds it.
 
 What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
 sync of a begin that must be durable starts at once, while its client makes the first write.
@@ -37,12 +38,11 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 from exacta.core.commands import Command
-from exacta.core.events import Event, TransactionEnded, TransactionExtended
-from exacta.core.ids import PartitionId
+from exacta.core.events import Event, IdsReserved, TransactionBegun, TransactionEnded
+from exacta.core.ids import PartitionId, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import may_begin_unseen
 from exacta.engine.commit_group import CommitGroup, Wait
 from exacta.ports.scheduler import Scheduler, TimerHandle
@@ -54,7 +54,10 @@ Readers of uncommitted records may not see it for so long.
 """
 
 _REGISTRATION = Promise.REGISTRATION
-_NOTED = frozenset({TransactionExtended, TransactionEnded})
+_NEW_ID = Promise.NEW_ID
+_OF_EVENTS = frozenset({_REGISTRATION, _NEW_ID})
+"""These promise only as much as the events that they come with."""
+_NOTED = frozenset({TransactionBegun, TransactionEnded, IdsReserved})
 _RECOVERED = 0
 """The number of a group that was durable before this engine began."""
 _NO_GROUP = -1
@@ -78,10 +81,10 @@ _ALWAYS_THE_SAME = {
 }
 
 WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
-    Foundation.NONE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC},
-    Foundation.DURABLE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE},
-    Foundation.UNSYNCED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC},
-    Foundation.NOT_NEEDED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE},
+    Foundation.NONE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC, Promise.NEW_ID: Wait.SYNC},
+    Foundation.DURABLE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
+    Foundation.UNSYNCED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC, Promise.NEW_ID: Wait.SYNC},
+    Foundation.NOT_NEEDED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
 }
 
 
@@ -102,10 +105,10 @@ class AnswersAhead:
         self._scheduler = scheduler
         self._clock = clock
         self._make_durable = make_durable
-        self._begin_groups: dict[str, int] = {
-            held.transactional_id: _RECOVERED for held in state.transactionals.values() if held.phase is Phase.ONGOING
-        }
+        self._begin_groups: dict[TransactionId, int] = dict.fromkeys(state.transactions, _RECOVERED)
         """The number of the group that holds the begin of each open transaction, or `_NO_GROUP`."""
+        self._reservation_group = _RECOVERED
+        """The number of the group that holds the last reservation of ids."""
         self._last_synced = _RECOVERED
         """The last group that is durable before what gathers now is written: it is durable, or in flight."""
         self.unsynced: set[PartitionId] | None = None
@@ -121,28 +124,37 @@ class AnswersAhead:
             if type(event) in _NOTED:
                 self._note(event, gathering)
         promise = command.promises
-        if promise is _REGISTRATION and not outcome.events:
+        if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        foundation = _NONE if outcome.inside_transaction is None else self.foundation(outcome.inside_transaction)
+        if outcome.inside_transaction is not None:
+            foundation = self.foundation(outcome.inside_transaction)
+        else:
+            foundation = self.reservation() if promise is _NEW_ID else _NONE
         return WAITS_FOR[foundation][promise]
 
-    def foundation(self, transactional_id: str) -> Foundation:
+    def foundation(self, transaction_id: TransactionId) -> Foundation:
         """Return what is known of the begin of this open transaction, whose writes rest on it."""
-        number = self._begin_groups[transactional_id]
+        number = self._begin_groups[transaction_id]
         if number == _NO_GROUP:
             return _NOT_NEEDED
         return _DURABLE if number <= self._last_synced else _UNSYNCED
 
+    def reservation(self) -> Foundation:
+        """Return what is known of the reservation that covers the ids which are given out now."""
+        return _DURABLE if self._reservation_group <= self._last_synced else _UNSYNCED
+
     def _note(self, event: Event, gathering: CommitGroup) -> None:
-        """Note in which group a transaction begins, and that it has ended."""
-        if isinstance(event, TransactionExtended):
-            if event.transactional_id not in self._begin_groups:
-                held = self._state.transactionals[event.transactional_id]
-                is_needed = not may_begin_unseen(held, event.at_ms)
-                self._begin_groups[event.transactional_id] = gathering.number if is_needed else _NO_GROUP
-                gathering.holds_begin |= is_needed
+        """Note in which group a transaction begins or ids are reserved, and that a transaction has ended."""
+        if isinstance(event, TransactionBegun):
+            is_needed = event.owner is not None and not may_begin_unseen(
+                self._state.transactional_ids[event.owner], event.at_ms
+            )
+            self._begin_groups[event.transaction_id] = gathering.number if is_needed else _NO_GROUP
+            gathering.holds_begin |= is_needed
         elif isinstance(event, TransactionEnded):
-            self._begin_groups.pop(event.transactional_id, None)
+            self._begin_groups.pop(event.transaction_id, None)
+        elif isinstance(event, IdsReserved):
+            self._reservation_group = gathering.number
 
     # --- what is written, and not synced ------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ class CommitGroup:
             self.touched.add(event.partition_id)
         elif type(event) is TransactionEnded:
             self.entries.append(_ended(event, encoded, self.records, self.marker_clock()))
-            self.touched.update(partition_id for partition_id, _ in event.markers)
+            self.touched.update(partition_id for partition_id, _, _ in event.markers)
         else:
             self.entries.append(Entry(encoded))
             if type(event) is LogStartMoved:
@@ -112,10 +112,8 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms
     markers: list[bytes] = []
     rows: list[IndexEntry] = []
     start = 0
-    # Where EndTxn bumps, its markers are above every write of the transaction, whatever pair comes next (KIP-890).
-    epoch = event.producer_epoch + event.bumps
-    for partition_id, offset in event.markers:
-        marker = records.marker(offset, event.producer_id, epoch, commit=event.committed, timestamp_ms=at_ms)
+    for partition_id, offset, producer_id in event.markers:
+        marker = records.marker(offset, producer_id, event.marker_epoch, commit=event.committed, timestamp_ms=at_ms)
         markers.append(marker)
         rows.append(IndexEntry(partition_id, offset, offset, at_ms, start, len(marker), 0))
         start += len(marker)

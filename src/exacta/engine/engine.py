@@ -20,9 +20,9 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, Parked
+from exacta.core.commands import Command, ExpireTransaction, Parked
 from exacta.core.decide import decide
-from exacta.core.events import Event, TopicDeleted
+from exacta.core.events import Event, TopicDeleted, TransactionEnded
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
 from exacta.core.rejections import Rejection
@@ -306,6 +306,8 @@ class Engine:
         if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
             gathering.touched.update(topic.partition_ids)
+        elif type(event) is TransactionEnded:
+            self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
         apply(self._state, event)
         if event.durable:
             gathering.add(event, payload)

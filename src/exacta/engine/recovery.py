@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from exacta.core.commands import Command
+from exacta.core.commands import AbortAfterLoss, Command, FenceAfterLoss
 from exacta.core.outcome import Timer
 from exacta.core.snapshot import after_recovery, replayed
 from exacta.core.state.limits import Limits
@@ -49,8 +49,11 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
         logger.warning(
             "the machine stopped, and may have lost writes: %d transactional producers are fenced, their open "
             "transactions aborted",
-            len(fences),
+            sum(isinstance(each, FenceAfterLoss) for each in fences),
         )
+    handles = sum(isinstance(each, AbortAfterLoss) for each in fences)
+    if handles:
+        logger.warning("the machine stopped: %d open transactions without a transactional id are aborted", handles)
     return Recovered(state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences)
 
 

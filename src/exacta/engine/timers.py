@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from exacta.core.commands import Command
 from exacta.core.outcome import Timer
-from exacta.engine.deadlines import Deadlines
+from exacta.engine.deadlines import Deadline, Deadlines
 
 
 class Timers:
@@ -13,20 +13,30 @@ class Timers:
     def __init__(self, deadlines: Deadlines, send: Callable[[Command], object]) -> None:
         self._deadlines = deadlines
         self._send = send
-        self._due_ms: dict[Command, int] = {}
+        self._deadline_of: dict[Command, Deadline] = {}
+
+    def __len__(self) -> int:
+        return len(self._deadline_of)
 
     def __contains__(self, command: Command) -> bool:
-        return command in self._due_ms
+        return command in self._deadline_of
 
     def set(self, timer: Timer) -> None:
         """Send the timer's command at its time, unless an equal one will be sent earlier already."""
         command, at_ms = timer.command, timer.at_ms
-        if self._due_ms.get(command, at_ms + 1) <= at_ms:
-            return
-        self._due_ms[command] = at_ms
-        self._deadlines.add(at_ms, lambda: self._fire(command, at_ms))
+        known = self._deadline_of.get(command)
+        if known is not None:
+            if known.at_ms <= at_ms:
+                return
+            self._deadlines.cancel(known)
+        self._deadline_of[command] = self._deadlines.add(at_ms, lambda: self._fire(command))
 
-    def _fire(self, command: Command, at_ms: int) -> None:
-        if self._due_ms.get(command) == at_ms:
-            del self._due_ms[command]
-            self._send(command)
+    def drop(self, command: Command) -> None:
+        """Do not send the command any more, if it was to be sent."""
+        known = self._deadline_of.pop(command, None)
+        if known is not None:
+            self._deadlines.cancel(known)
+
+    def _fire(self, command: Command) -> None:
+        del self._deadline_of[command]
+        self._send(command)

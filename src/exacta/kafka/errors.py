@@ -28,6 +28,8 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
+    # No request of Kafka names a transaction by its own id.
+    Rejection.TRANSACTION_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
     Rejection.TOO_MANY_TRANSACTIONS: ErrorCode.POLICY_VIOLATION,
     # Permanent to every client: what is full now is full when it asks again, until an operator raises the bound.

@@ -108,7 +108,9 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
         said = (event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, event.size)
         return said == (row.stream, row.first_offset, row.last_offset, row.max_timestamp_ms, row.size)
     if isinstance(event, TransactionEnded):
-        return [(row.stream, row.first_offset) for row in rows] == [tuple(marker) for marker in event.markers]
+        return [(row.stream, row.first_offset) for row in rows] == [
+            (place, offset) for place, offset, _ in event.markers
+        ]
     return not rows
 
 

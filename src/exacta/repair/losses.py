@@ -22,7 +22,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
+from exacta.core.state.transaction import name_of
 from exacta.repair.gaps import Gaps
 from exacta.repair.known_state import is_batch_sound, is_table_sound, newest_snapshot
 
@@ -49,9 +49,9 @@ def losses_of_gaps(found: Survey, state: State, gaps: Gaps) -> list[str]:
             lines.append(f"topic {partition.topic}, partition {partition.index}: offsets {first} to {last}")
             for producer_id, runs in partition.open_runs.items():
                 if any(a <= last and first <= b for a, b in zip(runs[::2], runs[1::2], strict=True)):
-                    held = state.whose_transaction(producer_id)
-                    if held is not None:
-                        touched[held.transactional_id] = " (still open: abort it)"
+                    transaction = state.volatile.transaction_by_producer.get(producer_id)
+                    if transaction is not None:
+                        touched[name_of(transaction)] = " (still open: abort it)"
     lines.sort()
     lines += [f"records of a transaction of {name!r}{note}" for name, note in sorted(touched.items())]
     if not is_certain and by_partition:
@@ -68,10 +68,10 @@ def _transaction_of(state: State, entry: TableEntry) -> str:
     except (msgspec.DecodeError, ValueError):
         return ""
     if isinstance(event, TransactionEnded):
-        return event.transactional_id
+        return name_of(event)
     if isinstance(event, BatchAppended) and event.transactional:
-        held = state.whose_transaction(event.producer_id)
-        return held.transactional_id if held is not None else f"producer {event.producer_id}"
+        transaction = state.volatile.transaction_by_producer.get(event.producer_id)
+        return name_of(transaction) if transaction is not None else f"producer {event.producer_id}"
     return ""
 
 
@@ -111,7 +111,7 @@ def losses_of_cut(found: Survey, state: State, cut: int) -> list[str]:
             elif isinstance(event, TopicDeleted):
                 topics.discard(event.topic)
             elif isinstance(event, TransactionEnded):
-                transactions[event.transactional_id, "committed" if event.committed else "aborted"] += 1
+                transactions[name_of(event), "committed" if event.committed else "aborted"] += 1
             elif isinstance(event, OffsetsCommitted | TransactionalOffsetsCommitted):
                 groups.add(event.group_id)
     lines = [f"all that happened from position {cut} on; of that can be read:"]
@@ -126,7 +126,6 @@ def losses_of_cut(found: Survey, state: State, cut: int) -> list[str]:
     lines += [f"offsets of group {name}: back to what it had before" for name in sorted(groups)]
     if not found.is_end_known:
         lines.append(f"whatever was written behind position {found.end}: the journal's last bytes are damaged")
-    for held in state.transactionals.values():
-        if held.phase is Phase.ONGOING:
-            lines.append(f"the open transaction of {held.transactional_id!r}: the next start aborts it")
+    for transaction in state.transactions.values():
+        lines.append(f"the open transaction of {name_of(transaction)!r}: the next start aborts it")
     return lines

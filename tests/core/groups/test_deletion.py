@@ -15,7 +15,7 @@ from exacta.core.commands import (
 from exacta.core.groups.reading import fetch_offsets
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, OffsetsDeleted
+from exacta.core.replies import DONE, OffsetsDeletedReply
 from tests.core.world import World
 
 
@@ -119,12 +119,14 @@ def forget(world: World, *partitions: tuple[str, int]) -> object:
 
 def test_offsets_are_deleted_one_by_one(world: World) -> None:
     commit(world, 5)
-    assert forget(world, ("t", 0), ("t", 0), ("t", 1), ("nowhere", 0)) == OffsetsDeleted(
+    assert forget(world, ("t", 0), ("t", 0), ("t", 1), ("nowhere", 0)) == OffsetsDeletedReply(
         rejections=(None, None, None, Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     )
     assert committed(world) == []
     length = len(world.log)
-    assert forget(world, ("t", 0)) == OffsetsDeleted(rejections=(None,)), "there is none, which is what was asked for"
+    assert forget(world, ("t", 0)) == OffsetsDeletedReply(rejections=(None,)), (
+        "there is none, which is what was asked for"
+    )
     assert len(world.log) == length
     world.check()
 
@@ -141,7 +143,7 @@ def test_what_a_member_reads_is_not_deleted(world: World, subscription: frozense
     join(world, subscription)
     sync(world)
     rejection = Rejection.GROUP_SUBSCRIBED_TO_TOPIC if kept else None
-    assert forget(world, ("t", 0)) == OffsetsDeleted(rejections=(rejection,))
+    assert forget(world, ("t", 0)) == OffsetsDeletedReply(rejections=(rejection,))
     assert committed(world) == ([5] if kept else [])
     world.check()
 

@@ -134,7 +134,7 @@ class TestMorePartitions:
             producer.add(partition)
             producer.append(partition)
         world.send(DeleteTopic(topic="t"))
-        assert world.state.transactionals["x"].partitions == set()
+        assert world.open_transaction().partitions == set()
         producer.end(commit=True)
         world.check()
 

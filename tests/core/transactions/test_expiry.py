@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from exacta.core.commands import AbortByMarker, AppendBatch, InitProducerId
 from exacta.core.ids import Cause, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import restore, snapshot
-from exacta.core.state.incidents import What
+from exacta.core.state.incidents import IncidentKind
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import IdempotentWriter
 from tests.core.world import SMALL, Producer, World
@@ -35,7 +35,7 @@ def world() -> World:
 def transact(producer: Producer, *, commit: bool = True) -> None:
     producer.add()
     assert isinstance(producer.append(), Appended)
-    assert isinstance(producer.end(commit=commit), TransactionEnded)
+    assert isinstance(producer.end(commit=commit), TransactionEndedReply)
 
 
 def test_an_idle_transactional_id_is_forgotten_and_binds_anew(world: World) -> None:
@@ -44,12 +44,12 @@ def test_an_idle_transactional_id_is_forgotten_and_binds_anew(world: World) -> N
     for _ in range(12):
         world.pass_time(900)
         transact(busy)
-    assert world.state.transactionals.keys() == {"busy"}
+    assert world.state.transactional_ids.keys() == {"busy"}
     for version in TransactionVersion:
         idle.version = version
         assert idle.append() is Rejection.INVALID_PRODUCER_ID_MAPPING
     assert idle.add() is Rejection.INVALID_PRODUCER_ID_MAPPING
-    assert isinstance(idle.init_again(), ProducerBound)
+    assert isinstance(idle.init_again(), ProducerBoundReply)
     assert idle.producer_id > busy.producer_id, "a new producer id: nobody of before is taken for it"
     transact(idle)
     world.check()
@@ -61,13 +61,13 @@ def test_no_transactional_id_is_forgotten_with_its_transaction_open(world: World
     prepared.append()
     also_idle = world.producer("also idle")
     world.pass_time(100_000)
-    assert world.state.transactionals.keys() == {"prepared"}
+    assert world.state.transactional_ids.keys() == {"prepared"}
     assert prepared.producer_id in world.state.partitions[0].producers, "its partition keeps its sequences too"
     assert isinstance(prepared.append(), Appended)
-    assert isinstance(prepared.end(commit=True), TransactionEnded)
+    assert isinstance(prepared.end(commit=True), TransactionEndedReply)
     assert also_idle.end(commit=False) is Rejection.INVALID_PRODUCER_ID_MAPPING
     world.pass_time(100_000)
-    assert world.state.transactionals == {}
+    assert world.state.transactional_ids == {}
     world.check()
 
 
@@ -75,7 +75,7 @@ def test_many_are_forgotten_in_steps(world: World) -> None:
     for number in range(7):
         transact(world.producer(f"id {number}"))
     world.pass_time(11_000)
-    assert world.state.transactionals == {}
+    assert world.state.transactional_ids == {}
     assert world.state.partitions[0].producers == {}
     world.check()
 
@@ -121,9 +121,9 @@ def test_what_is_forgotten_stays_forgotten_after_a_crash(world: World) -> None:
     transact(world.producer("x"))
     world.pass_time(20_000)
     world.crash()
-    assert world.state.transactionals == {}
+    assert world.state.transactional_ids == {}
     assert world.state.partitions[0].producers == {}
-    assert [each.what for each in world.state.incidents["x"]] == [What.FORGOTTEN]
+    assert [each.kind for each in world.state.incidents["x"]] == [IncidentKind.FORGOTTEN]
     assert restore(snapshot(world.state), FORGETFUL).incidents == world.state.incidents
     world.check()
 
@@ -132,14 +132,14 @@ def test_after_a_restart_idle_ones_are_looked_for_again(world: World) -> None:
     transact(world.producer("x"))
     world.crash()
     world.pass_time(20_000)
-    assert world.state.transactionals == {}
+    assert world.state.transactional_ids == {}
 
 
 # --- why it happened ------------------------------------------------------------------------------------------------
 
 
-def happened(world: World, transactional_id: str = "x") -> list[tuple[What, Cause, int]]:
-    return [(each.what, each.cause, each.producer_epoch) for each in world.state.incidents.get(transactional_id, [])]
+def happened(world: World, transactional_id: str = "x") -> list[tuple[IncidentKind, Cause, int]]:
+    return [(each.kind, each.cause, each.producer_epoch) for each in world.state.incidents.get(transactional_id, [])]
 
 
 def test_a_takeover_names_the_new_instance(world: World) -> None:
@@ -149,21 +149,24 @@ def test_a_takeover_names_the_new_instance(world: World) -> None:
     world.send(
         InitProducerId(transactional_id="x", transaction_timeout_ms=1000, client_id="second", client_host="/10.0.0.2")
     )
-    assert happened(world) == [(What.ABORTED, Cause.NEW_INSTANCE, 0), (What.FENCED, Cause.NEW_INSTANCE, 0)]
+    assert happened(world) == [
+        (IncidentKind.ABORTED, Cause.NEW_INSTANCE, 0),
+        (IncidentKind.FENCED, Cause.NEW_INSTANCE, 0),
+    ]
     fenced = world.state.incidents["x"][-1]
     assert (fenced.client_id, fenced.client_host, fenced.at_ms) == ("second", "/10.0.0.2", world.now_ms)
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     assert (held.client_id, held.client_host) == ("second", "/10.0.0.2")
 
 
 def test_a_time_out_is_told_from_a_takeover(world: World) -> None:
     world.send(InitProducerId(transactional_id="x", transaction_timeout_ms=1000, client_id="me", client_host="/h"))
-    owner = Producer(world, "x", *[getattr(world.state.transactionals["x"], each) for each in PAIR])
+    owner = Producer(world, "x", *[getattr(world.state.transactional_ids["x"], each) for each in PAIR])
     owner.add()
     owner.append()
     world.pass_time(1000)
-    assert happened(world) == [(What.ABORTED, Cause.TIME_OUT, 0), (What.FENCED, Cause.TIME_OUT, 0)]
-    assert world.state.transactionals["x"].client_id == "me", "it is still the owner's"
+    assert happened(world) == [(IncidentKind.ABORTED, Cause.TIME_OUT, 0), (IncidentKind.FENCED, Cause.TIME_OUT, 0)]
+    assert world.state.transactional_ids["x"].client_id == "me", "it is still the owner's"
 
 
 PAIR = ("producer_id", "producer_epoch")
@@ -175,9 +178,9 @@ def test_an_abort_of_the_owner_is_its_own(world: World, version: TransactionVers
     owner.add()
     owner.append()
     owner.end(commit=False)
-    assert happened(world) == [(What.ABORTED, Cause.OWNER, 0)]
+    assert happened(world) == [(IncidentKind.ABORTED, Cause.OWNER, 0)]
     owner.init_again()
-    assert happened(world) == [(What.ABORTED, Cause.OWNER, 0)], "it fences itself: nobody has lost anything"
+    assert happened(world) == [(IncidentKind.ABORTED, Cause.OWNER, 0)], "it fences itself: nobody has lost anything"
 
 
 def test_what_is_kept_is_bounded(world: World) -> None:
@@ -216,9 +219,9 @@ def test_a_marker_in_one_partition_aborts_the_whole_transaction(world: World, ve
         assert len(partition_state.aborted) == 1
     assert world.state.groups["g"].offsets == {}
     assert producer.end(commit=True) is Rejection.PRODUCER_FENCED
-    assert happened(world)[-1] == (What.FENCED, Cause.MARKER, 0)
+    assert happened(world)[-1] == (IncidentKind.FENCED, Cause.MARKER, 0)
     assert world.state.incidents["x"][-1].client_id == "operator"
-    assert isinstance(producer.init_again(), ProducerBound), "its owner may go on (KIP-360)"
+    assert isinstance(producer.init_again(), ProducerBoundReply), "its owner may go on (KIP-360)"
     world.check()
 
 
@@ -238,7 +241,7 @@ def test_a_marker_of_an_earlier_epoch_is_late(world: World) -> None:
     again.add()
     again.append()
     assert marker(world, late) is Rejection.INVALID_PRODUCER_EPOCH
-    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
 
 
 def test_a_marker_aborts_a_kept_transaction_by_the_pair_of_its_records(world: World) -> None:

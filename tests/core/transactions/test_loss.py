@@ -5,8 +5,8 @@ import pytest
 from exacta.core.commands import FenceAfterLoss
 from exacta.core.ids import NO_TIMEOUT_MS, Cause, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
-from exacta.core.state.incidents import What
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
+from exacta.core.state.incidents import IncidentKind
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS, fences_after_loss, may_begin_unseen
 from tests.core.world import Producer, World
@@ -22,16 +22,16 @@ def begin(producer: Producer) -> None:
 def test_what_is_open_is_aborted_and_its_producer_fenced(world: World, version: TransactionVersion) -> None:
     other, producer = world.producer("y", version=version), world.producer("x", version=version)
     begin(other)
-    assert isinstance(other.end(commit=True), TransactionEnded)
+    assert isinstance(other.end(commit=True), TransactionEndedReply)
     world.pass_time(UNSEEN_MS + 1)
     begin(producer)
     world.crash(machine_stops=True)
     assert producer.end(commit=True) is Rejection.PRODUCER_FENCED
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     assert (held.producer_id, held.producer_epoch) == (producer.producer_id, producer.epoch + 1)
     assert {each.cause for each in world.state.incidents["x"]} == {Cause.LOSS}
     assert "y" not in world.state.incidents
-    assert world.state.transactionals["y"].phase is Phase.COMPLETE_COMMIT
+    assert world.state.transactional_ids["y"].phase is Phase.COMPLETE_COMMIT
     world.check()
 
 
@@ -44,23 +44,23 @@ def test_who_may_have_begun_unseen_is_fenced_and_goes_on_with_a_new_epoch(
     producer = world.producer("x", version=version)
     if last != "bound":
         begin(producer)
-        assert isinstance(producer.end(commit=last == "committed"), TransactionEnded)
+        assert isinstance(producer.end(commit=last == "committed"), TransactionEndedReply)
     world.pass_time(idle_ms)
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     assert may_begin_unseen(held, world.now_ms) is (idle_ms <= UNSEEN_MS)
     world.producer("later")  # the latest that is noted
     epoch = held.producer_epoch
     world.crash(machine_stops=True)
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     fenced = idle_ms <= UNSEEN_MS
     assert held.producer_epoch == epoch + fenced
-    assert ("x" in world.state.incidents and world.state.incidents["x"][-1].what is What.FENCED) is fenced
+    assert ("x" in world.state.incidents and world.state.incidents["x"][-1].kind is IncidentKind.FENCED) is fenced
     if fenced:
         assert producer.append() is Rejection.INVALID_PRODUCER_EPOCH
         assert producer.end(commit=True) is Rejection.PRODUCER_FENCED
-        assert isinstance(producer.init_again(), ProducerBound), "KIP-360"
+        assert isinstance(producer.init_again(), ProducerBoundReply), "KIP-360"
     begin(producer)
-    assert isinstance(producer.end(commit=True), TransactionEnded)
+    assert isinstance(producer.end(commit=True), TransactionEndedReply)
     world.check()
 
 
@@ -90,13 +90,13 @@ def test_two_phase_commits_and_what_was_kept_are_spared(world: World) -> None:
     for transactional_id in ("x", "y", "z", "nobody"):
         assert world.send(FenceAfterLoss(transactional_id=transactional_id)) == DONE
     world.crash(machine_stops=True)
-    assert [held.phase for held in world.state.transactionals.values()] == [
+    assert [held.phase for held in world.state.transactional_ids.values()] == [
         Phase.ONGOING,
         Phase.ONGOING,
         Phase.EMPTY,
     ]
-    assert world.state.transactionals["x"].transaction_timeout_ms == NO_TIMEOUT_MS
+    assert world.state.transactional_ids["x"].transaction_timeout_ms == NO_TIMEOUT_MS
     idle.add()
     for producer in (two_phase, kept, idle):
-        assert isinstance(producer.end(commit=True), TransactionEnded)
+        assert isinstance(producer.end(commit=True), TransactionEndedReply)
     world.check()

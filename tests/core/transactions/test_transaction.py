@@ -3,9 +3,10 @@
 import pytest
 
 from exacta.core.commands import ExpireTransaction, InitProducerId
-from exacta.core.ids import ProducerEpoch
+from exacta.core.events import TransactionBegun
+from exacta.core.ids import ProducerEpoch, TransactionId
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.transaction import Phase
 from tests.core.world import Producer, World
@@ -22,13 +23,15 @@ def in_phase(world: World, phase: Phase) -> Producer:
         producer.end(commit=True)
     if phase is Phase.COMPLETE_ABORT:
         producer.end(commit=False)
-    assert world.state.transactionals["x"].phase is phase
+    assert world.state.transactional_ids["x"].phase is phase
     return producer
 
 
 def expire(producer: Producer) -> object:
-    producer.world.now_ms += 5000
-    return producer.world.send(ExpireTransaction(transactional_id="x"))
+    world = producer.world
+    world.now_ms += 5000
+    begun = [event.transaction_id for event in world.log if isinstance(event, TransactionBegun)]
+    return world.send(ExpireTransaction(transaction_id=begun[-1] if begun else TransactionId(0)))
 
 
 INPUTS = {
@@ -45,37 +48,37 @@ EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_
 REFUSED = Rejection.TRANSACTION_NOT_BEGUN
 TABLE = {
     # (phase, input): (answer, phase afterwards, epoch afterwards)
-    (EMPTY, "init"): (ProducerBound, EMPTY, 1),
+    (EMPTY, "init"): (ProducerBoundReply, EMPTY, 1),
     (EMPTY, "add"): (DONE, ONGOING, 0),
     (EMPTY, "add_group"): (DONE, ONGOING, 0),
     (EMPTY, "append"): (REFUSED, EMPTY, 0),
     (EMPTY, "offsets"): (REFUSED, EMPTY, 0),
     (EMPTY, "commit"): (INVALID, EMPTY, 0),
-    (EMPTY, "abort"): (TransactionEnded, EMPTY, 0),
+    (EMPTY, "abort"): (TransactionEndedReply, EMPTY, 0),
     (EMPTY, "expire"): (DONE, EMPTY, 0),
-    (ONGOING, "init"): (ProducerBound, EMPTY, 1),
+    (ONGOING, "init"): (ProducerBoundReply, EMPTY, 1),
     (ONGOING, "add"): (DONE, ONGOING, 0),
     (ONGOING, "add_group"): (DONE, ONGOING, 0),
     (ONGOING, "append"): (Appended, ONGOING, 0),
     (ONGOING, "offsets"): (REFUSED, ONGOING, 0),
-    (ONGOING, "commit"): (TransactionEnded, COMMITTED, 0),
-    (ONGOING, "abort"): (TransactionEnded, ABORTED, 0),
+    (ONGOING, "commit"): (TransactionEndedReply, COMMITTED, 0),
+    (ONGOING, "abort"): (TransactionEndedReply, ABORTED, 0),
     (ONGOING, "expire"): (DONE, EMPTY, 1),
-    (COMMITTED, "init"): (ProducerBound, EMPTY, 1),
+    (COMMITTED, "init"): (ProducerBoundReply, EMPTY, 1),
     (COMMITTED, "add"): (DONE, ONGOING, 0),
     (COMMITTED, "add_group"): (DONE, ONGOING, 0),
     (COMMITTED, "append"): (REFUSED, COMMITTED, 0),
     (COMMITTED, "offsets"): (REFUSED, COMMITTED, 0),
-    (COMMITTED, "commit"): (TransactionEnded, COMMITTED, 0),
+    (COMMITTED, "commit"): (TransactionEndedReply, COMMITTED, 0),
     (COMMITTED, "abort"): (INVALID, COMMITTED, 0),
     (COMMITTED, "expire"): (DONE, COMMITTED, 0),
-    (ABORTED, "init"): (ProducerBound, EMPTY, 1),
+    (ABORTED, "init"): (ProducerBoundReply, EMPTY, 1),
     (ABORTED, "add"): (DONE, ONGOING, 0),
     (ABORTED, "add_group"): (DONE, ONGOING, 0),
     (ABORTED, "append"): (REFUSED, ABORTED, 0),
     (ABORTED, "offsets"): (REFUSED, ABORTED, 0),
     (ABORTED, "commit"): (INVALID, ABORTED, 0),
-    (ABORTED, "abort"): (TransactionEnded, ABORTED, 0),
+    (ABORTED, "abort"): (TransactionEndedReply, ABORTED, 0),
     (ABORTED, "expire"): (DONE, ABORTED, 0),
 }
 
@@ -91,7 +94,7 @@ def test_every_input_in_every_phase(world: World, phase: Phase, name: str) -> No
     answer = INPUTS[name](producer)
     expected, phase_after, epoch_after = TABLE[phase, name]
     assert answer == expected or (isinstance(expected, type) and isinstance(answer, expected))
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     assert (held.phase, held.producer_epoch) == (phase_after, epoch_after)
     if isinstance(answer, Rejection):
         assert len(world.log) == log_before, "a rejection changes nothing durable"
@@ -122,7 +125,7 @@ def test_takeover_aborts_what_the_zombie_left_open(world: World) -> None:
     assert [(entry.first_offset, entry.last_offset) for entry in partition.aborted] == [(0, 3)]
     successor.add()
     assert isinstance(successor.append(), Appended)
-    assert isinstance(successor.end(commit=True), TransactionEnded)
+    assert isinstance(successor.end(commit=True), TransactionEndedReply)
     world.check()
 
 
@@ -144,7 +147,7 @@ def test_a_timed_out_client_learns_its_epoch_and_a_zombie_does_not(world: World)
     client.append()
     world.pass_time(1000)
     assert client.end(commit=True) is Rejection.PRODUCER_FENCED
-    assert client.init_again() == ProducerBound(producer_id=client.producer_id, producer_epoch=ProducerEpoch(1))
+    assert client.init_again() == ProducerBoundReply(producer_id=client.producer_id, producer_epoch=ProducerEpoch(1))
     client.add()
     assert isinstance(client.append(), Appended)
     world.pass_time(1000)
@@ -162,10 +165,10 @@ def test_a_transaction_is_not_aborted_before_its_time_nor_one_that_follows_it(wo
     producer.add()  # same epoch; its own deadline is 1000 ms from here
     producer.append()
     world.pass_time(999)
-    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
     world.pass_time(1)
-    assert world.state.transactionals["x"].phase is Phase.EMPTY
-    assert world.state.transactionals["x"].producer_epoch == 1
+    assert world.state.transactional_ids["x"].phase is Phase.EMPTY
+    assert world.state.transactional_ids["x"].producer_epoch == 1
     world.check()
 
 
@@ -176,7 +179,7 @@ def test_an_early_timer_asks_again(world: World) -> None:
     world.timers.clear()
     world.now_ms -= 500  # the clock was set back, and the timer fires by another clock
     world.send(timer.command)
-    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
     assert world.timers == [timer]
 
 
@@ -190,7 +193,7 @@ def test_init_with_the_present_pair_bumps_and_its_repeat_does_not(world: World) 
     client.add()
     late = Producer(world, "x", client.producer_id, old)
     assert late.init_again() is Rejection.PRODUCER_FENCED, "a late repeat must not abort the transaction begun since"
-    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
     world.check()
 
 
@@ -216,7 +219,7 @@ def test_an_exhausted_epoch_rotates_the_producer_id(world: World, how: str) -> N
     assert zombie.append() is Rejection.INVALID_PRODUCER_ID_MAPPING
     client.add()
     assert isinstance(client.append(), Appended)
-    assert isinstance(client.end(commit=True), TransactionEnded)
+    assert isinstance(client.end(commit=True), TransactionEndedReply)
     world.check()
 
 
@@ -226,9 +229,9 @@ def test_a_crash_that_forgets_a_registration_is_not_noticed(world: World, phase:
     after_recovery(world.state)  # AddPartitions and AddGroup for this were answered, and then forgotten
     assert isinstance(producer.append(1), Appended)
     assert producer.commit_offsets(5) is DONE
-    assert world.state.transactionals["x"].phase is Phase.ONGOING
+    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
     world.check()
-    assert isinstance(producer.end(commit=True), TransactionEnded)
+    assert isinstance(producer.end(commit=True), TransactionEndedReply)
     assert producer.append(1) is REFUSED, "what comes after the end was not forgotten by a crash"
     assert producer.commit_offsets(6) is REFUSED
     world.check()
@@ -239,7 +242,7 @@ def test_a_transaction_begun_by_a_write_has_its_deadline(world: World) -> None:
     after_recovery(world.state)
     producer.append(1)
     world.pass_time(1000)
-    assert world.state.transactionals["x"].phase is Phase.EMPTY
+    assert world.state.transactional_ids["x"].phase is Phase.EMPTY
     assert producer.append(1) is Rejection.INVALID_PRODUCER_EPOCH
     world.check()
 
@@ -248,7 +251,7 @@ def test_a_write_out_of_sequence_begins_nothing(world: World) -> None:
     producer = in_phase(world, Phase.COMPLETE_COMMIT)
     after_recovery(world.state)
     assert producer.append(sequence=5) is Rejection.OUT_OF_ORDER_SEQUENCE
-    assert world.state.transactionals["x"].phase is Phase.COMPLETE_COMMIT
+    assert world.state.transactional_ids["x"].phase is Phase.COMPLETE_COMMIT
     world.check()
 
 
@@ -256,8 +259,8 @@ def test_a_write_out_of_sequence_begins_nothing(world: World) -> None:
 def test_a_forgotten_begin_can_be_aborted_and_is_given_up(world: World, phase: Phase) -> None:
     producer = in_phase(world, phase)
     after_recovery(world.state)
-    assert isinstance(producer.end(commit=False), TransactionEnded)
-    assert isinstance(producer.end(commit=False), TransactionEnded), "a repeat gets the same answer"
+    assert isinstance(producer.end(commit=False), TransactionEndedReply)
+    assert isinstance(producer.end(commit=False), TransactionEndedReply), "a repeat gets the same answer"
     assert producer.append() is REFUSED, "a late write of what was aborted must not begin anything"
     producer.add()
     producer.append()
@@ -271,14 +274,14 @@ def test_whose_commit_was_not_answered_is_not_told_that_it_aborted(world: World)
     producer = in_phase(world, Phase.COMPLETE_COMMIT)
     after_recovery(world.state)
     assert producer.end(commit=False) is INVALID
-    assert isinstance(producer.end(commit=True), TransactionEnded)
+    assert isinstance(producer.end(commit=True), TransactionEndedReply)
     world.check()
 
 
 def test_a_forgotten_begin_of_nothing_can_be_committed(world: World) -> None:
     producer = world.producer()
     after_recovery(world.state)
-    assert isinstance(producer.end(commit=True), TransactionEnded)
+    assert isinstance(producer.end(commit=True), TransactionEndedReply)
 
 
 def test_bad_arguments(world: World) -> None:
@@ -294,5 +297,5 @@ def test_bad_arguments(world: World) -> None:
     assert producer.add_group("") is Rejection.INVALID_GROUP_ID
     stranger = Producer(world, "y", producer.producer_id, producer.epoch)
     assert stranger.add() is Rejection.INVALID_PRODUCER_ID_MAPPING
-    assert isinstance(stranger.init_again(), ProducerBound), "an id that we forgot begins anew"
+    assert isinstance(stranger.init_again(), ProducerBoundReply), "an id that we forgot begins anew"
     assert stranger.producer_id != producer.producer_id

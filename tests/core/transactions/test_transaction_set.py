@@ -24,12 +24,12 @@ def in_phase(world: World, phase: Phase, name: str, partition: int = 0) -> Produ
         producer.commit_offsets(7, f"group of {name}")
     if phase in (COMMITTED, ABORTED):
         producer.end(commit=phase is COMMITTED)
-    assert world.state.transactionals[name].phase is phase
+    assert world.state.transactional_ids[name].phase is phase
     return producer
 
 
 def phases(world: World, *producers: Producer) -> list[Phase]:
-    return [world.state.transactionals[str(producer.transactional_id)].phase for producer in producers]
+    return [world.state.transactional_ids[str(producer.transactional_id)].phase for producer in producers]
 
 
 def test_all_end_in_one_outcome_and_their_markers_follow_each_other(world: World) -> None:
@@ -38,9 +38,9 @@ def test_all_end_in_one_outcome_and_their_markers_follow_each_other(world: World
     assert world.end_all(*producers, commit=True) == DONE
     ended = world.log[length:]
     assert [event.markers for event in ended if isinstance(event, TransactionEnded)] == [
-        ((0, 3),),
-        ((0, 4),),
-        ((0, 5),),
+        ((0, 3, producers[0].producer_id),),
+        ((0, 4, producers[1].producer_id),),
+        ((0, 5, producers[2].producer_id),),
     ]
     assert phases(world, *producers) == [COMMITTED] * 3
     partition = world.state.partition("t", 0)

@@ -11,8 +11,8 @@ from exacta.core.replies import (
     DONE,
     Appended,
     PartitionsVerified,
-    ProducerBound,
-    TransactionEnded,
+    ProducerBoundReply,
+    TransactionEndedReply,
     TransactionsRefused,
 )
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -33,13 +33,13 @@ def in_phase(world: World, phase: Phase) -> Producer:
         producer.end(commit=True)
     if phase is ABORTED:
         producer.end(commit=False)
-    assert world.state.transactionals["x"].phase is phase
+    assert world.state.transactional_ids["x"].phase is phase
     return producer
 
 
 def as_before(world: World, producer: Producer) -> Producer:
     """The same client before its last transaction ended: what a late or repeated request of it looks like."""
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     if not held.bumped_by_end:
         return Producer(world, "x", producer.producer_id, producer.epoch - 1, V2)
     return Producer(world, "x", held.previous_producer_id, held.previous_producer_epoch, V2)
@@ -56,19 +56,19 @@ NOW = {
     (EMPTY, "append"): (Appended, ONGOING, 0),
     (EMPTY, "offsets"): (DONE, ONGOING, 0),
     (EMPTY, "commit"): (INVALID, EMPTY, 0),
-    (EMPTY, "abort"): (TransactionEnded, ABORTED, 1),
+    (EMPTY, "abort"): (TransactionEndedReply, ABORTED, 1),
     (ONGOING, "append"): (Appended, ONGOING, 0),
     (ONGOING, "offsets"): (DONE, ONGOING, 0),
-    (ONGOING, "commit"): (TransactionEnded, COMMITTED, 1),
-    (ONGOING, "abort"): (TransactionEnded, ABORTED, 1),
+    (ONGOING, "commit"): (TransactionEndedReply, COMMITTED, 1),
+    (ONGOING, "abort"): (TransactionEndedReply, ABORTED, 1),
     (COMMITTED, "append"): (Appended, ONGOING, 0),
     (COMMITTED, "offsets"): (DONE, ONGOING, 0),
     (COMMITTED, "commit"): (INVALID, COMMITTED, 0),
-    (COMMITTED, "abort"): (TransactionEnded, ABORTED, 1),
+    (COMMITTED, "abort"): (TransactionEndedReply, ABORTED, 1),
     (ABORTED, "append"): (Appended, ONGOING, 0),
     (ABORTED, "offsets"): (DONE, ONGOING, 0),
     (ABORTED, "commit"): (INVALID, ABORTED, 0),
-    (ABORTED, "abort"): (TransactionEnded, ABORTED, 1),
+    (ABORTED, "abort"): (TransactionEndedReply, ABORTED, 1),
 }
 FENCED, STALE = Rejection.PRODUCER_FENCED, Rejection.INVALID_PRODUCER_EPOCH
 BEFORE = {
@@ -83,12 +83,12 @@ BEFORE = {
     (ONGOING, "abort"): FENCED,
     (COMMITTED, "append"): STALE,
     (COMMITTED, "offsets"): FENCED,
-    (COMMITTED, "commit"): TransactionEnded,
+    (COMMITTED, "commit"): TransactionEndedReply,
     (COMMITTED, "abort"): INVALID,
     (ABORTED, "append"): STALE,
     (ABORTED, "offsets"): FENCED,
     (ABORTED, "commit"): INVALID,
-    (ABORTED, "abort"): TransactionEnded,
+    (ABORTED, "abort"): TransactionEndedReply,
 }
 
 
@@ -103,7 +103,7 @@ def is_answer(answer: object, expected: object) -> bool:
 @pytest.mark.parametrize(("phase", "name"), NOW)
 def test_every_input_in_every_phase(world: World, phase: Phase, name: str) -> None:
     producer = in_phase(world, phase)
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     log_before, epoch_before = len(world.log), held.producer_epoch
     answer = INPUTS[name](producer)
     expected, phase_after, bumped = NOW[phase, name]
@@ -121,13 +121,13 @@ def test_every_input_of_the_pair_before_in_every_phase(world: World, phase: Phas
     if phase is ONGOING:
         producer.end(commit=True)  # so that there is a pair before, and another transaction
         producer.append()
-    held = world.state.transactionals["x"]
+    held = world.state.transactional_ids["x"]
     earlier, log_before = as_before(world, producer), len(world.log)
     answer = INPUTS[name](earlier)
     assert is_answer(answer, BEFORE[phase, name])
     assert len(world.log) == log_before, "nothing has happened"
     assert held.phase is phase
-    if isinstance(answer, TransactionEnded):
+    if isinstance(answer, TransactionEndedReply):
         assert (earlier.producer_id, earlier.epoch) == (producer.producer_id, producer.epoch), "told the present pair"
     world.check()
 
@@ -153,7 +153,7 @@ def test_a_late_end_does_not_touch_the_next_transaction(world: World) -> None:
     client.append()
     assert late.end(commit=True) is FENCED
     assert late.append(sequence=1) is STALE
-    assert world.state.transactionals["x"].phase is ONGOING
+    assert world.state.transactional_ids["x"].phase is ONGOING
     world.check()
 
 
@@ -181,8 +181,8 @@ def test_after_an_end_the_pair_before_may_initialise_once_more(world: World) -> 
     """KIP-360: a client that lost the answer to its EndTxn, and begins anew, is still the same client."""
     producer = in_phase(world, ONGOING)
     producer.end(commit=True, adopts=False)
-    assert isinstance(producer.init_again(), ProducerBound)
-    assert producer.epoch == world.state.transactionals["x"].producer_epoch
+    assert isinstance(producer.init_again(), ProducerBoundReply)
+    assert producer.epoch == world.state.transactional_ids["x"].producer_epoch
     assert isinstance(producer.append(), Appended)
 
 
@@ -199,7 +199,7 @@ def test_a_late_repeat_of_initialising_does_not_give_out_a_used_pair(world: Worl
     if version is V2:
         assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
     else:
-        assert isinstance(producer.end(commit=False), TransactionEnded), "a repeat gets the same answer"
+        assert isinstance(producer.end(commit=False), TransactionEndedReply), "a repeat gets the same answer"
     world.check()
 
 
@@ -220,7 +220,7 @@ def test_a_transaction_that_timed_out_is_fenced_and_its_client_may_initialise(wo
     world.pass_time(1000)
     assert producer.append() is STALE
     assert producer.end(commit=False) is FENCED
-    assert isinstance(producer.init_again(), ProducerBound)
+    assert isinstance(producer.init_again(), ProducerBoundReply)
     assert isinstance(producer.append(), Appended)
     world.check()
 
@@ -231,7 +231,7 @@ def test_a_transaction_begun_by_offsets_has_its_deadline(world: World, phase: Ph
     world.timers.clear()  # those of the transaction before
     producer.commit_offsets(3)
     world.pass_time(1000)
-    assert world.state.transactionals["x"].phase is EMPTY
+    assert world.state.transactional_ids["x"].phase is EMPTY
     assert world.state.groups["g"].offsets == {}
     world.check()
 
@@ -240,7 +240,7 @@ def test_a_write_that_is_not_the_first_of_its_transaction_begins_nothing(world: 
     producer = in_phase(world, COMMITTED)
     assert producer.append(0, sequence=1) is Rejection.OUT_OF_ORDER_SEQUENCE, "known here, but of an earlier epoch"
     assert producer.append(1, sequence=1) is Rejection.OUT_OF_ORDER_SEQUENCE, "never seen here"
-    assert world.state.transactionals["x"].phase is COMMITTED
+    assert world.state.transactional_ids["x"].phase is COMMITTED
     world.check()
 
 
@@ -255,7 +255,7 @@ def test_versions_may_change_from_transaction_to_transaction_and_within_one(worl
         if end_version is V1:
             producer.add(1)
         assert isinstance(producer.append(1), Appended)
-        assert isinstance(producer.end(commit=True), TransactionEnded)
+        assert isinstance(producer.end(commit=True), TransactionEndedReply)
         world.check()
     producer.version = V1
     assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
@@ -291,7 +291,7 @@ def test_after_an_end_that_kept_the_pair_its_owner_cannot_go_on_under_it(
     assert producer.append() is Rejection.TRANSACTION_NOT_BEGUN
     assert producer.commit_offsets(1) is Rejection.TRANSACTION_NOT_BEGUN
     assert producer.end(commit=not committed) is INVALID
-    assert isinstance(producer.end(commit=committed), TransactionEnded), "it did end so"
+    assert isinstance(producer.end(commit=committed), TransactionEndedReply), "it did end so"
     assert isinstance(producer.append(), Appended), "under the next pair"
     world.check()
 
@@ -306,7 +306,7 @@ def test_a_begin_that_a_crash_forgot_may_be_ended_by_version_2(world: World) -> 
     producer = in_phase(world, COMMITTED)
     producer.add()
     world.crash()
-    assert isinstance(producer.end(commit=True), TransactionEnded)
+    assert isinstance(producer.end(commit=True), TransactionEndedReply)
     assert producer.end(commit=True) is INVALID, "once"
     world.check()
 
@@ -321,7 +321,7 @@ def test_verifying_tells_and_registers_nothing(world: World) -> None:
         verify_only=True,
     )
     assert world.send(asked) == PartitionsVerified(registered=(True, False))
-    assert len(world.state.transactionals["x"].partitions) == 1
+    assert len(world.open_transaction().partitions) == 1
     producer.end(commit=True)
     assert world.send(asked) is FENCED
 

@@ -5,10 +5,10 @@ from random import Random
 import pytest
 
 from exacta.core.commands import InitProducerId
-from exacta.core.events import TransactionEnded as TransactionEndedEvent
+from exacta.core.events import TransactionEnded
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, ProducerBound, TransactionEnded
+from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from tests.core.world import SMALL, Producer, World
@@ -69,9 +69,9 @@ def in_phase(world: World, phase: str) -> Producer:
 
 
 def phase_of(world: World) -> str:
-    held = world.state.transactionals["x"]
-    if held.kept is not None:
-        assert held.phase is Phase.ONGOING
+    held = world.state.transactional_ids["x"]
+    transaction = world.open_transaction()
+    if transaction is not None and held.has_kept(transaction):
         return "kept"
     return {"CompleteCommit": "committed", "CompleteAbort": "aborted"}.get(held.phase.value, held.phase.value.lower())
 
@@ -84,9 +84,9 @@ def test_the_table_is_complete() -> None:
 @pytest.mark.parametrize(("phase", "presented"), BINDING)
 def test_every_pair_presented_in_every_phase(world: World, phase: str, presented: str, keep: bool) -> None:
     in_phase(world, phase)
-    held = world.state.transactionals["x"]
-    current, open_pair = (held.producer_id, held.producer_epoch), held.open_pair
-    before = (held.previous_producer_id, held.previous_producer_epoch)
+    held = world.state.transactional_ids["x"]
+    transaction = world.open_transaction()
+    current, before, open_pair = held.pair, held.previous_pair, None if transaction is None else transaction.pair
     pair = {"nothing": (-1, -1), "the pair": current, "the pair before": before, "another pair": (current[0], 3)}
     log_before = len(world.log)
     reply = world.send(
@@ -102,12 +102,12 @@ def test_every_pair_presented_in_every_phase(world: World, phase: str, presented
     if answer is FENCED:
         assert (reply, len(world.log)) == (FENCED, log_before)
     else:
-        assert isinstance(reply, ProducerBound)
+        assert isinstance(reply, ProducerBoundReply)
         assert ((reply.producer_id, reply.producer_epoch) > current) is (answer == "bump")
         expected = open_pair if after == "kept" else (NO_PRODUCER_ID, -1)
         assert (reply.open_producer_id, reply.open_producer_epoch) == expected
         assert (held.producer_id, held.producer_epoch) == (reply.producer_id, reply.producer_epoch)
-    ended = [event for event in world.log[log_before:] if isinstance(event, TransactionEndedEvent)]
+    ended = [event for event in world.log[log_before:] if isinstance(event, TransactionEnded)]
     aborts = after == "aborted" and not phase.startswith("aborted")
     assert [event.committed for event in ended] == ([False] if aborts else [])
     assert phase_of(world) == ("empty" if aborts else after)
@@ -119,8 +119,8 @@ KEPT = {
     "add_group": (lambda client: client.add_group(), INVALID),
     "append": (lambda client: client.append(), INVALID),
     "offsets": (lambda client: client.commit_offsets(1), INVALID),
-    "commit": (lambda client: client.end(commit=True), TransactionEnded),
-    "abort": (lambda client: client.end(commit=False), TransactionEnded),
+    "commit": (lambda client: client.end(commit=True), TransactionEndedReply),
+    "abort": (lambda client: client.end(commit=False), TransactionEndedReply),
 }
 
 
@@ -161,7 +161,7 @@ def test_who_has_lost_the_id_can_neither_write_nor_end(world: World, version: Tr
         assert zombie.commit_offsets(1) is FENCED
         assert zombie.end(commit=True) is FENCED
         assert zombie.end(commit=False) is FENCED
-    assert isinstance(third.end(commit=True), TransactionEnded)
+    assert isinstance(third.end(commit=True), TransactionEndedReply)
     if version is V2:
         assert isinstance(third.append(), Appended)
     world.check()
@@ -194,7 +194,7 @@ def test_the_pair_before_is_bound_again_to_get_another_time_out(world: World) ->
         two_phase=True,
     )
     bound = world.send(asked)
-    assert isinstance(bound, ProducerBound)
+    assert isinstance(bound, ProducerBoundReply)
     assert world.send(asked) == bound, "a repeat changes nothing"
     prepared = Producer(world, "x", bound.producer_id, bound.producer_epoch)
     prepared.add()
@@ -211,12 +211,12 @@ def test_it_has_no_time_out_and_outlives_restarts(world: World) -> None:
     world.pass_time(30 * DAY_MS)
     world.crash()
     world.pass_time(30 * DAY_MS)
-    assert world.state.transactionals["x"].transaction_timeout_ms == NO_TIMEOUT_MS
+    assert world.state.transactional_ids["x"].transaction_timeout_ms == NO_TIMEOUT_MS
     second = world.producer(two_phase=True, keep_prepared=True)
     world.state = restore(snapshot(world.state), SMALL)
     after_recovery(world.state)
     world.pass_time(30 * DAY_MS)
-    assert isinstance(second.end(commit=True), TransactionEnded)
+    assert isinstance(second.end(commit=True), TransactionEndedReply)
     assert world.state.partitions[0].aborted == []
     world.check()
 
@@ -270,7 +270,7 @@ def test_taking_over_again_and_again_rotates_the_producer_id(world: World) -> No
         holder = world.producer(two_phase=True, keep_prepared=True, version=V2)
     assert holder.producer_id != first.producer_id
     ended = holder.end(commit=True, adopts=False)
-    assert isinstance(ended, TransactionEnded)
+    assert isinstance(ended, TransactionEndedReply)
     assert holder.end(commit=True, adopts=False) == ended, "a repeat is recognised"
     assert holder.end(commit=False) is INVALID
     holder.end(commit=True)
@@ -321,7 +321,7 @@ def test_what_was_prepared_is_decided_once_and_by_its_holder(seed: int) -> None:
                     client.end(commit=random.random() < 0.7, adopts=random.random() < 0.8)
                 case "keep":
                     kept = list(client.written)
-                    is_open = world.state.transactionals["x"].phase is Phase.ONGOING
+                    is_open = world.state.transactional_ids["x"].phase is Phase.ONGOING
                     clients.append(world.producer(two_phase=True, version=V2, keep_prepared=True))
                     if is_open and client is clients[-2]:
                         clients[-1].written = kept

@@ -15,6 +15,7 @@ from exacta.core.commands import (
     AddGroup,
     AddPartitions,
     AppendBatch,
+    BeginTransaction,
     CommitOffsets,
     CommitTransactionalOffsets,
     ConsumerHeartbeat,
@@ -24,6 +25,7 @@ from exacta.core.commands import (
     DeleteOffsets,
     DeleteRecords,
     DeleteTopic,
+    EndHandle,
     EndTransaction,
     ExpireProducers,
     ExpireTransactionalIds,
@@ -37,7 +39,7 @@ from exacta.core.commands import (
     SyncGroup,
 )
 from exacta.core.ids import Ticket, TransactionVersion
-from exacta.core.replies import Joined, ProducerBound, TransactionEnded
+from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.state import State
 from exacta.core.writers import IdempotentWriter, NamedWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
@@ -88,6 +90,8 @@ class _Play(DiskRig):
         self._topics()
         self._transactions()
         self._writers()
+        for commit in (True, False):
+            self._handle(commit=commit)
         self._offsets()
         self._groups()
         self._expire()
@@ -101,17 +105,27 @@ class _Play(DiskRig):
         self.ask(SetTopicConfigs(topic=self.named("a"), configs={"retention.ms": "1000"}))
         self.ask(DeleteTopic(topic=self.named("c")))
 
-    def _write(self, writer: Writer | None = None, topic: str = "a", partition: int = 0, count: int = 2) -> object:
+    def _write(
+        self,
+        writer: Writer | None = None,
+        topic: str = "a",
+        partition: int = 0,
+        count: int = 2,
+        handle: TransactionBegunReply | None = None,
+    ) -> object:
         idempotent = writer if isinstance(writer, IdempotentWriter) else None
+        producer_id, producer_epoch = (-1, -1) if handle is None else (handle.producer_id, 0)
+        if idempotent is not None:
+            producer_id, producer_epoch = idempotent.producer_id, idempotent.producer_epoch
         data = data_batch(
             [record(delta, b"value %d of %d" % (delta, self.number)) for delta in range(count)],
             count,
             compression=0,
-            transactional=idempotent is not None and idempotent.transactional_id is not None,
+            transactional=handle is not None or (idempotent is not None and idempotent.transactional_id is not None),
             first_timestamp_ms=self.loop.now_ms,
             last_timestamp_ms=self.loop.now_ms,
-            producer_id=-1 if idempotent is None else idempotent.producer_id,
-            producer_epoch=-1 if idempotent is None else idempotent.producer_epoch,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
             base_sequence=-1 if idempotent is None else idempotent.base_sequence,
         )
         command = AppendBatch(
@@ -121,10 +135,11 @@ class _Play(DiskRig):
             size=len(data),
             max_timestamp_ms=self.loop.now_ms,
             writer=writer,
+            transaction=None if handle is None else handle.transaction_id,
         )
         return self.ask(command, payloads=[data])
 
-    def _bind(self, transactional_id: str | None) -> ProducerBound:
+    def _bind(self, transactional_id: str | None) -> ProducerBoundReply:
         bound = self.ask(
             InitProducerId(
                 transactional_id=transactional_id,
@@ -133,7 +148,7 @@ class _Play(DiskRig):
                 client_host="127.0.0.1",
             )
         )
-        assert isinstance(bound, ProducerBound)
+        assert isinstance(bound, ProducerBoundReply)
         return bound
 
     def _transactions(self) -> None:
@@ -165,13 +180,27 @@ class _Play(DiskRig):
         offsets = (OffsetToCommit(topic=self.named("a"), partition=0, offset=bound.producer_epoch + 1),)
         self.ask(CommitTransactionalOffsets(**who, group_id=self.named("readers"), offsets=offsets, version=version))
         if commit is not None:
-            assert isinstance(self.ask(EndTransaction(**who, commit=commit, version=version)), TransactionEnded)
+            assert isinstance(self.ask(EndTransaction(**who, commit=commit, version=version)), TransactionEndedReply)
 
     def _writers(self) -> None:
         for sequence in (3, 9):
             self._write(NamedWriter(name=self.named("file"), sequence=sequence), partition=1)
         self._write(NamedWriter(name=self.named("other"), sequence=0), "b", 1)
         self._write(None, "b", 1)
+
+    def _handle(self, *, commit: bool | None) -> None:
+        begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+        assert isinstance(begun, TransactionBegunReply)
+        self._write(NamedWriter(name=self.named("file"), sequence=20 + begun.transaction_id), "b", handle=begun)
+        self._write(None, "b", handle=begun)
+        offsets = (OffsetToCommit(topic=self.named("a"), partition=1, offset=begun.transaction_id),)
+        self.ask(
+            CommitTransactionalOffsets(
+                group_id=self.named("readers"), offsets=offsets, transaction=begun.transaction_id
+            )
+        )
+        if commit is not None:
+            self.ask(EndHandle(transaction_id=begun.transaction_id, commit=commit))
 
     def _offsets(self) -> None:
         offsets = tuple(
@@ -238,7 +267,8 @@ class _Play(DiskRig):
         self.ask(ExpireTransactionalIds())
 
     def _leave_something(self) -> None:
-        """Leave producers, an open transaction, and an aborted one that readers are told of."""
+        """Leave producers, open transactions, and an aborted one that readers are told of."""
+        self._handle(commit=None)
         for commit in (True, False, None):
             self._transaction(self.named("z"), commit=commit, version=TransactionVersion.V2)
 

@@ -10,8 +10,7 @@ from exacta.core.commands import DeleteGroup, DeleteOffsets
 from exacta.core.events import GroupDeleted, OffsetsDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
-from exacta.core.replies import OffsetsDeleted as OffsetsDeletedReply
+from exacta.core.replies import DONE, OffsetsDeletedReply
 from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Membership, Phase
 from exacta.core.state.state import State
 

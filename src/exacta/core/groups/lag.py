@@ -17,6 +17,7 @@ from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.log.aborted import aborted_between
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.state.transaction import name_of
 
 MAX_OPEN_TRANSACTIONS = 100
 """The number of a partition's oldest transactions that are named: the first alone holds back what follows it."""
@@ -124,6 +125,8 @@ def _lag(
 def _holders(state: State, partition: Partition) -> Iterator[Holder]:
     oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
     for producer_id, first_offset in oldest:
-        held = state.whose_transaction(producer_id)
-        if held is not None:
-            yield Holder(held.transactional_id, *held.open_pair, first_offset, held.start_ms)
+        transaction = state.volatile.transaction_by_producer.get(producer_id)
+        if transaction is not None:
+            yield Holder(
+                name_of(transaction), producer_id, transaction.producer_epoch, first_offset, transaction.start_ms
+            )

@@ -8,7 +8,8 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, OffsetsTaken, Reply
 from exacta.core.state.state import State
-from exacta.core.transactions.transaction import authorize, joined
+from exacta.core.transactions.handle import extension_in_handle, open_handle
+from exacta.core.transactions.transaction import Extension, authorize, extension_for_write
 
 
 def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome:
@@ -25,12 +26,7 @@ def commit_offsets(state: State, command: CommitOffsets, now_ms: int) -> Outcome
 
 def commit_transactional_offsets(state: State, command: CommitTransactionalOffsets, now_ms: int) -> Outcome:
     """Put offsets into the open transaction, if both the producer and the group's member are current (KIP-447)."""
-    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
-    if isinstance(held, Rejection):
-        return _refused(state, command.offsets, held)
-    if (rejection := _check_group(command.group_id)) is not None:
-        return _refused(state, command.offsets, rejection)
-    before = joined(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
+    before = _extension(state, command, now_ms)
     if isinstance(before, Rejection):
         return _refused(state, command.offsets, before)
     rejection = check_committer(state, command)
@@ -39,8 +35,9 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
     taken, reply = _check_offsets(state, command.offsets)
     if not taken:
         return Outcome(reply=reply)
+    assert before.transaction_id is not None  # it is in a transaction
     committed = TransactionalOffsetsCommitted(
-        group_id=command.group_id, producer_id=held.producer_id, offsets=taken, at_ms=now_ms
+        group_id=command.group_id, transaction_id=before.transaction_id, offsets=taken, at_ms=now_ms
     )
     return Outcome(
         events=(*before.events, committed),
@@ -48,6 +45,21 @@ def commit_transactional_offsets(state: State, command: CommitTransactionalOffse
         timers=before.timers,
         inside_transaction=before.inside_transaction if reply is DONE else None,
     )
+
+
+def _extension(state: State, command: CommitTransactionalOffsets, now_ms: int) -> Extension | Rejection:
+    """Return what registers the group with the transaction, or why the command does not name an open one."""
+    if command.transaction is not None:
+        transaction = open_handle(state, command.transaction, now_ms)
+        if isinstance(transaction, Rejection):
+            return transaction
+        rejection = _check_group(command.group_id)
+        return rejection or extension_in_handle(transaction, group_id=command.group_id, now_ms=now_ms)
+    held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
+    if isinstance(held, Rejection):
+        return held
+    rejection = _check_group(command.group_id)
+    return rejection or extension_for_write(state, held, command.version, group_id=command.group_id, now_ms=now_ms)
 
 
 def _check_group(group_id: str) -> Rejection | None:

@@ -1,6 +1,6 @@
-"""What must always hold of groups: their offsets, members and epochs. `invariants` says how such functions are made."""
+"""The invariants of groups: their offsets, members and epochs; `invariants.py` says how such functions are made."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 
 from msgspec.structs import replace
 
@@ -17,11 +17,10 @@ from exacta.core.events import (
     TransactionalOffsetsCommitted,
     TransactionEnded,
 )
-from exacta.core.ids import ProducerId
+from exacta.core.ids import TransactionId
+from exacta.core.invariants.log import Log
 from exacta.core.state.classic_membership import Phase, settled
 from exacta.core.state.state import State
-
-Log = Sequence[Event]
 
 
 def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
@@ -50,7 +49,7 @@ Written = dict[GroupPartition, tuple[int, int]]
 def _effective_offsets(log: Log) -> Written:
     topics: set[str] = set()
     effective: Written = {}
-    pending: dict[ProducerId, Written] = {}
+    pending: dict[TransactionId, Written] = {}
     for number, event in enumerate(log):
         match event:
             case TopicCreated():
@@ -58,9 +57,9 @@ def _effective_offsets(log: Log) -> Written:
             case OffsetsCommitted():
                 effective |= _written(event, number, topics)
             case TransactionalOffsetsCommitted():
-                pending.setdefault(event.producer_id, {}).update(_written(event, number, topics))
+                pending.setdefault(event.transaction_id, {}).update(_written(event, number, topics))
             case TransactionEnded():
-                for place, last in pending.pop(event.producer_id, {}).items():
+                for place, last in pending.pop(event.transaction_id, {}).items():
                     if event.committed:
                         effective[place] = max(last, effective.get(place, last))
             case TopicDeleted():
@@ -92,7 +91,7 @@ def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
 
 
 def groups_are_durable(state: State, log: Log) -> Iterator[str]:
-    """What members are told of their groups is in the journal; epochs only grow, below what is reserved (0025, 0012).
+    """The journal has all that members are told of their groups; epochs only grow, below what is reserved (0025, 0012).
 
     And no partition is two members' in the consumer protocol.
     """

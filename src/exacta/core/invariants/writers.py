@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from exacta.core.events import BatchAppended, WriterNamed, WritersExpired
 from exacta.core.ids import Body, PartitionId, WriterId
-from exacta.core.invariants.groups import Log
+from exacta.core.invariants.log import Log
 from exacta.core.state.state import State
 
 

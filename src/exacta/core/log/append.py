@@ -5,8 +5,8 @@ open transaction is refused for that before its sequence is looked at, because i
 """
 
 from exacta.core.commands import AppendBatch
-from exacta.core.events import BatchAppended, ProducersExpired
-from exacta.core.ids import TransactionVersion
+from exacta.core.events import BatchAppended, ProducersExpired, WriterNamed
+from exacta.core.ids import NO_WRITER_ID, ProducerId, TransactionId, TransactionVersion
 from exacta.core.log import named_sequence
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
@@ -15,7 +15,8 @@ from exacta.core.replies import Appended
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.transactions.transaction import Extension, joined
+from exacta.core.transactions.handle import extension_in_handle, open_handle
+from exacta.core.transactions.transaction import Extension, extension_for_write
 from exacta.core.writers import IdempotentWriter, NamedWriter
 
 
@@ -26,6 +27,8 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
+    if command.transaction is not None:
+        return _append_in_handle(state, partition, command, command.transaction, now_ms)
     match command.writer:
         case None:
             return _appended(partition, command)
@@ -105,6 +108,44 @@ def _append_named(
     return Outcome(events=(*known.events, appended), reply=Appended(base_offset=base_offset))
 
 
+def _append_in_handle(
+    state: State, partition: Partition, command: AppendBatch, transaction_id: TransactionId, now_ms: int
+) -> Outcome:
+    """Append a batch under the producer id of a handle, whoever wrote it."""
+    transaction = open_handle(state, transaction_id, now_ms)
+    if isinstance(transaction, Rejection):
+        return Outcome(reply=transaction)
+    named: tuple[WriterNamed, ...] = ()
+    writer_id, sequence = NO_WRITER_ID, -1
+    if isinstance(command.writer, IdempotentWriter):  # its sequences would be taken for the handle's
+        return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+    if command.writer is not None:
+        known = named_sequence.check(state, partition, command.writer, now_ms)
+        if not isinstance(known, named_sequence.Known):
+            return Outcome(reply=known)
+        named, writer_id, sequence = known.events, known.writer_id, command.writer.sequence
+    before = extension_in_handle(transaction, partition_id=partition.partition_id, now_ms=now_ms)
+    appended = BatchAppended(
+        partition_id=partition.partition_id,
+        base_offset=partition.next_offset,
+        record_count=command.record_count,
+        size=command.size,
+        max_timestamp_ms=command.max_timestamp_ms,
+        transactional=True,
+        producer_id=transaction.producer_ids[0],
+        producer_epoch=transaction.producer_epoch,
+        base_sequence=sequence,
+        at_ms=now_ms,
+        body=command.body,
+        writer_id=writer_id,
+    )
+    return Outcome(
+        events=(*before.events, *named, appended),
+        reply=Appended(base_offset=partition.next_offset),
+        inside_transaction=before.inside_transaction,
+    )
+
+
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
     """Make room for one more producer: if there are too many, forget the one that has been silent for longest."""
     if len(partition.producers) < state.limits.max_producers_per_partition:
@@ -124,11 +165,13 @@ def _check_producer(
     """Return the events that must precede the batch, or the answer if the batch is not to be appended."""
     producer_id, epoch = writer.producer_id, writer.producer_epoch
     transactional = writer.transactional_id is not None
-    held = state.volatile.transactional_by_producer.get(producer_id)
+    held = state.volatile.holder_by_producer.get(producer_id)
     if transactional and (held is None or held.transactional_id != writer.transactional_id):
         # The id is somebody else's, or it has rotated. Then even a repeat is a zombie's: its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
-    if producer_id >= state.next_producer_id:
+    if held is None and _is_of_a_handle(state, producer_id):
+        return Rejection.INVALID_PRODUCER_ID_MAPPING  # whoever writes into a handle names it
+    if producer_id >= state.volatile.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID
     if held is not None and epoch != held.producer_epoch:
@@ -141,7 +184,7 @@ def _check_producer(
         return Appended(base_offset=repeat.base_offset, repeated=True, max_timestamp_ms=repeat.max_timestamp_ms)
     before = Extension()
     if held is not None and transactional:
-        needed = joined(state, held, writer.version, partition_id=partition.partition_id, now_ms=now_ms)
+        needed = extension_for_write(state, held, writer.version, partition_id=partition.partition_id, now_ms=now_ms)
         if isinstance(needed, Rejection):
             return needed
         before = needed
@@ -150,3 +193,8 @@ def _check_producer(
     if rejection is None and not transactional and producer_id in partition.open_transactions:
         rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection
+
+
+def _is_of_a_handle(state: State, producer_id: ProducerId) -> bool:
+    transaction = state.volatile.transaction_by_producer.get(producer_id)
+    return transaction is not None and transaction.owner is None

@@ -6,9 +6,7 @@ from exacta.core.commands import CreatePartitions, CreateTopic, DeleteTopic, Set
 from exacta.core.events import Event, PartitionsAdded, TopicConfigsSet, TopicCreated, TopicDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE
-from exacta.core.replies import TopicCreated as TopicCreatedReply
-from exacta.core.replies import TopicDeleted as TopicDeletedReply
+from exacta.core.replies import DONE, TopicCreatedReply, TopicDeletedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 

@@ -12,9 +12,9 @@ TopicPartition = tuple[bytes, int]
 """Topic id and index."""
 
 JOINING_EPOCH = 0
-"""What a member says that joins, or joins again."""
+"""A member that joins, or joins again, says this epoch."""
 LEFT_FOR_A_WHILE_EPOCH = -2
-"""Of a static member that will be back: it stays in the group, with its partitions, until its session ends."""
+"""A static member that will be back says this: it stays in the group, with its partitions, until its session ends."""
 
 
 class MemberPhase(IntEnum):
@@ -110,5 +110,5 @@ class ConsumerGroup(Struct, frozen=True, kw_only=True):
         return GroupPhase.RECONCILING
 
     def is_reconciled(self, member: ConsumerMember) -> bool:
-        """Whether a member has what it shall have."""
+        """Return whether a member has what it shall have."""
         return member.phase is MemberPhase.STABLE and member.epoch == self.target_epoch

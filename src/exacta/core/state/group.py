@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from exacta.core.ids import ProducerId
+from exacta.core.ids import TransactionId
 
 
 class CommittedOffset(Struct, frozen=True, array_like=True):
@@ -20,8 +20,18 @@ OffsetMap = dict[str, dict[int, CommittedOffset]]
 
 
 class Group(Struct, array_like=True):
-    """A group's offsets: committed ones, and those that wait for their transaction, by producer id."""
+    """A group's offsets: committed ones, and those that wait for their transaction, by its id."""
 
     group_id: str
     offsets: OffsetMap = field(default_factory=dict)
-    pending: dict[ProducerId, OffsetMap] = field(default_factory=dict)
+    pending: dict[TransactionId, OffsetMap] = field(default_factory=dict)
+
+
+def merge(offsets: OffsetMap, pending: OffsetMap) -> None:
+    """Let the pending offsets take effect, but for those that a later plain commit has overtaken."""
+    for topic, by_partition in pending.items():
+        target = offsets.setdefault(topic, {})
+        for index, offset in by_partition.items():
+            present = target.get(index)
+            if present is None or present.order < offset.order:
+                target[index] = offset

@@ -1,4 +1,4 @@
-"""What happened to transactional ids that their clients cannot tell from the error code: who was fenced when, and why.
+"""Incidents: fencings and aborts of which clients cannot tell the reason from the error code.
 
 On the wire a time-out and a takeover are both "fenced by a newer instance", so the reasons are kept: of each id the
 last few, of the ids those to which something happened last (`Limits`). Durable, as a part of the fold.
@@ -11,8 +11,8 @@ from msgspec import Struct
 from exacta.core.ids import Cause, ProducerEpoch, ProducerId
 
 
-class What(IntEnum):
-    """What happened to the producer that had the pair."""
+class IncidentKind(IntEnum):
+    """The misfortune of the producer that had the pair."""
 
     FENCED = 0
     ABORTED = 1
@@ -22,7 +22,7 @@ class What(IntEnum):
 class Incident(Struct, frozen=True, kw_only=True, array_like=True):
     """One happening. The pair is that of who lost by it; the client is who asked for it, where somebody did."""
 
-    what: What
+    kind: IncidentKind
     cause: Cause
     at_ms: int
     producer_id: ProducerId

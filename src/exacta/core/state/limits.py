@@ -14,11 +14,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Batches remembered per producer and partition to recognise repeats (KIP-98); clients have at most 5 in flight."""
     transaction_max_timeout_ms: int = 900_000
     transactional_id_expiration_ms: int = 604_800_000
-    """How long an idle transactional id is remembered; never forgotten while its transaction is open."""
+    """An idle transactional id is remembered for so long, and never forgotten while its transaction is open."""
     producer_id_expiration_ms: int = 86_400_000
-    """How long a partition remembers an idle producer."""
+    """A partition remembers an idle producer for so long."""
     transactional_id_expiry_interval_ms: int = 3_600_000
-    """How often idle ones are looked for."""
+    """Idle ones are looked for at this interval."""
     producer_id_expiry_interval_ms: int = 600_000
     max_expired_at_once: int = 1_000
     """In one step: a bound on how long everybody else waits for it."""
@@ -29,6 +29,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     """In one command (EndTransactions), together with the partitions that they hold: a bound on how long everybody else
     waits for it."""
     max_partitions_ended_at_once: int = 20_000
+    max_open_handles: int = 10_000
+    """Open transactions without a transactional id. A further one is refused."""
+    max_ended_handles: int = 10_000
+    """So many ended ones of these are remembered, so that a repeat of their end is answered like the first."""
+    ended_handle_retention_ms: int = 900_000
+    """And how long they are remembered at most."""
     offset_metadata_max_bytes: int = 4096
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -40,10 +46,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
-    """By preference: the first is for groups whose members ask for none."""
+    """The assignors by preference: the first is for groups whose members ask for none."""
     max_partitions_per_topic: int = 10_000
     max_partitions: int = 100_000
-    """Of all topics. Each costs memory and time at every start, whoever asked for it."""
+    """The partitions of all topics. Each costs memory and time at every start, whoever asked for it."""
     max_groups: int = 100_000
     """That have offsets, and that have had members since the last start; each costs what a partition does."""
     max_transactional_ids: int = 1_000_000

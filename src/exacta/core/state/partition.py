@@ -16,14 +16,14 @@ class RetainedBatch(Struct, array_like=True):
 
 
 class ProducerState(Struct, array_like=True):
-    """What a partition knows of one producer."""
+    """A producer, as a partition knows it."""
 
     producer_epoch: ProducerEpoch
     batches: list[RetainedBatch]
     last_timestamp_ms: int = -1
-    """Of its last batch, by the client's clock."""
+    """The time of its last batch, by the client's clock."""
     last_append_ms: int = -1
-    """By ours; a partition's producers are in the order of it."""
+    """The time of its last batch by our clock; a partition's producers are in the order of it."""
 
 
 class AbortedTransaction(Struct, frozen=True, array_like=True):
@@ -33,9 +33,9 @@ class AbortedTransaction(Struct, frozen=True, array_like=True):
     first_offset: Offset
     last_offset: Offset
     runs: tuple[Offset, ...] = ()
-    """Where exactly its records lie, as `Partition.open_runs` says it."""
+    """The exact places of its records, as `Partition.open_runs` has them."""
     last_stable_offset: Offset = Offset(-1)
-    """Of the partition, once this was aborted: every transaction that began below it has ended by then."""
+    """The partition's, once this was aborted: every transaction that began below it has ended by then."""
 
 
 class Partition(Struct, array_like=True):
@@ -50,7 +50,7 @@ class Partition(Struct, array_like=True):
     open_transactions: dict[ProducerId, Offset] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
     open_runs: dict[ProducerId, list[Offset]] = field(default_factory=dict)
-    """Where the records of open transactions lie: first and last offset of each run that no other writer broke."""
+    """The places of the records of open transactions: first and last offset of each run that no other writer broke."""
     bodies: set[Body] = field(default_factory=set)
     """The encodings of all batches that were ever appended."""
     named_sequences: dict[WriterId, int] = field(default_factory=dict)

@@ -1,12 +1,12 @@
 """The state: a fold of events, as plain mutable structs. Only `apply` changes it; everybody may read it.
 
-What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`); what goes on in a group right now,
-and what is derived (indexes over the rest), lies beside it in `Volatile` and is rebuilt after recovery.
+What is durable lies in `State` itself and is what a snapshot holds (`snapshot.py`). What goes on in a group right now,
+what is derived (indexes over the rest) and which ids come next lie beside it in `Volatile`. Recovery rebuilds those.
 """
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId, ProducerId, WriterId
+from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
@@ -15,15 +15,15 @@ from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.topic import Topic
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.writer import KnownWriter
 
 
 class Volatile(Struct):
-    """What a restart forgets or rebuilds."""
+    """The part of the state that a restart forgets or rebuilds."""
 
     topic_names: dict[bytes, str] = field(default_factory=dict)
-    """By topic id: which topic it names now (KIP-516)."""
+    """The topic that each topic id names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
     """Groups as they are now; as `State.settled` has them after a restart."""
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
@@ -33,11 +33,18 @@ class Volatile(Struct):
     least_group_epoch: int = 0
     """No group comes to an epoch or a generation below: one that the last crash has forgotten may have had it."""
     first_group_epoch: int = 1
-    """Where a new group of the consumer protocol begins to count: no group has had a later epoch that is gone now."""
+    """A new group of the consumer protocol begins to count here: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
-    transactional_by_producer: dict[ProducerId, Transactional] = field(default_factory=dict)
     writer_ids: dict[str, WriterId] = field(default_factory=dict)
     """Named writers by their names."""
+    holder_by_producer: dict[ProducerId, TransactionalId] = field(default_factory=dict)
+    """The transactional id whose present pair has this producer id."""
+    transaction_by_producer: dict[ProducerId, Transaction] = field(default_factory=dict)
+    """The open transaction whose records lie under this producer id."""
+    open_handles: int = 0
+    """The number of open transactions that have no owner."""
+    next_producer_id: ProducerId = ProducerId(0)
+    next_transaction_id: TransactionId = TransactionId(0)
     may_have_forgotten: set[str] = field(default_factory=set)
     """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
 
@@ -48,9 +55,16 @@ class State(Struct):
     limits: Limits = field(default_factory=Limits)
     topics: dict[str, Topic] = field(default_factory=dict)
     partitions: dict[PartitionId, Partition] = field(default_factory=dict)
-    transactionals: dict[str, Transactional] = field(default_factory=dict)
+    transactional_ids: dict[str, TransactionalId] = field(default_factory=dict)
+    transactions: dict[TransactionId, Transaction] = field(default_factory=dict)
+    """Those that are open, in the order of their ids."""
+    ended_handles: dict[TransactionId, EndedHandle] = field(default_factory=dict)
+    """The ends of the last transactions without an owner, in their order."""
     groups: dict[str, Group] = field(default_factory=dict)
-    next_producer_id: ProducerId = ProducerId(0)
+    reserved_producer_id: ProducerId = ProducerId(0)
+    """All producer ids that were given out are below (decision 0027)."""
+    reserved_transaction_id: TransactionId = TransactionId(0)
+    """All transaction ids that were given out are below."""
     next_partition_id: PartitionId = PartitionId(0)
     next_commit_order: int = 0
     incidents: dict[str, list[Incident]] = field(default_factory=dict)
@@ -66,7 +80,7 @@ class State(Struct):
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:
-        """Whether there is a group of this name: it has offsets, or has had members since the last start."""
+        """Return whether there is a group of this name: it has offsets, or has had members since the last start."""
         volatile = self.volatile
         return group_id in self.groups or group_id in volatile.memberships or group_id in volatile.consumer_groups
 
@@ -80,18 +94,18 @@ class State(Struct):
         return Rejection.UNKNOWN_MEMBER_ID if self.volatile.has_recovered else Rejection.GROUP_ID_NOT_FOUND
 
     def has_room_for_group(self, group_id: str) -> bool:
-        """Whether this group is there already or may begin."""
+        """Return whether this group is there already or may begin."""
         members_of = len(self.volatile.memberships) + len(self.volatile.consumer_groups)
         most = max(len(self.groups), members_of)
         return most < self.limits.max_groups or self.has_group(group_id)
 
-    def whose_transaction(self, producer_id: ProducerId) -> Transactional | None:
-        """Return the transactional id whose open transaction has records under this producer id, if one has."""
-        held = self.volatile.transactional_by_producer.get(producer_id)
-        if held is None:  # maybe one that was kept, and whose holder has another producer id by now
-            kept = (each for each in self.transactionals.values() if each.kept and each.open_pair[0] == producer_id)
-            held = next(kept, None)
-        return held if held is not None and held.phase is Phase.ONGOING else None
+    def open_transaction(self, held: TransactionalId) -> Transaction | None:
+        """Return the transaction that a transactional id has open, if it has one."""
+        return None if held.open is None else self.transactions[held.open]
+
+    def holder_of(self, transaction: Transaction) -> TransactionalId | None:
+        """Return the transactional id that owns an open transaction; None: it is a handle."""
+        return None if transaction.owner is None else self.transactional_ids[transaction.owner]
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Look up a partition by name and index."""

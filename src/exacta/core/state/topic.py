@@ -12,7 +12,7 @@ class Topic(Struct, array_like=True):
     topic_id: bytes
     first_partition_id: PartitionId
     created_count: int
-    """How many partitions it was created with."""
+    """The number of partitions that it was created with."""
     configs: dict[str, str]
     added: list[PartitionId] = field(default_factory=list)
 

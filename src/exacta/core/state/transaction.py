@@ -1,14 +1,31 @@
-"""A transactional id, and its open or last transaction."""
+"""A transaction, and a transactional id, which holds one transaction at a time.
 
+A transaction is a thing of its own (decision 0027). It has an id that is never given out again, and it ends as a whole.
+Mostly a transactional id owns it. A transaction that nobody owns is a *handle*: everybody who knows its id may write
+into it and end it. A transactional id's *pair* is the producer id and epoch that its holder presents. A transaction is
+*kept* when its pair is not the pair of the holder of its transactional id any more (KIP-939).
+"""
+
+import re
 from enum import Enum
+from typing import Protocol
 
 from msgspec import Struct, field
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMEOUT_MS, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    Cause,
+    PartitionId,
+    ProducerEpoch,
+    ProducerId,
+    TransactionId,
+)
 
 
 class Phase(Enum):
-    """Where a transactional id stands. Ending is one event, so nothing is ever half ended (decision D2)."""
+    """The state of a transactional id. Ending is one event, so nothing is ever half ended (decision D2)."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -16,61 +33,131 @@ class Phase(Enum):
     COMPLETE_ABORT = "CompleteAbort"
 
 
-class KeptTransaction(Struct, frozen=True, array_like=True):
-    """The pair and time-out with which an open transaction was begun, where its id has another holder by now."""
+class Transaction(Struct, array_like=True):
+    """An open transaction: under which producer ids its records lie, and what takes part in it."""
 
-    producer_id: ProducerId
+    transaction_id: TransactionId
+    producer_ids: tuple[ProducerId, ...]
+    """Its records lie under these. There is one, and two where a transaction spans two protocols."""
     producer_epoch: ProducerEpoch
-    transaction_timeout_ms: int
+    """No record of the transaction is of a later epoch."""
+    owner: str | None
+    """The transactional id that it belongs to. None: it is a handle."""
+    timeout_ms: int
+    start_ms: int
+    partitions: set[PartitionId] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    client_id: str = ""
+    """Names the client that began a handle. The client of any other transaction is its owner's."""
+    client_host: str = ""
+
+    @property
+    def pair(self) -> tuple[ProducerId, ProducerEpoch]:
+        """Return the pair that names the transaction to Kafka's clients and tools."""
+        return self.producer_ids[0], self.producer_epoch
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """Return when it is aborted. None: never, since it takes part in a two-phase commit (KIP-939)."""
+        return None if self.timeout_ms == NO_TIMEOUT_MS else self.start_ms + self.timeout_ms
 
 
-class Transactional(Struct, array_like=True):
-    """A transactional id: who holds it, and its open or last transaction.
+class TransactionalId(Struct, array_like=True):
+    """A transactional id: who holds it, which transaction it has open, and how its last one ended.
 
-    The previous pair is valid for one more InitProducerId of the same client (KIP-360); -1 where a takeover happened.
-    Where the end of a transaction made the present pair, and nothing has begun under that (`bumped_by_end`), it also
-    names the transaction.
-
-    A transaction that was kept when its id got another holder (KIP-939) has the pair of who wrote it until it ends.
+    The previous pair is valid for one more InitProducerId of the same client (KIP-360). It is -1 after a takeover.
+    The end of a transaction may have made the present pair, and nothing may have begun under that (`bumped_by_end`).
+    Then the previous pair also names the transaction that ended.
     """
 
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     transaction_timeout_ms: int
-    phase: Phase = Phase.EMPTY
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    start_ms: int = -1
     last_update_ms: int = -1
-    partitions: set[PartitionId] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
+    open: TransactionId | None = None
+    last_committed: bool | None = None
+    """The outcome of the last transaction. None: none has ended since the present holder initialised the id."""
+    last_start_ms: int = -1
+    """When the last transaction that has ended began."""
     bumped_by_end: bool = False
-    kept: KeptTransaction | None = None
     client_id: str = ""
-    """Whose it is, as that client said when it initialised; empty where nobody has noted it."""
+    """The client that initialised the id, in its own words; empty where nobody has noted it."""
     client_host: str = ""
 
     @property
-    def open_pair(self) -> tuple[ProducerId, ProducerEpoch]:
-        """Return the pair of the open transaction's records, which a kept one does not share with its holder."""
-        if self.kept is not None:
-            return self.kept.producer_id, self.kept.producer_epoch
+    def pair(self) -> tuple[ProducerId, ProducerEpoch]:
+        """Return the pair that the holder presents."""
         return self.producer_id, self.producer_epoch
 
     @property
-    def open_timeout_ms(self) -> int:
-        """Return the time-out of the open transaction."""
-        return self.transaction_timeout_ms if self.kept is None else self.kept.transaction_timeout_ms
+    def previous_pair(self) -> tuple[ProducerId, ProducerEpoch]:
+        """Return the pair that the same client held before; -1 where there is none."""
+        return self.previous_producer_id, self.previous_producer_epoch
+
+    @property
+    def phase(self) -> Phase:
+        """Return where the id stands, in the words of Kafka's coordinator."""
+        if self.open is not None:
+            return Phase.ONGOING
+        if self.last_committed is None:
+            return Phase.EMPTY
+        return Phase.COMPLETE_COMMIT if self.last_committed else Phase.COMPLETE_ABORT
 
     @property
     def has_unused_pair(self) -> bool:
-        """Whether nothing has begun or ended under the present pair yet."""
-        return self.phase is Phase.EMPTY or self.bumped_by_end
+        """Return whether nothing has begun or ended under the present pair yet."""
+        return self.bumped_by_end or (self.open is None and self.last_committed is None)
+
+    def has_kept(self, transaction: Transaction) -> bool:
+        """Return whether the id's transaction was begun under a pair that its holder has not any more (KIP-939)."""
+        return self.producer_epoch != transaction.producer_epoch or self.producer_id not in transaction.producer_ids
+
+
+class EndedHandle(Struct, frozen=True, array_like=True):
+    """The outcome of a transaction without an owner, for whoever asks again; it is remembered for a time (`Limits`)."""
+
+    transaction_id: TransactionId
+    committed: bool
+    timeout_ms: int
+    start_ms: int
+    ended_ms: int
+    producer_ids: tuple[ProducerId, ...]
+    producer_epoch: ProducerEpoch
+    cause: Cause
+    client_id: str = ""
+    """The client that asked for the end; empty where time or a loss ended it."""
+    client_host: str = ""
+
+
+class Named(Protocol):
+    """A transaction, or an event of one."""
 
     @property
-    def deadline_ms(self) -> int | None:
-        """Return when the open transaction is aborted; None: never, it takes part in a two-phase commit (KIP-939)."""
-        if self.open_timeout_ms == NO_TIMEOUT_MS:
-            return None
-        return self.start_ms + self.open_timeout_ms
+    def transaction_id(self) -> TransactionId:
+        """Return the id of the transaction."""
+
+    @property
+    def owner(self) -> str | None:
+        """Return the transactional id that it belongs to. None: it is a handle."""
+
+
+def name_of(transaction: Named) -> str:
+    """Return the name by which people and tools know it: its transactional id, or what a handle is called."""
+    return handle_name(transaction.transaction_id) if transaction.owner is None else transaction.owner
+
+
+def handle_name(transaction_id: TransactionId) -> str:
+    """Return the name of a handle, in the form in which Pulsar writes the ids of transactions (PIP-31)."""
+    return f"TxnID(0,{transaction_id})"
+
+
+def handle_named(name: str) -> TransactionId | None:
+    """Return the id of the handle that has this name, whether there is one or not; None for any other name."""
+    found = _HANDLE.fullmatch(name)
+    return None if found is None else TransactionId(int(found[1]))
+
+
+_HANDLE = re.compile(r"TxnID\(0,(0|[1-9][0-9]{0,18})\)", re.ASCII)

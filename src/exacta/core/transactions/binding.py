@@ -16,7 +16,7 @@ else a late repeat would let a second transaction begin under a pair that names 
 is open this holds only where the pair before is that of the kept transaction's last holder.
 
 *** The transaction stays open under the pair that it has, and whoever holds the id now ends it by the new pair, which
-writes nothing into it (`kept`). Its own time-out goes on, or that it has none. Without an open transaction the flag
+writes nothing into it. Its own time-out goes on, or that it has none. Without an open transaction the flag
 means nothing.
 
 A predecessor is fenced, and what it left open aborted, in one step: nobody is ever told to wait for that.
@@ -24,69 +24,65 @@ A predecessor is fenced, and what it left open aborted, in one step: nobody is e
 
 from exacta.core.commands import InitProducerId
 from exacta.core.events import Event, ProducerBound, ProducerIdAllocated
-from exacta.core.ids import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_TIMEOUT_MS,
-    Cause,
-    ProducerEpoch,
-    ProducerId,
-)
+from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Cause, ProducerEpoch, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import ProducerBound as ProducerBoundReply
+from exacta.core.replies import ProducerBoundReply
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
-from exacta.core.transactions.transaction import ending, next_pair
-
-Pair = tuple[ProducerId, ProducerEpoch]
-NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
+from exacta.core.transactions.transaction import NO_PAIR, ending
 
 
 def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:
     """Bind a producer id and epoch (see the table above)."""
     if command.transactional_id is None:
-        producer_id = state.next_producer_id
+        producer_id = state.volatile.next_producer_id
         reply = ProducerBoundReply(producer_id=producer_id, producer_epoch=ProducerEpoch(0))
-        return Outcome(events=(ProducerIdAllocated(producer_id=producer_id),), reply=reply)
+        return Outcome(events=after_reservation(state, ProducerIdAllocated(producer_id=producer_id)), reply=reply)
     if not command.transactional_id:
         return Outcome(reply=Rejection.INVALID_TRANSACTIONAL_ID)
     if not command.two_phase and not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
-    held = state.transactionals.get(command.transactional_id)
+    held = state.transactional_ids.get(command.transactional_id)
     if held is None:
-        if len(state.transactionals) >= state.limits.max_transactional_ids:
+        if len(state.transactional_ids) >= state.limits.max_transactional_ids:
             return Outcome(reply=Rejection.LIMIT_REACHED)
-        bound = _bound(command, (state.next_producer_id, ProducerEpoch(0)), NO_PAIR, now_ms)
-        return Outcome(events=(bound,), reply=_reply(bound, None))
+        bound = _bound(command, (state.volatile.next_producer_id, ProducerEpoch(0)), NO_PAIR, now_ms)
+        return Outcome(events=after_reservation(state, bound), reply=_reply(bound, None))
     return _bind_again(state, held, command, now_ms)
 
 
-def _bind_again(state: State, held: Transactional, command: InitProducerId, now_ms: int) -> Outcome:
-    is_open = held.phase is Phase.ONGOING
-    keeps = is_open and command.keep_prepared
-    kept = held.open_pair if keeps else None
-    current = (held.producer_id, held.producer_epoch)
+def _bind_again(state: State, held: TransactionalId, command: InitProducerId, now_ms: int) -> Outcome:
+    transaction = state.open_transaction(held)
+    keeps = transaction.transaction_id if transaction is not None and command.keep_prepared else None
+    kept = transaction.pair if transaction is not None and command.keep_prepared else None
     presented = (command.producer_id, command.producer_epoch)
     previous = NO_PAIR
     if command.producer_id != NO_PRODUCER_ID:
-        before = (held.previous_producer_id, held.previous_producer_epoch)
-        unused = keeps and held.kept is not None if is_open else held.has_unused_pair
-        if presented == before and unused:
-            bound = _bound(command, current, presented, now_ms, keeps=keeps)
+        if presented == held.previous_pair and _may_repeat(held, transaction, keeps):
+            bound = _bound(command, held.pair, presented, now_ms, keeps=keeps)
             repeats = held.phase in (Phase.EMPTY, Phase.ONGOING)
             if repeats and bound.transaction_timeout_ms == held.transaction_timeout_ms:
                 return Outcome(reply=_reply(bound, kept))
             # It asks for another time-out; or what ended before is not repeated from here on.
             return Outcome(events=(bound,), reply=_reply(bound, kept))
-        if presented != current:
+        if presented != held.pair:
             return Outcome(reply=Rejection.PRODUCER_FENCED)
-        previous = current
-    bound = _bound(command, next_pair(state, *current), previous, now_ms, keeps=keeps, takes_over=previous == NO_PAIR)
+        previous = held.pair
+    following = next_pair(state, *held.pair)
+    bound = _bound(command, following, previous, now_ms, keeps=keeps, takes_over=previous == NO_PAIR)
     events: tuple[Event, ...] = (bound,)
-    if is_open and not keeps:
-        events = (ending(state, held, commit=False, now_ms=now_ms, cause=bound.cause), bound)
-    return Outcome(events=events, reply=_reply(bound, kept))
+    if transaction is not None and keeps is None:
+        events = (ending(state, transaction, commit=False, now_ms=now_ms, cause=bound.cause), bound)
+    return Outcome(events=after_reservation(state, *events), reply=_reply(bound, kept))
+
+
+def _may_repeat(held: TransactionalId, transaction: Transaction | None, keeps: TransactionId | None) -> bool:
+    """Return whether who presents the pair before may be told the present one (see ** above)."""
+    if transaction is None:
+        return held.has_unused_pair
+    return keeps is not None and held.has_kept(transaction)
 
 
 def _bound(
@@ -95,7 +91,7 @@ def _bound(
     previous: Pair,
     now_ms: int,
     *,
-    keeps: bool = False,
+    keeps: TransactionId | None = None,
     takes_over: bool = False,
 ) -> ProducerBound:
     assert command.transactional_id is not None
@@ -124,22 +120,28 @@ def _reply(bound: ProducerBound, kept: Pair | None) -> ProducerBoundReply:
     )
 
 
-def taken_away(
-    state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str]
+def aborted_and_fenced(
+    state: State, transaction: Transaction, *, cause: Cause, now_ms: int, client: tuple[str, str] = ("", "")
 ) -> tuple[Event, ...]:
-    """Abort the open transaction, and fence its producer, for another's sake (`client`: who asks)."""
-    bound = fenced(state, held, cause=cause, now_ms=now_ms, client=client)
-    return ending(state, held, commit=False, now_ms=now_ms, cause=cause), bound
+    """Abort an open transaction, and fence its producer if it has one, for another's sake (`client`: who asks)."""
+    held = state.holder_of(transaction)
+    if held is None:
+        return (ending(state, transaction, commit=False, now_ms=now_ms, cause=cause, client=client),)
+    bound = _fence(state, held, cause=cause, now_ms=now_ms, client=client)
+    return after_reservation(state, ending(state, transaction, commit=False, now_ms=now_ms, cause=cause), bound)
 
 
-def fenced(
-    state: State, held: Transactional, *, cause: Cause, now_ms: int, client: tuple[str, str] = ("", "")
-) -> ProducerBound:
-    """Fence a producer by a bumped epoch.
+def fenced(state: State, held: TransactionalId, *, cause: Cause, now_ms: int) -> tuple[Event, ...]:
+    """Fence a producer by a bumped epoch."""
+    return after_reservation(state, _fence(state, held, cause=cause, now_ms=now_ms, client=("", "")))
+
+
+def _fence(state: State, held: TransactionalId, *, cause: Cause, now_ms: int, client: tuple[str, str]) -> ProducerBound:
+    """Make the event that bumps the epoch.
 
     The same client may still learn the new epoch by presenting the old one (KIP-360, KIP-588).
     """
-    producer_id, producer_epoch = next_pair(state, held.producer_id, held.producer_epoch)
+    producer_id, producer_epoch = next_pair(state, *held.pair)
     return ProducerBound(
         transactional_id=held.transactional_id,
         producer_id=producer_id,

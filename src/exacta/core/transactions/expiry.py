@@ -1,7 +1,7 @@
-"""What time ends: transactions open for too long, transactional ids and partitions' producers idle for too long.
+"""Expiry: time ends transactions, and forgets idle transactional ids and idle producers of partitions.
 
-Timers bring the commands; each looks again whether it still applies. A transaction's timer is set when it begins, one
-for its transactional id at a time; who is idle is looked for at intervals.
+Timers bring the commands; each looks again whether it still applies. A transaction's timer is set when it begins, and
+the engine drops it with the transaction's end. Idle ones are looked for at intervals.
 
 Nobody is looked at twice in vain: the state keeps transactional ids in the order in which they were heard of last, and
 each partition's producers likewise, so that who has been idle for too long stands in front. An open transaction keeps
@@ -26,9 +26,8 @@ from exacta.core.replies import DONE
 from exacta.core.state.consumer_membership import MemberPhase
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.state.writer import KnownWriter
-from exacta.core.transactions.binding import taken_away
+from exacta.core.transactions.binding import aborted_and_fenced
 from exacta.core.transactions.transaction import time_out
 
 
@@ -38,17 +37,19 @@ def latest_noted_ms(state: State) -> int:
     The time that decides begins there at the earliest: if the clock was set back between two lives, nothing that was
     given so much time gets more.
     """
-    held = max((max(each.start_ms, each.last_update_ms) for each in state.transactionals.values()), default=0)
+    held = max((each.last_update_ms for each in state.transactional_ids.values()), default=0)
+    begun = max((each.start_ms for each in state.transactions.values()), default=0)
+    ended = max((each.ended_ms for each in state.ended_handles.values()), default=0)
     # The producers of a partition are in the order of their last batches.
     last = (next(reversed(each.producers.values())) for each in state.partitions.values() if each.producers)
     named = (writer.last_append_ms for writer in reversed(state.writers.values()))
-    return max(0, held, next(named, 0), max((known.last_append_ms for known in last), default=0))
+    return max(0, held, begun, ended, next(named, 0), max((known.last_append_ms for known in last), default=0))
 
 
 def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
     """Return the timers of open transactions, of members, whose sessions begin anew, and of what is idle."""
-    deadlines = ((held, held.deadline_ms) for held in state.transactionals.values() if held.phase is Phase.ONGOING)
-    timers = [time_out(held, deadline_ms) for held, deadline_ms in deadlines if deadline_ms is not None]
+    deadlines = ((each.transaction_id, each.deadline_ms) for each in state.transactions.values())
+    timers = [time_out(each, deadline_ms) for each, deadline_ms in deadlines if deadline_ms is not None]
     limits = state.limits
     return [
         *timers,
@@ -72,16 +73,14 @@ def _sessions(state: State, now_ms: int) -> Iterator[Timer]:
 
 
 def expire_transaction(state: State, command: ExpireTransaction, now_ms: int) -> Outcome:
-    """Abort a transaction whose time is up, and fence its producer by a bumped epoch."""
-    held = state.transactionals.get(command.transactional_id)
-    if held is None or held.phase is not Phase.ONGOING:
+    """Abort a transaction whose time is up, and fence its producer, if it has one, by a bumped epoch."""
+    transaction = state.transactions.get(command.transaction_id)
+    deadline_ms = None if transaction is None else transaction.deadline_ms
+    if transaction is None or deadline_ms is None:
         return Outcome(reply=DONE)
-    deadline_ms = held.deadline_ms
-    if deadline_ms is None:
-        return Outcome(reply=DONE)
-    if now_ms < deadline_ms:  # this transaction began after the timer was set, or the clock went back
-        return Outcome(reply=DONE, timers=(time_out(held, deadline_ms),))
-    return Outcome(events=taken_away(state, held, cause=Cause.TIME_OUT, now_ms=now_ms, client=("", "")), reply=DONE)
+    if now_ms < deadline_ms:  # the clock went back
+        return Outcome(reply=DONE, timers=(time_out(transaction.transaction_id, deadline_ms),))
+    return Outcome(events=aborted_and_fenced(state, transaction, cause=Cause.TIME_OUT, now_ms=now_ms), reply=DONE)
 
 
 def expire_transactional_ids(state: State, command: ExpireTransactionalIds, now_ms: int) -> Outcome:
@@ -127,8 +126,8 @@ def _at_most(idle: Iterator[KnownWriter], most: int) -> Iterator[WriterId]:
 
 
 def _idle_ids(state: State, since_ms: int) -> Iterator[str]:
-    for held in state.transactionals.values():
-        if held.phase is Phase.ONGOING:
+    for held in state.transactional_ids.values():
+        if held.open is not None:
             continue
         if held.last_update_ms > since_ms:
             return

@@ -12,7 +12,7 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.state import State
-from exacta.core.transactions.binding import taken_away
+from exacta.core.transactions.binding import aborted_and_fenced
 
 
 def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcome:
@@ -23,9 +23,9 @@ def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcom
     known = partition.producers.get(command.producer_id)
     if known is not None and command.producer_epoch < known.producer_epoch:
         return Outcome(reply=Rejection.INVALID_PRODUCER_EPOCH)
-    if command.producer_id not in partition.open_transactions:
+    transaction = state.volatile.transaction_by_producer.get(command.producer_id)
+    if transaction is None or command.producer_id not in partition.open_transactions:
         return Outcome(reply=DONE)
-    held = state.whose_transaction(command.producer_id)
-    assert held is not None  # invariant 3
     client = (command.client_id, command.client_host)
-    return Outcome(events=taken_away(state, held, cause=Cause.MARKER, now_ms=now_ms, client=client), reply=DONE)
+    events = aborted_and_fenced(state, transaction, cause=Cause.MARKER, now_ms=now_ms, client=client)
+    return Outcome(events=events, reply=DONE)

@@ -22,14 +22,15 @@ repeat of EndTxn names the pair before; it is answered as the first time if that
 fenced if it was not EndTxn of version 2 that made the present pair, or rotated away by now).
 
 * An acknowledged AddPartitions or AddGroup is written, but not synced by itself (D4), so that a machine that stops may
-forget it. What follows it makes up for it (`joined`, decision 0002): a write registers its partition or group itself, a
-commit of nothing succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten` says for whom:
-those that were there at recovery and are not fenced (`loss.py`), until they end a transaction, abort or initialise
-again. After a commit an abort is refused even then: it may be that commit's own client which has not heard of it.
+forget it. What follows it makes up for it (`extension_for_write`, decision 0002): a write registers its partition or
+group itself, a commit of nothing succeeds, and an abort of nothing gives up what was forgotten. `may_have_forgotten`
+says for whom: those that were there at recovery and are not fenced (`loss.py`), until they end a transaction, abort or
+initialise again. After a commit an abort is refused even then: it may be that commit's own client which has not heard
+of it.
 
 ** A client that is unsure whether the broker knows of its transaction aborts, and must get a new epoch all the same.
 
-*** In version 2 the writes themselves: Produce and TxnOffsetCommit register what they write to (`joined`).
+*** In version 2 the writes themselves: Produce and TxnOffsetCommit register what they write to (`extension_for_write`).
 
 **** A transaction may also end and leave the pair, by version 1 or as one of a set (`transaction_set.py`). Its owner
 must not go on under that pair in version 2, with two transactions that it takes for one: no write begins another, and
@@ -42,7 +43,7 @@ pair of its holder, and INVALID_STATE is what everything else gets.
 from msgspec import Struct
 
 from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction
-from exacta.core.events import Event, NothingAborted, TransactionEnded, TransactionExtended
+from exacta.core.events import Event, Marker, NothingAborted, TransactionBegun, TransactionEnded, TransactionExtended
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -52,24 +53,27 @@ from exacta.core.ids import (
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    TransactionId,
     TransactionVersion,
 )
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, PartitionsVerified
-from exacta.core.replies import TransactionEnded as TransactionEndedReply
+from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
+
+NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 def authorize(
     state: State, transactional_id: str, producer_id: ProducerId, producer_epoch: ProducerEpoch
-) -> Transactional | Rejection:
+) -> TransactionalId | Rejection:
     """Return the transactional id's entry if this producer holds it now (KIP-98 zombie fencing)."""
     if not transactional_id:
         return Rejection.INVALID_TRANSACTIONAL_ID
-    held = state.transactionals.get(transactional_id)
+    held = state.transactional_ids.get(transactional_id)
     if held is None or held.producer_id != producer_id:
         return Rejection.INVALID_PRODUCER_ID_MAPPING
     if held.producer_epoch != producer_epoch:
@@ -77,51 +81,66 @@ def authorize(
     return held
 
 
-def next_pair(state: State, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> tuple[ProducerId, ProducerEpoch]:
-    """Return the pair that fences this one: the next epoch, or a new producer id where the epochs are used up."""
-    if producer_epoch >= state.limits.highest_epoch:
-        return state.next_producer_id, ProducerEpoch(0)
-    return producer_id, ProducerEpoch(producer_epoch + 1)
-
-
 def ending(
     state: State,
-    held: Transactional,
+    transaction: Transaction,
     *,
     commit: bool,
     now_ms: int,
     next_offsets: dict[PartitionId, Offset] | None = None,
     bump: bool = False,
     cause: Cause = Cause.OWNER,
+    client: tuple[str, str] = ("", ""),
 ) -> TransactionEnded:
-    """Make the one event that ends the open transaction; with `bump` it also gives its holder the next pair.
+    """Make the one event that ends an open transaction; with `bump` it also gives its holder the next pair.
 
     Only partitions that were written to get a marker: a lone abort marker confuses readers. `next_offsets` is where
-    the markers of several endings in one outcome leave off, and is kept up to date here.
+    the markers of several endings in one outcome leave off, and is kept up to date here. `client` is the one that asked
+    for the end of a handle.
     """
     if next_offsets is None:
         next_offsets = {}
-    producer_id, producer_epoch = held.open_pair
-    markers: list[tuple[PartitionId, Offset]] = []
-    for partition_id in sorted(held.partitions):
+    markers: list[Marker] = []
+    for partition_id in sorted(transaction.partitions):
         partition = state.partitions[partition_id]
-        if producer_id in partition.open_transactions:
-            offset = next_offsets.get(partition_id, partition.next_offset)
-            next_offsets[partition_id] = Offset(offset + 1)
-            markers.append((partition_id, offset))
-    following = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    if bump:
-        following = next_pair(state, held.producer_id, held.producer_epoch)
+        for producer_id in transaction.producer_ids:
+            if producer_id in partition.open_transactions:
+                offset = next_offsets.get(partition_id, partition.next_offset)
+                next_offsets[partition_id] = Offset(offset + 1)
+                markers.append((partition_id, offset, producer_id))
+    held = state.holder_of(transaction)
+    following = next_pair(state, *held.pair) if bump and held is not None else NO_PAIR
     return TransactionEnded(
-        transactional_id=held.transactional_id,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
+        transaction_id=transaction.transaction_id,
+        producer_ids=transaction.producer_ids,
+        producer_epoch=transaction.producer_epoch,
         committed=commit,
         markers=tuple(markers),
+        marker_epoch=ProducerEpoch(transaction.producer_epoch + bump),
         at_ms=now_ms,
+        owner=transaction.owner,
         next_producer_id=following[0],
         next_producer_epoch=following[1],
         cause=cause,
+        client_id=client[0],
+        client_host=client[1],
+    )
+
+
+def _ending_of_nothing(state: State, held: TransactionalId, *, commit: bool, now_ms: int) -> TransactionEnded:
+    """Make the event of a transaction that begins and ends now, so that its holder gets the next pair."""
+    following = next_pair(state, *held.pair)
+    return TransactionEnded(
+        transaction_id=state.volatile.next_transaction_id,
+        producer_ids=(held.producer_id,),
+        producer_epoch=held.producer_epoch,
+        committed=commit,
+        markers=(),
+        marker_epoch=ProducerEpoch(held.producer_epoch + 1),
+        at_ms=now_ms,
+        owner=held.transactional_id,
+        next_producer_id=following[0],
+        next_producer_epoch=following[1],
     )
 
 
@@ -138,11 +157,14 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
+    transaction = state.open_transaction(held)
+    known = frozenset[PartitionId]() if transaction is None else transaction.partitions
     if command.verify_only:
-        return Outcome(reply=PartitionsVerified(registered=tuple(each in held.partitions for each in named)))
-    if not may_extend(held):
+        return Outcome(reply=PartitionsVerified(registered=tuple(each in known for each in named)))
+    if not may_extend(held, transaction):
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
-    return _extend(held, tuple(each for each in named if each not in held.partitions), (), now_ms)
+    added = tuple(each for each in named if each not in known)
+    return _extension_alone(state, held, transaction, added, (), now_ms)
 
 
 def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
@@ -152,47 +174,100 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
         return Outcome(reply=held)
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
-    if not may_extend(held):
+    transaction = state.open_transaction(held)
+    if not may_extend(held, transaction):
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
-    added = () if command.group_id in held.groups else (command.group_id,)
-    return _extend(held, (), added, now_ms)
+    is_known = transaction is not None and command.group_id in transaction.groups
+    return _extension_alone(state, held, transaction, (), () if is_known else (command.group_id,), now_ms)
 
 
-def may_extend(held: Transactional) -> bool:
-    """Return whether requests of version 1 may begin a transaction, or add to it.
+def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
+    """Return whether requests of version 1 may begin a transaction, or add to the one that is open.
 
-    Not to one that was kept; and a pair that takes part in two-phase commits names one transaction in either version,
+    Not to one that was kept. And a pair that takes part in two-phase commits names one transaction in either version,
     since whoever recovers goes by the pair (KIP-939).
     """
-    if held.kept is not None:
-        return False
-    return held.phase is Phase.ONGOING or held.has_unused_pair or held.transaction_timeout_ms != NO_TIMEOUT_MS
-
-
-def _extend(held: Transactional, partitions: tuple[PartitionId, ...], groups: tuple[str, ...], now_ms: int) -> Outcome:
-    if not partitions and not groups:
-        return Outcome(reply=DONE)
-    extended = TransactionExtended(
-        transactional_id=held.transactional_id, partitions=partitions, groups=groups, at_ms=now_ms
-    )
-    timers: tuple[Timer, ...] = ()
-    if held.phase is not Phase.ONGOING and held.transaction_timeout_ms != NO_TIMEOUT_MS:
-        timers = (time_out(held, now_ms + held.transaction_timeout_ms),)
-    return Outcome(events=(extended,), reply=DONE, timers=timers)
+    if transaction is not None:
+        return not held.has_kept(transaction)
+    return held.has_unused_pair or held.transaction_timeout_ms != NO_TIMEOUT_MS
 
 
 class Extension(Struct, frozen=True):
-    """What registers a partition or group, to go before the write that needs it."""
+    """The registration of a partition or group, which goes before the write that needs it."""
 
+    transaction_id: TransactionId | None = None
     events: tuple[Event, ...] = ()
     timers: tuple[Timer, ...] = ()
-    inside_transaction: str | None = None
-    """See `Outcome.inside_transaction`; it is None also where the transaction takes part in a two-phase commit."""
+    is_decisive: bool = False
+    """The write must be durable when it is answered: what takes part in a two-phase commit may be prepared with the
+    last write that is acknowledged (KIP-939)."""
+
+    @property
+    def inside_transaction(self) -> TransactionId | None:
+        """Return what `Outcome.inside_transaction` says of the write."""
+        return None if self.is_decisive else self.transaction_id
 
 
-def joined(
+def _extension_alone(
     state: State,
-    held: Transactional,
+    held: TransactionalId,
+    transaction: Transaction | None,
+    partitions: tuple[PartitionId, ...],
+    groups: tuple[str, ...],
+    now_ms: int,
+) -> Outcome:
+    """Register these without a write; where there are none, nothing begins."""
+    if not partitions and not groups:
+        return Outcome(reply=DONE)
+    extension = _extend(state, held, transaction, partitions, groups, now_ms)
+    return Outcome(events=extension.events, reply=DONE, timers=extension.timers)
+
+
+def _extend(
+    state: State,
+    held: TransactionalId,
+    transaction: Transaction | None,
+    partitions: tuple[PartitionId, ...],
+    groups: tuple[str, ...],
+    now_ms: int,
+) -> Extension:
+    """Let these take part in the transaction of a transactional id, which begins where none is open."""
+    if transaction is not None:
+        return extended(transaction, partitions, groups, now_ms)
+    transaction_id, timeout_ms = state.volatile.next_transaction_id, held.transaction_timeout_ms
+    begun = TransactionBegun(
+        transaction_id=transaction_id,
+        producer_ids=(held.producer_id,),
+        producer_epoch=held.producer_epoch,
+        owner=held.transactional_id,
+        timeout_ms=timeout_ms,
+        at_ms=now_ms,
+        partitions=partitions,
+        groups=groups,
+    )
+    events: tuple[Event, ...] = (begun,)
+    if transaction_id >= state.reserved_transaction_id:  # asked here first: most begins need nothing of it
+        events = after_reservation(state, begun)
+    if timeout_ms == NO_TIMEOUT_MS:
+        return Extension(transaction_id, events, is_decisive=True)
+    return Extension(transaction_id, events, (time_out(transaction_id, now_ms + timeout_ms),))
+
+
+def extended(
+    transaction: Transaction, partitions: tuple[PartitionId, ...], groups: tuple[str, ...], now_ms: int
+) -> Extension:
+    """Let these take part in an open transaction."""
+    transaction_id = transaction.transaction_id
+    events: tuple[Event, ...] = ()
+    if partitions or groups:
+        event = TransactionExtended(transaction_id=transaction_id, partitions=partitions, groups=groups, at_ms=now_ms)
+        events = (event,)
+    return Extension(transaction_id, events, is_decisive=transaction.timeout_ms == NO_TIMEOUT_MS)
+
+
+def extension_for_write(
+    state: State,
+    held: TransactionalId,
     version: TransactionVersion,
     *,
     partition_id: PartitionId | None = None,
@@ -206,31 +281,27 @@ def joined(
     is no late one of an ended transaction: requests of before the crash died with their connections, and a repeat was
     recognised before.
     """
-    if held.kept is not None:
-        return Rejection.INVALID_TRANSACTION_STATE  # its client must not be told to abort what another has prepared
-    known = partition_id in held.partitions if partition_id is not None else group_id in held.groups
-    # What takes part in a two-phase commit may be prepared with the last write that is acknowledged (KIP-939).
-    inside = None if held.deadline_ms is None else held.transactional_id
-    if held.phase is Phase.ONGOING and known:
-        return Extension(inside_transaction=inside)
-    if version is TransactionVersion.V2 or not may_extend(held):
-        allowed = held.phase is Phase.ONGOING or held.has_unused_pair
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        if held.has_kept(transaction):
+            # Its client must not be told to abort what another has prepared.
+            return Rejection.INVALID_TRANSACTION_STATE
+        if partition_id in transaction.partitions if partition_id is not None else group_id in transaction.groups:
+            return extended(transaction, (), (), now_ms)
+    if version is TransactionVersion.V2 or not may_extend(held, transaction):
+        allowed = transaction is not None or held.has_unused_pair
     else:
         allowed = held.transactional_id in state.volatile.may_have_forgotten
     if not allowed:
         return Rejection.TRANSACTION_NOT_BEGUN
-    outcome = _extend(
-        held,
-        (partition_id,) if partition_id is not None else (),
-        (group_id,) if group_id is not None else (),
-        now_ms,
-    )
-    return Extension(outcome.events, outcome.timers, inside)
+    partitions = (partition_id,) if partition_id is not None else ()
+    groups = (group_id,) if group_id is not None else ()
+    return _extend(state, held, transaction, partitions, groups, now_ms)
 
 
-def time_out(held: Transactional, deadline_ms: int) -> Timer:
-    """Return the timer that looks at the deadline of the transaction which is open, or begins."""
-    return Timer(deadline_ms, ExpireTransaction(transactional_id=held.transactional_id))
+def time_out(transaction_id: TransactionId, deadline_ms: int) -> Timer:
+    """Return the timer that looks at the deadline of a transaction which is open, or begins."""
+    return Timer(deadline_ms, ExpireTransaction(transaction_id=transaction_id))
 
 
 def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
@@ -247,42 +318,42 @@ def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
 
 def _repeat_of_end(state: State, command: EndTransaction) -> TransactionEndedReply | Rejection | None:
     """Return the answer to a repeat of the EndTxn that made the present pair, or None where it is none."""
-    held = state.transactionals.get(command.transactional_id)
+    held = state.transactional_ids.get(command.transactional_id)
     if held is None or not held.bumped_by_end:
         return None
-    if (command.producer_id, command.producer_epoch) != (held.previous_producer_id, held.previous_producer_epoch):
+    if (command.producer_id, command.producer_epoch) != held.previous_pair:
         return None
-    if held.phase is not (Phase.COMPLETE_COMMIT if command.commit else Phase.COMPLETE_ABORT):
+    if command.commit is not held.last_committed:
         return Rejection.INVALID_TRANSACTION_STATE
     return TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
 
 
-def _end_and_bump(state: State, held: Transactional, *, commit: bool, now_ms: int) -> Outcome:
-    if held.phase is Phase.ONGOING:
-        refused = False
-    elif held.has_unused_pair:
-        refused = commit and held.transactional_id not in state.volatile.may_have_forgotten
+def _end_and_bump(state: State, held: TransactionalId, *, commit: bool, now_ms: int) -> Outcome:
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        ended = ending(state, transaction, commit=commit, now_ms=now_ms, bump=True)
     else:
-        refused = commit is not (held.phase is Phase.COMPLETE_COMMIT)
-    if refused:
-        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
-    ended = ending(state, held, commit=commit, now_ms=now_ms, bump=True)
+        if held.has_unused_pair:
+            refused = commit and held.transactional_id not in state.volatile.may_have_forgotten
+        else:
+            refused = commit is not held.last_committed
+        if refused:
+            return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+        ended = _ending_of_nothing(state, held, commit=commit, now_ms=now_ms)
     reply = TransactionEndedReply(producer_id=ended.next_producer_id, producer_epoch=ended.next_producer_epoch)
-    return Outcome(events=(ended,), reply=reply)
+    return Outcome(events=after_reservation(state, ended), reply=reply)
 
 
-def _end_keeping_the_epoch(state: State, held: Transactional, command: EndTransaction, now_ms: int) -> Outcome:
+def _end_keeping_the_epoch(state: State, held: TransactionalId, command: EndTransaction, now_ms: int) -> Outcome:
     reply = TransactionEndedReply(producer_id=held.producer_id, producer_epoch=held.producer_epoch)
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        return Outcome(events=(ending(state, transaction, commit=command.commit, now_ms=now_ms),), reply=reply)
     forgotten = held.transactional_id in state.volatile.may_have_forgotten
-    match held.phase:
-        case Phase.ONGOING:
-            return Outcome(events=(ending(state, held, commit=command.commit, now_ms=now_ms),), reply=reply)
-        case Phase.EMPTY:
-            already = not command.commit or forgotten
-        case Phase.COMPLETE_COMMIT:
-            already = command.commit  # and never an abort: it may be of what was committed, the answer lost
-        case Phase.COMPLETE_ABORT:
-            already = not command.commit
+    if held.phase is Phase.EMPTY:
+        already = not command.commit or forgotten
+    else:  # a commit is never aborted: the abort may be of what was committed, the answer lost
+        already = command.commit is held.last_committed
     if not already:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
     given_up = (NothingAborted(transactional_id=held.transactional_id),) if forgotten and not command.commit else ()

@@ -41,7 +41,7 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.state.transaction import Transaction, TransactionalId
 from exacta.core.transactions.transaction import authorize, ending
 
 
@@ -59,41 +59,38 @@ def end_all(state: State, command: EndTransactions, now_ms: int) -> Outcome:
     known = [held for held in found if not isinstance(held, Rejection)]
     if len(known) < len(found):
         return _refuse(held if isinstance(held, Rejection) else None for held in found)
-    still_open = [held.phase is Phase.ONGOING for held in known]
+    still_open = [held.open is not None for held in known]
     if not any(still_open):
         return Outcome(reply=DONE)
     if not all(still_open):
         return _refuse(None if each else Rejection.INVALID_TRANSACTION_STATE for each in still_open)
-    if sum(len(held.partitions) for held in known) > state.limits.max_partitions_ended_at_once:
+    transactions = [state.transactions[held.open] for held in known if held.open is not None]
+    if sum(len(each.partitions) for each in transactions) > state.limits.max_partitions_ended_at_once:
         return Outcome(reply=Rejection.TOO_MANY_TRANSACTIONS)
     next_offsets: dict[PartitionId, Offset] = {}
     events = tuple(
-        ending(state, held, commit=command.commit, now_ms=now_ms, next_offsets=next_offsets, cause=Cause.SET)
-        for held in known
+        ending(state, each, commit=command.commit, now_ms=now_ms, next_offsets=next_offsets, cause=Cause.SET)
+        for each in transactions
     )
     return Outcome(events=events, reply=DONE)
 
 
-def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transactional | Rejection:
+def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> TransactionalId | Rejection:
     """Return the transactional id's entry if its transaction is open, or ended as asked; else why it is refused."""
     held = authorize(state, entry.transactional_id, entry.producer_id, entry.producer_epoch)
     if isinstance(held, Rejection):
         return held
-    match held.phase:
-        case Phase.ONGOING:
-            accepted = all(_wrote_to(state, held, topic, index) for topic, index in entry.partitions)
-        case _ if held.has_unused_pair:
-            accepted = False
-        case Phase.COMPLETE_COMMIT:
-            accepted = commit
-        case _:
-            accepted = not commit
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        accepted = all(_wrote_to(state, transaction, topic, index) for topic, index in entry.partitions)
+    else:
+        accepted = not held.has_unused_pair and held.last_committed is commit
     return held if accepted else Rejection.INVALID_TRANSACTION_STATE
 
 
-def _wrote_to(state: State, held: Transactional, topic: str, index: int) -> bool:
+def _wrote_to(state: State, transaction: Transaction, topic: str, index: int) -> bool:
     partition = state.partition(topic, index)
-    return partition is not None and held.open_pair[0] in partition.open_transactions
+    return partition is not None and any(each in partition.open_transactions for each in transaction.producer_ids)
 
 
 def _refuse(rejections: Iterable[Rejection | None]) -> Outcome:

@@ -4,10 +4,18 @@ DescribeTransactions has no room for owner, deadline and first offsets, and no a
 fenced. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
+
 from exacta.core.state.incidents import Incident
-from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.transactions.description import (
+    DescribedPartition,
+    describe_transaction,
+    incidents_of,
+    open_transactions,
+)
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -41,66 +49,54 @@ def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: 
     """Explain the ids that are named, or those that have a transaction open; all from one state."""
 
     def view(state: State, now_ms: int) -> ExplainTransactionsResponse:
-        named = request.transactional_ids
-        if named is None:
-            named = [held.transactional_id for held in state.transactionals.values() if held.phase is Phase.ONGOING]
+        named = open_transactions(state) if request.transactional_ids is None else request.transactional_ids
         explained = [_explain(state, each) for each in filter(first_time(), named)]
         return ExplainTransactionsResponse(now_ms=now_ms, transactions=explained)
 
     broker.read(context, view, reply)
 
 
-def _explain(state: State, transactional_id: str) -> ExplainedTransaction:
-    incidents = [_incident(each) for each in state.incidents.get(transactional_id, ())]
-    held = state.transactionals.get(transactional_id)
-    if held is None:
+def _explain(state: State, name: str) -> ExplainedTransaction:
+    incidents = [_incident(each) for each in incidents_of(state, name)]
+    found = describe_transaction(state, name)
+    if found is None:
         return ExplainedTransaction(
-            transactional_id=transactional_id,
+            transactional_id=name,
             error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
             incidents=incidents,
         )
     explained = ExplainedTransaction(
-        transactional_id=transactional_id,
-        transaction_state=held.phase.value,
-        producer_id=held.producer_id,
-        producer_epoch=held.producer_epoch,
-        client_id=held.client_id,
-        client_host=held.client_host,
-        last_update_ms=held.last_update_ms,
+        transactional_id=name,
+        transaction_state=found.phase.value,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        client_id=found.client_id,
+        client_host=found.client_host,
+        last_update_ms=found.last_update_ms,
         incidents=incidents,
     )
-    if held.phase is Phase.ONGOING:
-        explained.open_producer_id, explained.open_producer_epoch = held.open_pair
-        explained.start_ms = held.start_ms
-        explained.deadline_ms = -1 if held.deadline_ms is None else held.deadline_ms
-        explained.topics = _topics(state, held)
-        explained.groups = sorted(held.groups)
+    if found.is_open:
+        explained.open_producer_id, explained.open_producer_epoch = found.open_producer_id, found.open_producer_epoch
+        explained.start_ms = found.start_ms
+        explained.deadline_ms = -1 if found.deadline_ms is None else found.deadline_ms
+        explained.topics = _topics(found.partitions)
+        explained.groups = list(found.groups)
     return explained
 
 
-def _topics(state: State, held: Transactional) -> list[OpenTopic]:
-    topics: dict[str, list[Partition]] = {}
-    for partition_id in sorted(held.partitions):
-        partition = state.partitions[partition_id]
-        topics.setdefault(partition.topic, []).append(partition)
-    producer_id, _ = held.open_pair
+def _topics(partitions: Iterable[DescribedPartition]) -> list[OpenTopic]:
     return [
         OpenTopic(
             name=name,
-            partitions=[
-                OpenPartition(
-                    partition_index=partition.index, first_offset=partition.open_transactions.get(producer_id, -1)
-                )
-                for partition in partitions
-            ],
+            partitions=[OpenPartition(partition_index=each.index, first_offset=each.first_offset) for each in of_topic],
         )
-        for name, partitions in sorted(topics.items())
+        for name, of_topic in groupby(partitions, key=attrgetter("topic"))
     ]
 
 
 def _incident(incident: Incident) -> wire.Incident:
     return wire.Incident(
-        what=incident.what,
+        what=incident.kind,
         cause=incident.cause,
         at_ms=incident.at_ms,
         producer_id=incident.producer_id,

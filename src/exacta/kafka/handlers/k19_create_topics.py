@@ -6,7 +6,7 @@ from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_cons
 from exacta.config.topic_values import values_of
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
-from exacta.core.replies import TopicCreated
+from exacta.core.replies import TopicCreatedReply
 from exacta.engine.engine import Answer
 from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
@@ -144,7 +144,7 @@ def _fill(
             most, in_all = limits.max_partitions_per_topic, limits.max_partitions
             result.error_message = f"partitions: 1 to {most} in a topic, {in_all} in all"
         return
-    assert isinstance(answer, TopicCreated)
+    assert isinstance(answer, TopicCreatedReply)
     result.topic_id = answer.topic_id
     if not allows(broker, context, Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC, command.topic):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED

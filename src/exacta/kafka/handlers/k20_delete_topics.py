@@ -2,7 +2,7 @@
 
 from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
-from exacta.core.replies import TopicDeleted
+from exacta.core.replies import TopicDeletedReply
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -56,7 +56,7 @@ def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: Request
         for topic, answer in zip(wanted, answers, strict=True):
             result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
             result.error_code = error_code(answer, KEY, context.version)
-            if isinstance(answer, TopicDeleted):
+            if isinstance(answer, TopicDeletedReply):
                 result.name, result.topic_id = answer.topic, answer.topic_id
             elif isinstance(answer, Rejection):
                 result.error_message = answer.name.lower().replace("_", " ")

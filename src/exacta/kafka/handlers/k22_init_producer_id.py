@@ -11,7 +11,7 @@ from typing import Any
 from exacta.config.configuration import Configuration
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
-from exacta.core.replies import ProducerBound
+from exacta.core.replies import ProducerBoundReply
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -64,7 +64,7 @@ def handle(broker: BrokerContext, request: InitProducerIdRequest, context: Reque
         return
 
     def done(answer: Answer) -> None:
-        if isinstance(answer, ProducerBound):
+        if isinstance(answer, ProducerBoundReply):
             reply(
                 InitProducerIdResponse(
                     producer_id=answer.producer_id,

@@ -2,7 +2,7 @@
 
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.replies import TransactionEnded
+from exacta.core.replies import TransactionEndedReply
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -27,7 +27,7 @@ def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContex
     broker.lost_coordinators.went_on(request.transactional_id)
 
     def done(answer: Answer) -> None:
-        if isinstance(answer, TransactionEnded):
+        if isinstance(answer, TransactionEndedReply):
             reply(EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch))
         else:
             reply(EndTxnResponse(error_code=error_code(answer, KEY, context.version)))

@@ -1,7 +1,7 @@
 """OffsetDelete deletes a group's offsets in partitions of topics that none of its members reads (KIP-496)."""
 
 from exacta.core.commands import DeleteOffsets
-from exacta.core.replies import OffsetsDeleted
+from exacta.core.replies import OffsetsDeletedReply
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -35,7 +35,7 @@ def handle(broker: BrokerContext, request: OffsetDeleteRequest, context: Request
     )
 
     def done(answer: Answer) -> None:
-        if not isinstance(answer, OffsetsDeleted):
+        if not isinstance(answer, OffsetsDeletedReply):
             reply(OffsetDeleteResponse(error_code=error_code(answer, KEY, context.version)))
             return
         codes = iter(

@@ -4,10 +4,8 @@
 there is nothing of that kind, since both are answered from one state.
 """
 
-from exacta.core.ids import ProducerId
-from exacta.core.state.partition import Partition
-from exacta.core.state.partition import ProducerState as KnownProducer
 from exacta.core.state.state import State
+from exacta.core.transactions.description import DescribedProducer, describe_producers
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -58,24 +56,20 @@ def handle(broker: BrokerContext, request: DescribeProducersRequest, context: Re
 
 
 def _describe(state: State, topic: str, index: int) -> PartitionResponse:
-    partition = state.partition(topic, index)
-    if partition is None:
+    found = describe_producers(state, topic, index)
+    if found is None:
         return PartitionResponse(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return PartitionResponse(
-        partition_index=index,
-        active_producers=[_producer(state, partition, *known) for known in partition.producers.items()],
-    )
+    return PartitionResponse(partition_index=index, active_producers=list(map(_producer, found)))
 
 
-def _producer(state: State, partition: Partition, producer_id: ProducerId, known: KnownProducer) -> ProducerState:
-    transactional = producer_id in state.volatile.transactional_by_producer
+def _producer(found: DescribedProducer) -> ProducerState:
     return ProducerState(
-        producer_id=producer_id,
-        producer_epoch=known.producer_epoch,
-        last_sequence=known.batches[-1].last_sequence,
-        last_timestamp=known.last_timestamp_ms,
-        coordinator_epoch=COORDINATOR_EPOCH if transactional else NO_COORDINATOR_EPOCH,
-        current_txn_start_offset=partition.open_transactions.get(producer_id, -1),
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        last_sequence=found.last_sequence,
+        last_timestamp=found.last_timestamp_ms,
+        coordinator_epoch=COORDINATOR_EPOCH if found.has_coordinator else NO_COORDINATOR_EPOCH,
+        current_txn_start_offset=found.open_first_offset,
     )
 
 

@@ -3,8 +3,11 @@
 Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
 """
 
+from itertools import groupby
+from operator import attrgetter
+
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.transactions.description import describe_transaction
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -41,30 +44,25 @@ def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context:
     broker.read(context, view, reply)
 
 
-def _describe(state: State, transactional_id: str) -> TransactionState:
-    held = state.transactionals.get(transactional_id)
-    if held is None:
-        return TransactionState(
-            transactional_id=transactional_id, error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, producer_id=-1
-        )
-    open_now = held.phase is Phase.ONGOING
+def _describe(state: State, name: str) -> TransactionState:
+    found = describe_transaction(state, name)
+    if found is None:
+        return TransactionState(transactional_id=name, error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, producer_id=-1)
+    pair = (found.producer_id, found.producer_epoch)
+    if found.is_open:
+        pair = (found.open_producer_id, found.open_producer_epoch)
     return TransactionState(
-        transactional_id=transactional_id,
-        transaction_state=held.phase.value,
-        transaction_timeout_ms=held.open_timeout_ms,
-        transaction_start_time_ms=-1 if held.phase is Phase.EMPTY else held.start_ms,
-        producer_id=held.open_pair[0],
-        producer_epoch=held.open_pair[1],
-        topics=_partitions(state, held) if open_now else [],
+        transactional_id=name,
+        transaction_state=found.phase.value,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.start_ms,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        topics=[
+            TopicData(topic=topic, partitions=[each.index for each in of_topic])
+            for topic, of_topic in groupby(found.partitions, key=attrgetter("topic"))
+        ],
     )
-
-
-def _partitions(state: State, held: Transactional) -> list[TopicData]:
-    topics: dict[str, list[int]] = {}
-    for partition_id in sorted(held.partitions):
-        partition = state.partitions[partition_id]
-        topics.setdefault(partition.topic, []).append(partition.index)
-    return [TopicData(topic=topic, partitions=indexes) for topic, indexes in sorted(topics.items())]
 
 
 def refused(request: DescribeTransactionsRequest, code: ErrorCode, version: int) -> DescribeTransactionsResponse:

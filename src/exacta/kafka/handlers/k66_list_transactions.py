@@ -5,7 +5,8 @@ KIP-664, KIP-994, KIP-1152.
 
 from exacta.core.pattern import matcher
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transactional
+from exacta.core.state.transaction import Phase
+from exacta.core.transactions.description import ListedTransaction, list_transactions
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -44,28 +45,27 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
         return
     states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
 
-    def wanted(held: Transactional, now_ms: int) -> bool:
-        if states and held.phase.value not in states:
+    def wanted(listed: ListedTransaction, now_ms: int) -> bool:
+        if states and listed.phase.value not in states:
             return False
-        if producer_ids and held.open_pair[0] not in producer_ids:
+        if producer_ids and listed.producer_id not in producer_ids:
             return False
         # As in Kafka, what has ended counts from its start, and what has never begun is older than anything.
-        start_ms = -1 if held.phase is Phase.EMPTY else held.start_ms
-        if request.duration_filter >= 0 and now_ms - start_ms <= request.duration_filter:
+        if request.duration_filter >= 0 and now_ms - listed.start_ms <= request.duration_filter:
             return False
-        return named is None or named(held.transactional_id) is not None
+        return named is None or named(listed.name) is not None
 
     def view(state: State, now_ms: int) -> ListTransactionsResponse:
         return ListTransactionsResponse(
             unknown_state_filters=sorted(states - STATES),
             transaction_states=[
                 TransactionState(
-                    transactional_id=held.transactional_id,
-                    producer_id=held.open_pair[0],
-                    transaction_state=held.phase.value,
+                    transactional_id=listed.name,
+                    producer_id=listed.producer_id,
+                    transaction_state=listed.phase.value,
                 )
-                for held in state.transactionals.values()
-                if wanted(held, now_ms)
+                for listed in list_transactions(state)
+                if wanted(listed, now_ms)
             ],
         )
 

@@ -11,7 +11,7 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, OffsetsDeleted
+from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, OffsetsDeletedReply
 from exacta.core.state.consumer_membership import GroupPhase, MemberPhase
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.answers import FENCED, FIRST, SECOND, SESSION_MS, UNKNOWN
@@ -281,9 +281,13 @@ def test_deleting(world: World) -> None:
     assert world.send(DeleteGroup(group_id="g")) is Rejection.NON_EMPTY_GROUP
     partitions = (("t", 0), ("u", 0))
     read = Rejection.GROUP_SUBSCRIBED_TO_TOPIC
-    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeleted(rejections=(read, read))
+    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeletedReply(
+        rejections=(read, read)
+    )
     a.leave()
-    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeleted(rejections=(None, None))
+    assert world.send(DeleteOffsets(group_id="g", partitions=partitions)) == OffsetsDeletedReply(
+        rejections=(None, None)
+    )
     assert world.send(DeleteGroup(group_id="g")) == DONE
     assert world.send(DeleteGroup(group_id="g")) is Rejection.GROUP_ID_NOT_FOUND
     world.pass_time(SESSION_MS)

@@ -1,0 +1,57 @@
+"""Calls into the broker's engine without a wire protocol, as a front makes them that the simulation does not have.
+
+Owns the faults of the way there and back. A call may be lost before the engine gets it, or its answer on the way back;
+and whoever calls a broker that is down, or that dies meanwhile, hears nothing.
+"""
+
+import asyncio
+import random
+from typing import Any
+
+from exacta.core.commands import Command
+from simulation.broker import Broker
+from simulation.clients.connection import Disconnected
+
+WAY_SECONDS = (0.0001, 0.004)
+LOST_SHARE = 0.02
+PATIENCE_SECONDS = 8.0
+
+
+class PlainCalls:
+    """One client's way to the engine."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, broker: Broker, chance: random.Random) -> None:
+        self._loop = loop
+        self._broker = broker
+        self._chance = chance
+
+    async def ask(self, command: Command, payload: bytes | None = None) -> Any:
+        """Submit a command, and return the answer; raise Disconnected."""
+        chance = self._chance
+        await asyncio.sleep(chance.uniform(*WAY_SECONDS))
+        life = self._broker.life
+        if life is None or not life.process.alive or not life.takes_requests or chance.random() < LOST_SHARE:
+            raise Disconnected
+        answered: asyncio.Future[Any] = self._loop.create_future()
+
+        def done(answers: list[Any]) -> None:
+            if not answered.done():
+                answered.set_result(answers[0])
+
+        life.process.run(lambda: life.engine.submit((command,), done, [payload]))
+        try:
+            answer = await asyncio.wait_for(answered, PATIENCE_SECONDS)
+        except TimeoutError:
+            raise Disconnected from None
+        await asyncio.sleep(chance.uniform(*WAY_SECONDS))
+        if chance.random() < LOST_SHARE:
+            raise Disconnected
+        return answer
+
+    async def until_answered(self, command: Command) -> Any:
+        """Ask until an answer comes."""
+        while True:
+            try:
+                return await self.ask(command)
+            except Disconnected:
+                await asyncio.sleep(self._chance.uniform(0.02, 0.4))

@@ -1,0 +1,150 @@
+"""The fold of the events of topics, partitions and their logs; `core/apply.py` has the table of all events."""
+
+from collections.abc import Callable
+from itertools import takewhile
+from typing import Any
+
+from exacta.core.events import (
+    AbortedForgotten,
+    BatchAppended,
+    Event,
+    LogStartMoved,
+    PartitionsAdded,
+    TopicConfigsSet,
+    TopicCreated,
+    TopicDeleted,
+    WriterNamed,
+    WritersExpired,
+)
+from exacta.core.ids import Offset, PartitionId, WriterId
+from exacta.core.log.sequence import last_sequence
+from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
+from exacta.core.state.state import State
+from exacta.core.state.topic import Topic
+from exacta.core.state.writer import KnownWriter
+
+
+def _topic_created(state: State, event: TopicCreated) -> None:
+    state.topics[event.topic] = Topic(
+        event.topic, event.topic_id, event.first_partition_id, event.partition_count, event.configs
+    )
+    state.volatile.topic_names[event.topic_id] = event.topic
+    for index in range(event.partition_count):
+        _begin_partition(state, event.topic, index, PartitionId(event.first_partition_id + index))
+
+
+def _begin_partition(state: State, topic: str, index: int, partition_id: PartitionId) -> None:
+    state.partitions[partition_id] = Partition(partition_id, topic, index)
+    state.next_partition_id = PartitionId(partition_id + 1)
+
+
+def _partitions_added(state: State, event: PartitionsAdded) -> None:
+    topic = state.topics[event.topic]
+    for number in range(event.partition_count):
+        partition_id = PartitionId(event.first_partition_id + number)
+        _begin_partition(state, event.topic, topic.partition_count, partition_id)
+        topic.added.append(partition_id)
+
+
+def _topic_deleted(state: State, event: TopicDeleted) -> None:
+    topic = state.topics.pop(event.topic)
+    gone = set(topic.partition_ids)
+    state.volatile.topic_names.pop(topic.topic_id, None)
+    for partition_id in gone:
+        for writer_id in state.partitions[partition_id].named_sequences:
+            state.writers[writer_id].partitions.discard(partition_id)
+        del state.partitions[partition_id]
+    for transaction in state.transactions.values():
+        transaction.partitions -= gone
+    for group in state.groups.values():
+        group.offsets.pop(event.topic, None)
+        for pending in group.pending.values():
+            pending.pop(event.topic, None)
+
+
+def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
+    state.topics[event.topic].configs = event.configs
+
+
+def _log_start_moved(state: State, event: LogStartMoved) -> None:
+    partition = state.partitions[event.partition_id]
+    partition.log_start_offset = event.log_start_offset
+    _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
+
+
+def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:
+    _forget_aborted(state.partitions[event.partition_id], event.before_offset)
+
+
+def _forget_aborted(partition: Partition, before_offset: Offset) -> None:
+    # Markers lie in the order of their offsets.
+    count = sum(1 for _ in takewhile(lambda entry: entry.last_offset < before_offset, partition.aborted))
+    del partition.aborted[:count]
+
+
+def _batch_appended(state: State, event: BatchAppended) -> None:
+    partition = state.partitions[event.partition_id]
+    partition.next_offset = Offset(event.base_offset + event.record_count)
+    partition.bodies.add(event.body)
+    if event.writer_id >= 0:
+        _remember_sequence(state, partition, event)
+    elif event.base_sequence >= 0:  # a batch of a handle has none: its writers are not told apart by a producer id
+        _remember_batch(state, partition, event)
+    if event.transactional:
+        partition.open_transactions.setdefault(event.producer_id, event.base_offset)
+        runs = partition.open_runs.setdefault(event.producer_id, [])
+        last_offset = Offset(partition.next_offset - 1)
+        if runs and runs[-1] == event.base_offset - 1:
+            runs[-1] = last_offset
+        else:
+            runs += (event.base_offset, last_offset)
+
+
+def _remember_batch(state: State, partition: Partition, event: BatchAppended) -> None:
+    producer = partition.producers.pop(event.producer_id, None)
+    if producer is None or producer.producer_epoch != event.producer_epoch:
+        producer = ProducerState(event.producer_epoch, [])
+    partition.producers[event.producer_id] = producer
+    producer.last_append_ms = event.at_ms
+    producer.last_timestamp_ms = event.max_timestamp_ms
+    last = last_sequence(event.base_sequence, event.record_count, state.limits)
+    producer.batches.append(
+        RetainedBatch(event.base_sequence, last, event.base_offset, event.max_timestamp_ms, event.transactional)
+    )
+    if len(producer.batches) > state.limits.retained_batches:
+        del producer.batches[0]
+
+
+def _remember_sequence(state: State, partition: Partition, event: BatchAppended) -> None:
+    writer = state.writers.pop(event.writer_id)
+    state.writers[event.writer_id] = writer  # in the order of the last appends
+    writer.last_append_ms = event.at_ms
+    writer.partitions.add(event.partition_id)
+    partition.named_sequences[event.writer_id] = event.base_sequence
+
+
+def _writer_named(state: State, event: WriterNamed) -> None:
+    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms)
+    state.volatile.writer_ids[event.name] = event.writer_id
+    state.next_writer_id = WriterId(event.writer_id + 1)
+
+
+def _writers_expired(state: State, event: WritersExpired) -> None:
+    for writer_id in event.writer_ids:
+        writer = state.writers.pop(writer_id)
+        del state.volatile.writer_ids[writer.name]
+        for partition_id in writer.partitions:
+            del state.partitions[partition_id].named_sequences[writer_id]
+
+
+FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
+    TopicCreated: _topic_created,
+    TopicDeleted: _topic_deleted,
+    TopicConfigsSet: _topic_configs_set,
+    PartitionsAdded: _partitions_added,
+    LogStartMoved: _log_start_moved,
+    AbortedForgotten: _aborted_forgotten,
+    BatchAppended: _batch_appended,
+    WriterNamed: _writer_named,
+    WritersExpired: _writers_expired,
+}

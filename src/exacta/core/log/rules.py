@@ -1,0 +1,28 @@
+"""The commands of topics and logs, and what decides each; `core/decide.py` has the table of all commands."""
+
+from collections.abc import Callable
+from typing import Any
+
+from exacta.core.commands import (
+    AppendBatch,
+    Command,
+    CreatePartitions,
+    CreateTopic,
+    DeleteRecords,
+    DeleteTopic,
+    ForgetAborted,
+    SetTopicConfigs,
+)
+from exacta.core.log import append, log_start, topics
+from exacta.core.outcome import Outcome
+from exacta.core.state.state import State
+
+RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
+    CreateTopic: topics.create,
+    DeleteTopic: topics.delete,
+    CreatePartitions: topics.create_partitions,
+    DeleteRecords: log_start.delete_records,
+    ForgetAborted: log_start.forget_aborted,
+    SetTopicConfigs: topics.set_configs,
+    AppendBatch: append.append_batch,
+}

@@ -1,0 +1,97 @@
+"""A transaction without a transactional id: a *handle* (decision 0027; Pulsar's transactions are such, PIP-31).
+
+Whoever knows the id of a handle may write into it, put offsets into it, and end it. Several writers may do so at once:
+the records lie under a producer id that is the handle's own, and the sequences of its writers are no affair of it.
+
+    handle \\ input    a write, offsets    commit           abort            time-out, marker, loss
+    OPEN              taken *             commit           abort            abort
+    COMMITTED **      INVALID_STATE       done             INVALID_STATE    -
+    ABORTED **        INVALID_STATE       INVALID_STATE    done             -
+    unknown ***       NOT_FOUND           NOT_FOUND        NOT_FOUND        -
+
+* What it writes to is registered with the write. The write is answered ahead of its sync like one into any transaction
+without a two-phase commit (decision 0016). After a possible loss recovery aborts every handle that it finds open.
+
+** The outcome of a handle is remembered, up to a number and for a time (`Limits`).
+
+*** The end of a handle that is not found is refused and never successful. A stop of the machine may have forgotten the
+handle with acknowledged writes, or its end lies too far back. Its id is never given out again (`numbering.py`), so that
+nobody ends another's. A transaction that a transactional id owns is not found either: only its holder ends that.
+"""
+
+from exacta.core.commands import BeginTransaction, EndHandle
+from exacta.core.events import TransactionBegun
+from exacta.core.ids import Cause, PartitionId, ProducerEpoch, TransactionId
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, TransactionBegunReply
+from exacta.core.state.state import State
+from exacta.core.state.transaction import EndedHandle, Transaction
+from exacta.core.transactions.numbering import after_reservation
+from exacta.core.transactions.transaction import Extension, ending, extended, time_out
+
+
+def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
+    """Begin a handle: with a transaction id, and a producer id for its records, that nobody has had before."""
+    if not 0 < command.timeout_ms <= state.limits.transaction_max_timeout_ms:
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
+    if state.volatile.open_handles >= state.limits.max_open_handles:
+        return Outcome(reply=Rejection.LIMIT_REACHED)
+    transaction_id, producer_id = state.volatile.next_transaction_id, state.volatile.next_producer_id
+    begun = TransactionBegun(
+        transaction_id=transaction_id,
+        producer_ids=(producer_id,),
+        producer_epoch=ProducerEpoch(0),
+        owner=None,
+        timeout_ms=command.timeout_ms,
+        at_ms=now_ms,
+        client_id=command.client_id,
+        client_host=command.client_host,
+    )
+    return Outcome(
+        events=after_reservation(state, begun),
+        reply=TransactionBegunReply(transaction_id=transaction_id, producer_id=producer_id),
+        timers=(time_out(transaction_id, now_ms + command.timeout_ms),),
+    )
+
+
+def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Transaction | Rejection:
+    """Return the handle if it is open, or why nothing can be written into it."""
+    transaction = state.transactions.get(transaction_id)
+    if transaction is not None and transaction.owner is None:
+        return transaction
+    if _ended(state, transaction_id, now_ms) is not None:
+        return Rejection.INVALID_TRANSACTION_STATE
+    return Rejection.TRANSACTION_NOT_FOUND
+
+
+def extension_in_handle(
+    transaction: Transaction, *, partition_id: PartitionId | None = None, group_id: str | None = None, now_ms: int
+) -> Extension:
+    """Return what a write into an open handle needs first: the registration of what it writes to."""
+    is_new_partition = partition_id is not None and partition_id not in transaction.partitions
+    is_new_group = group_id is not None and group_id not in transaction.groups
+    partitions = (partition_id,) if partition_id is not None and is_new_partition else ()
+    groups = (group_id,) if group_id is not None and is_new_group else ()
+    return extended(transaction, partitions, groups, now_ms)
+
+
+def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
+    """Commit or abort a handle, whoever asks; a repeat gets the same answer (see the table above)."""
+    transaction = state.transactions.get(command.transaction_id)
+    if transaction is not None and transaction.owner is None:
+        client = (command.client_id, command.client_host)
+        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=Cause.OWNER, client=client)
+        return Outcome(events=(ended,), reply=DONE)
+    before = _ended(state, command.transaction_id, now_ms)
+    if before is None:
+        return Outcome(reply=Rejection.TRANSACTION_NOT_FOUND)
+    return Outcome(reply=DONE if before.committed is command.commit else Rejection.INVALID_TRANSACTION_STATE)
+
+
+def _ended(state: State, transaction_id: TransactionId, now_ms: int) -> EndedHandle | None:
+    """Return how a handle ended, if that is still remembered."""
+    found = state.ended_handles.get(transaction_id)
+    if found is None or found.ended_ms < now_ms - state.limits.ended_handle_retention_ms:
+        return None
+    return found

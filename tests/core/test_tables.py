@@ -1,0 +1,47 @@
+"""The tables of commands and events are total, and nothing stands in two of them."""
+
+from collections import Counter
+from types import UnionType
+from typing import get_args
+
+from exacta.core import apply, commands, decide, events
+from exacta.core.commands import Command, Parked
+from exacta.core.events import TAGS, DurableEvent, Event
+from exacta.core.groups import fold as groups_fold
+from exacta.core.groups import rules as groups_rules
+from exacta.core.log import fold as log_fold
+from exacta.core.log import rules as log_rules
+from exacta.core.transactions import fold as transactions_fold
+from exacta.core.transactions import rules as transactions_rules
+
+BASES = {Command, Parked, Event}
+
+
+def of_kind(module: object, base: type) -> set[type]:
+    found = {each for each in vars(module).values() if isinstance(each, type) and issubclass(each, base)}
+    return found - BASES
+
+
+def test_every_command_is_decided_in_one_room() -> None:
+    rooms = (log_rules.RULES, transactions_rules.RULES, groups_rules.RULES)
+    assert max(Counter(command for room in rooms for command in room).values()) == 1
+    assert decide._DECIDE.keys() == of_kind(commands, Command)
+
+
+def test_every_event_is_folded_in_one_room() -> None:
+    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS)
+    assert max(Counter(event for room in rooms for event in room).values()) == 1
+    assert apply._APPLY.keys() == of_kind(events, Event)
+
+
+def test_every_event_has_a_number_of_its_own() -> None:
+    assert max(Counter(TAGS.values()).values()) == 1
+    found = of_kind(events, Event)
+    assert {event.__name__ for event in found} == TAGS.keys() - {"Event"}
+    for event in found:
+        assert event.__struct_config__.tag == TAGS[event.__name__]
+
+
+def test_the_durable_events_are_those_that_say_so() -> None:
+    assert isinstance(DurableEvent, UnionType)
+    assert set(get_args(DurableEvent)) == {event for event in of_kind(events, Event) if event.durable}

@@ -1,0 +1,56 @@
+"""Views of handles; `tests/kafka/` holds those of transactional ids, as Kafka's tools get them."""
+
+from exacta.core.commands import EndHandle
+from exacta.core.ids import TransactionId
+from exacta.core.replies import DONE
+from exacta.core.state.transaction import Phase, handle_name, handle_named
+from exacta.core.transactions.description import (
+    describe_producers,
+    describe_transaction,
+    list_transactions,
+    open_transactions,
+)
+from tests.core.world import World
+
+
+def test_its_name_is_that_of_pulsars_transactions() -> None:
+    assert handle_name(TransactionId(17)) == "TxnID(0,17)"
+    assert handle_named("TxnID(0,17)") == 17
+    for name in ("TxnID(0,017)", "TxnID(1,17)", "TxnID(0,)", "TxnID(0,17) ", "x", "TxnID(0,٣)"):
+        assert handle_named(name) is None
+
+
+def test_it_is_listed_and_described_like_any_other(world: World) -> None:
+    handle = world.handle(client=("me", "/h"))
+    handle.append(1)
+    handle.commit_offsets(7)
+    (listed,) = list_transactions(world.state)
+    assert (listed.name, listed.phase, listed.producer_id) == (handle.name, Phase.ONGOING, handle.producer_id)
+    assert open_transactions(world.state) == [handle.name]
+    found = describe_transaction(world.state, handle.name)
+    assert found is not None
+    assert (found.client_id, found.client_host, found.groups) == ("me", "/h", ("g",))
+    assert found.deadline_ms == world.now_ms + 1000
+    assert [(each.topic, each.index, each.first_offset) for each in found.partitions] == [("t", 1, 0)]
+    producers = describe_producers(world.state, "t", 1)
+    assert producers is not None
+    assert [(each.producer_id, each.has_coordinator, each.open_first_offset) for each in producers] == [
+        (handle.producer_id, True, 0)
+    ]
+    handle.end(commit=True)
+    assert list(list_transactions(world.state)) == []
+    ended = describe_transaction(world.state, handle.name)
+    assert ended is not None
+    assert (ended.phase, ended.partitions) == (Phase.COMPLETE_COMMIT, ())
+    assert describe_transaction(world.state, "TxnID(0,99)") is None
+
+
+def test_a_transactional_id_of_that_name_is_not_the_handle(world: World) -> None:
+    handle = world.handle()
+    owner = world.producer(handle.name)
+    found = describe_transaction(world.state, handle.name)
+    assert found is not None
+    assert found.producer_id == owner.producer_id
+    assert len(list(list_transactions(world.state))) == 2
+    assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=True)) == DONE
+    world.check()
