@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
 from exacta.core.commands import Command, ExpireTransaction
-from exacta.core.events import Event, LogStartMoved, TopicDeleted, decode_event
+from exacta.core.event_codec import decode_event
+from exacta.core.events import Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.invariants.transactions import lost_handles_do_not_commit

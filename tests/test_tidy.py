@@ -16,6 +16,10 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "exacta"
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
+LONG_FUNCTIONS = {
+    "src/exacta/protocol/kafka/record_keys.py:record_keys": "its loop over records reads numbers in line, for speed",
+}
+"""Functions that may be longer, and the reason."""
 
 CAMPAIGNS = {
     "benchmarks": "the benchmarks' own code",
@@ -95,7 +99,8 @@ def test_no_function_is_too_long() -> None:
         for path in EVERYWHERE
         for node in functions(path)
     }
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
+    long = {name for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION}
+    assert long == LONG_FUNCTIONS.keys()
 
 
 def test_loggers_have_one_name() -> None:
@@ -123,7 +128,13 @@ def test_attributes_are_documented_by_strings_and_rulers_are_alike() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("room", ["core", "engine", "ports", "records", "front", "config", "server"])
+@pytest.mark.parametrize(
+    "room",
+    [
+        *("core", "engine", "ports", "records", "front", "config", "server"),
+        *("client", "spark", "verify", "demo", "cli", "repair"),
+    ],
+)
 def test_docstrings_have_a_subject_or_a_verb(room: str) -> None:
     headless = [
         f"{name_of(path)}:{line}: {text.splitlines()[0]}"

@@ -144,7 +144,7 @@ class Queries:
             for step in sorted(steps)
         ]
 
-    # -- the queries --------------------------------------------------------------------------------------------------
+    # --- the queries -------------------------------------------------------------------------------------------------
 
     def _run(self, topic: str, write: Callable[[Any], Any]) -> list[dict[str, Any]]:
         """Read a topic to its end; return the progress reports of the batches that had rows."""

@@ -6,7 +6,8 @@ from typing import get_args
 
 from exacta.core import apply, commands, decide, events
 from exacta.core.commands import Command, Parked
-from exacta.core.events import TAGS, DurableEvent, Event
+from exacta.core.event_codec import DurableEvent
+from exacta.core.events import TAGS, Event
 from exacta.core.groups import fold as groups_fold
 from exacta.core.groups import rules as groups_rules
 from exacta.core.log import fold as log_fold

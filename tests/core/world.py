@@ -17,7 +17,8 @@ from exacta.core.commands import (
     TransactionToEnd,
 )
 from exacta.core.decide import decide
-from exacta.core.events import BatchAppended, Event, IdsReserved, TransactionEnded, decode_event, encode_event
+from exacta.core.event_codec import decode_event, encode_event
+from exacta.core.events import BatchAppended, Event, IdsReserved, TransactionEnded
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,

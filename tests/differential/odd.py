@@ -49,7 +49,7 @@ class FaultyBatch(Produce):
     fault: str
 
 
-# -- how they are sent -------------------------------------------------------------------------------------------------
+# --- how they are sent ------------------------------------------------------------------------------------------------
 
 
 @sends(Spoilt)
@@ -255,7 +255,7 @@ _FAULTS: dict[str, Any] = {
     "a topic without a name": _with(topic=""),
 }
 
-# -- sequences ---------------------------------------------------------------------------------------------------------
+# --- sequences --------------------------------------------------------------------------------------------------------
 
 _client = st.sampled_from(CLIENTS)
 _any = st.one_of(usual, members.steps, reads.reading.filter(lambda step: not isinstance(step, reads.Fetch)))

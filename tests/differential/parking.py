@@ -77,7 +77,7 @@ class Parking:
             parked.wire.socket.close()
         self.waiting = []
 
-    # -- what members were told ---------------------------------------------------------------------------------------
+    # --- what members were told ---------------------------------------------------------------------------------------
 
     def told(self, group: str, client: str) -> _Told:
         """Return what a client knows of itself in a group."""
@@ -106,7 +106,7 @@ class Parking:
         client, dash, _ = member_id.partition("-")
         return f"{client}?" if dash else member_id  # somebody who has not been told yet
 
-    # -- waiting ------------------------------------------------------------------------------------------------------
+    # --- waiting ------------------------------------------------------------------------------------------------------
 
     def park(self, client: str, call: Call) -> None:
         """Send a request that the broker may not answer for now."""

@@ -99,7 +99,7 @@ class AddPartitionsOfSeveral(Step):
     """Client, partitions, and whether it is only looked at."""
 
 
-# -- how they are sent -------------------------------------------------------------------------------------------------
+# --- how they are sent ------------------------------------------------------------------------------------------------
 
 
 @sends(ListOffsets)
@@ -297,7 +297,7 @@ def add_partitions_of_several(side: Side, step: AddPartitionsOfSeveral) -> Call:
     return Call(request=request, version=step.version, describe=describe)
 
 
-# -- sequences ---------------------------------------------------------------------------------------------------------
+# --- sequences --------------------------------------------------------------------------------------------------------
 
 _client = st.sampled_from(CLIENTS)
 _partition = st.sampled_from([0, 0, 0, 1, 1, 1, _NOWHERE])

@@ -170,7 +170,7 @@ class Side:
             return answer
         return self.parking.gather(self.wire, answer, None if like is None else like.parking)
 
-    # -- what is there afterwards -------------------------------------------------------------------------------------
+    # --- what is there afterwards -------------------------------------------------------------------------------------
 
     def read(self) -> None:
         """Read what this sequence has put into the partitions, for what follows."""
@@ -243,7 +243,7 @@ class Side:
         request = k02_list_offsets.ListOffsetsRequest(replica_id=-1, isolation_level=int(committed), topics=topics)
         return self.wire.ask(request, 6).topics[0].partitions[0]
 
-    # -- names and numbers --------------------------------------------------------------------------------------------
+    # --- names and numbers --------------------------------------------------------------------------------------------
 
     def transactional_id(self, client: str) -> str:
         """Return the client's transactional id in this sequence."""
@@ -294,7 +294,7 @@ class Side:
                 return client
         return NOBODY
 
-    # -- asking -------------------------------------------------------------------------------------------------------
+    # --- asking -------------------------------------------------------------------------------------------------------
 
     def ask(self, request: Any, version: int, code: Callable[[Any], int]) -> Any:
         """Ask, and ask again while the broker says that it is not ready."""

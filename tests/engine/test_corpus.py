@@ -16,7 +16,7 @@ import pytest
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Place, inspect
 from exacta.adapters.local.files import PosixFiles
-from exacta.core.events import DurableEvent, decode_event
+from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.snapshot import replayed
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State

@@ -14,7 +14,8 @@ from exacta.core.commands import (
     OffsetToCommit,
     TransactionToEnd,
 )
-from exacta.core.events import TransactionEnded, decode_event
+from exacta.core.event_codec import decode_event
+from exacta.core.events import TransactionEnded
 from exacta.core.groups.reading import fetch_offsets
 from exacta.core.replies import DONE, ProducerBoundReply, TransactionsRefused
 from exacta.core.snapshot import restore

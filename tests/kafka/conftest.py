@@ -6,7 +6,10 @@ import pytest
 
 from tests.kafka.access_requests import Names
 from tests.kafka.access_rules import HIDDEN, SEEN, Rules, but_hidden, furnish, rule
+from tests.kafka.overloading import start
 from tests.kafka.wire import Front, Wire, front
+
+__all__ = ["broker", "start", "wire"]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from exacta.adapters.local.damage.inspection import Place, inspect
 from exacta.core.apply import apply
-from exacta.core.events import decode_event
+from exacta.core.event_codec import decode_event
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State

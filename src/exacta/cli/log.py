@@ -222,7 +222,7 @@ def _unread(found: "Finding") -> dict[str, Any]:
 def _events(place: "Place") -> Iterator[dict[str, Any]]:
     import msgspec
 
-    from exacta.core.events import decode_event
+    from exacta.core.event_codec import decode_event
 
     for entry in place.group.entries:
         line: dict[str, Any] = {"position": place.group.position, "file": place.name, "byte": place.offset}

@@ -7,7 +7,6 @@ signs of life (decision 0025), and ids that are given out of what is reserved (0
 
 from typing import ClassVar
 
-import msgspec
 from msgspec import Struct
 
 from exacta.core.commands import OffsetToCommit
@@ -364,46 +363,3 @@ class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True):
     target: dict[str, tuple[TopicPartition, ...]] = {}
     topics: dict[str, SubscribedTopic] | None = None
     matched: dict[str, tuple[str, ...]] | None = None
-
-
-EVENTS_SCHEMA = 1
-"""The number that a data directory's `format` file has for these structs.
-
-It grows with a change that an older version would misread: a new event, or a new field. `engine.schema` says which
-schemas this version reads. Until the first release a change may replace the present schema instead.
-"""
-
-DurableEvent = (
-    TopicCreated
-    | TopicDeleted
-    | IdsReserved
-    | ProducerBound
-    | TransactionBegun
-    | TransactionExtended
-    | BatchAppended
-    | TransactionalOffsetsCommitted
-    | TransactionEnded
-    | OffsetsCommitted
-    | GroupDeleted
-    | OffsetsDeleted
-    | TransactionalIdsExpired
-    | ProducersExpired
-    | WriterNamed
-    | WritersExpired
-    | TopicConfigsSet
-    | PartitionsAdded
-    | LogStartMoved
-    | GroupEpochsReserved
-    | AbortedForgotten
-    | GroupSettled
-    | ConsumerGroupUpdated
-)
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[DurableEvent] = msgspec.msgpack.Decoder(DurableEvent)
-
-encode_event = _encoder.encode
-"""Encode a durable event for the journal."""
-
-decode_event = _decoder.decode
-"""Decode what `encode_event` made. Raises `msgspec.DecodeError` for anything else."""

@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from exacta.core.apply import apply
-from exacta.core.events import ConsumerGroupUpdated, decode_event
+from exacta.core.event_codec import decode_event
+from exacta.core.events import ConsumerGroupUpdated
 from exacta.core.groups.consumer_updates import made_of_nothing, updated
 from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership

@@ -3,15 +3,8 @@
 from collections.abc import Callable, Iterable, Set
 from enum import IntEnum
 
-from exacta.core.events import (
-    BatchAppended,
-    Event,
-    LogStartMoved,
-    PartitionsAdded,
-    TopicCreated,
-    TransactionEnded,
-    encode_event,
-)
+from exacta.core.event_codec import encode_event
+from exacta.core.events import BatchAppended, Event, LogStartMoved, PartitionsAdded, TopicCreated, TransactionEnded
 from exacta.core.ids import PartitionId
 from exacta.ports.journal import Entry, IndexEntry
 from exacta.ports.record_format import Buffer, RecordFormat

@@ -1,6 +1,6 @@
 """The schema of what the engine gives a journal to keep: the numbers of the core's events and snapshots."""
 
-from exacta.core.events import EVENTS_SCHEMA
+from exacta.core.event_codec import EVENTS_SCHEMA
 from exacta.core.snapshot import SNAPSHOT_SCHEMA
 from exacta.ports.journal import Schema
 

@@ -1,4 +1,4 @@
-"""What every front asks of the broker behind it: the engine, the configuration, and who this broker says it is.
+"""The broker as every front sees it: the engine, the configuration, and who this broker says it is.
 
 The engine is called through here, so that a bug in a callback harms its own connection only.
 """
@@ -29,14 +29,14 @@ WILDCARDS = frozenset({"", "0.0.0.0", "::"})
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Who this broker says it is, and where its data lies."""
+    """The names and addresses by which clients know this broker, and the place of its data."""
 
     cluster_id: str
     advertised_host: str
     """The host that clients are told to connect to; one of `WILDCARDS`: the address that they have just used."""
     advertised_port: int
     log_dir: Path | None = None
-    """Where everything lies; None: in memory."""
+    """The directory in which everything lies; None: in memory."""
 
 
 class Broker:

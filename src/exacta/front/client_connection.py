@@ -54,7 +54,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self._admitted = False
         self._transport: asyncio.Transport | None = None
         self._owed = 0
-        """How many frames have begun and wait for their answers to leave."""
+        """The number of frames that have begun and wait for their answers to leave."""
         self._outgoing: list[Buffer] = []
         self._outgoing_bytes = 0
         self._answer_bytes = 0

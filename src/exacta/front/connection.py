@@ -84,7 +84,7 @@ class FramedConnection(ClientConnection):
         self._max_owed_bytes = configuration.queued_max_request_bytes_per_connection
         self._max_owed = configuration.max_in_flight_requests_per_connection
         self._begun: bytes | bytearray = b""
-        """What has come of a frame that is not whole, or of several that are not taken yet."""
+        """The bytes that have come of a frame that is not whole, or of several that are not taken yet."""
         self._needed = SIZE_BYTES
         self._last_frame_bytes = 0
         """The size field that came last; its frame may not be whole."""

@@ -1,4 +1,4 @@
-"""How much memory clients may take up together: what has come from them, and what they have not taken yet.
+"""Bounds on the memory of all clients together: for what has come from them, and for what they have not taken yet.
 
 This module owns the two budgets, the line of connections that wait for room, and the choice of the connection that is
 given up so that there is room. It owns no socket: each `BudgetedConnection` does its own reading and writing.
@@ -55,7 +55,7 @@ SHARE = 4
 """An answer gets at most this part of the room, so that few large answers do not keep many others waiting."""
 
 WRITE_HIGH_WATER_BYTES = 64 << 10
-"""What the transport may hold of answers before they count, and their client is read no more."""
+"""The transport may hold so much of answers before they count, and their client is read no more."""
 
 
 class BudgetedConnection(Protocol):

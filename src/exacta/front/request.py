@@ -44,7 +44,7 @@ class Request(ABC):
 
     @property
     def client_host(self) -> str:
-        """Where the client sits, as it is shown for a group's members: a slash and the address, as Kafka has it."""
+        """Return the client's host as it is shown for a group's members: a slash and the address, as Kafka has it."""
         return "/" + self.connection.peer_host
 
     @property

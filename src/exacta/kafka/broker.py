@@ -1,4 +1,4 @@
-"""What every handler needs: the broker behind all fronts, and what only Kafka's protocol has."""
+"""The broker as Kafka's handlers see it: the one behind all fronts, with what only Kafka's protocol has."""
 
 import uuid
 from collections.abc import Callable

@@ -39,7 +39,7 @@ from exacta.protocol.kafka.schema import Buffer
 logger = logging.getLogger("exacta.kafka")
 
 _HTTP = frozenset({b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI "})
-"""How requests of HTTP begin; read as sizes, all are above a gigabyte."""
+"""The first bytes of HTTP requests; read as sizes, all are above a gigabyte."""
 _TLS_HANDSHAKE = b"\x16\x03"
 
 _key_of = struct.Struct(">h").unpack_from
@@ -93,7 +93,7 @@ class Connection(FramedConnection):
 
     @property
     def engine_has_failed(self) -> bool:
-        """Whether the process is about to end, and nothing in memory may be relied on."""
+        """Return True if the process is about to end, so that nothing in memory may be relied on."""
         return self._broker.engine.failed is not None
 
     def api_versions(self) -> ApiVersions:

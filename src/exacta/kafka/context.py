@@ -29,7 +29,7 @@ class KafkaConnection(RequestConnection, Protocol):
 
     @property
     def engine_has_failed(self) -> bool:
-        """Whether the process is about to end, and nothing in memory may be relied on."""
+        """Return True if the process is about to end, so that nothing in memory may be relied on."""
 
     def api_versions(self) -> ApiVersions:
         """Return what is served on this connection."""
@@ -57,7 +57,7 @@ class ServedApi(Protocol):
 
 
 class Fetch:
-    """What the engine reads for a request, or waits for."""
+    """The records that the engine reads for a request, or waits for."""
 
     __slots__ = ("admitted", "found_bytes", "request", "reserved_bytes")
 

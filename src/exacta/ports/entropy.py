@@ -1,4 +1,4 @@
-"""Where fresh ids come from. A simulation hands in its own source, so that a seed decides them."""
+"""The source of fresh ids. A simulation hands in its own source, so that a seed decides them."""
 
 import uuid
 from typing import Protocol

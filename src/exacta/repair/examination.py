@@ -14,7 +14,7 @@ from exacta.adapters.local.files import Files
 from exacta.adapters.local.layout import begin_of_replay, lay_out
 from exacta.adapters.local.snapshots.snapshot_files import load_latest
 from exacta.core.apply import apply
-from exacta.core.events import decode_event
+from exacta.core.event_codec import decode_event
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.engine.schema import SCHEMA

@@ -11,7 +11,8 @@ from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
 from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.apply import apply
-from exacta.core.events import BatchAppended, DurableEvent, TransactionEnded, decode_event
+from exacta.core.event_codec import DurableEvent, decode_event
+from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State

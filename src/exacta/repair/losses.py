@@ -8,6 +8,7 @@ from exacta.adapters.local.damage.segment_walk import events_from
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SNAPSHOT_SUFFIX, TableEntry, file_name, unpack_snapshot
+from exacta.core.event_codec import decode_event
 from exacta.core.events import (
     BatchAppended,
     OffsetsCommitted,
@@ -16,7 +17,6 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionalOffsetsCommitted,
     TransactionEnded,
-    decode_event,
 )
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import restore

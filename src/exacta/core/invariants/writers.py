@@ -1,4 +1,4 @@
-"""What must always hold of named writers and of the bodies of batches, derived from the journal's events alone."""
+"""The invariants of named writers and of the bodies of batches, derived from the journal's events alone."""
 
 from collections.abc import Iterator
 

@@ -18,7 +18,7 @@ LEFT_FOR_A_WHILE_EPOCH = -2
 
 
 class MemberPhase(IntEnum):
-    """How far a member is on its way to its target. The numbers are written to the journal."""
+    """The progress of a member on its way to its target. The numbers are written to the journal."""
 
     STABLE = 0
     UNREVOKED = 1

@@ -1,0 +1,71 @@
+"""The bytes of durable events in the journal, and the number of their schema."""
+
+import msgspec
+
+from exacta.core.events import (
+    AbortedForgotten,
+    BatchAppended,
+    ConsumerGroupUpdated,
+    GroupDeleted,
+    GroupEpochsReserved,
+    GroupSettled,
+    IdsReserved,
+    LogStartMoved,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    PartitionsAdded,
+    ProducerBound,
+    ProducersExpired,
+    TopicConfigsSet,
+    TopicCreated,
+    TopicDeleted,
+    TransactionalIdsExpired,
+    TransactionalOffsetsCommitted,
+    TransactionBegun,
+    TransactionEnded,
+    TransactionExtended,
+    WriterNamed,
+    WritersExpired,
+)
+
+EVENTS_SCHEMA = 1
+"""The number that a data directory's `format` file has for these structs.
+
+It grows with a change that an older version would misread: a new event, or a new field. `engine.schema` says which
+schemas this version reads. Until the first release a change may replace the present schema instead.
+"""
+
+DurableEvent = (
+    TopicCreated
+    | TopicDeleted
+    | IdsReserved
+    | ProducerBound
+    | TransactionBegun
+    | TransactionExtended
+    | BatchAppended
+    | TransactionalOffsetsCommitted
+    | TransactionEnded
+    | OffsetsCommitted
+    | GroupDeleted
+    | OffsetsDeleted
+    | TransactionalIdsExpired
+    | ProducersExpired
+    | WriterNamed
+    | WritersExpired
+    | TopicConfigsSet
+    | PartitionsAdded
+    | LogStartMoved
+    | GroupEpochsReserved
+    | AbortedForgotten
+    | GroupSettled
+    | ConsumerGroupUpdated
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[DurableEvent] = msgspec.msgpack.Decoder(DurableEvent)
+
+encode_event = _encoder.encode
+"""Encode a durable event for the journal."""
+
+decode_event = _decoder.decode
+"""Decode what `encode_event` made. Raises `msgspec.DecodeError` for anything else."""
