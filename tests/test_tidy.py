@@ -8,6 +8,7 @@ import io
 import tokenize
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,26 @@ def test_docstrings_have_a_subject_or_a_verb(room: str) -> None:
     assert headless == []
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_no_import_leads_back() -> None:
+    """Imports in functions and for types count, too."""
+    modules = {module_of(path): path for path in python_files("src/exacta")}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        named = graph.setdefault(module, set())
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for each in node.names:
+                    inner = f"{node.module}.{each.name}"
+                    named.add(inner if inner in modules else node.module)
+            elif isinstance(node, ast.Import):
+                named |= {each.name for each in node.names}
+    TopologicalSorter(graph).prepare()  # raises CycleError, with the circle
+
+
 def imported_modules() -> set[str]:
     """Return all modules that are imported, by name or from their package, anywhere but in tests."""
     found = set()
@@ -162,7 +183,7 @@ def test_every_module_is_imported() -> None:
     known, texts = imported_modules(), [path.read_text() for path in python_files("src")]
     makefile = (ROOT / "Makefile").read_text()
     for path in python_files("src/exacta"):
-        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        module = module_of(path)
         if module in known or module in ENTRIES or f"-m {module} " in makefile or path.name == "__init__.py":
             continue
         is_loaded_by_name = any(f'"{module}' in text for text in texts)

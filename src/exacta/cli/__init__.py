@@ -6,11 +6,6 @@ imported. Every other command is in `app.py`.
 
 import gc
 import sys
-from pathlib import Path
-
-DEFAULT_DATA = Path("exacta-data")
-"""The commands that are found without the others: `exacta serve` does without typer, `exacta log` without the
-server."""
 
 
 def main() -> None:

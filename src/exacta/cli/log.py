@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from exacta.cli import DEFAULT_DATA
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
+from exacta.cli.data_directory import DEFAULT_DATA
 
 if TYPE_CHECKING:
     from exacta.adapters.local.damage.inspection import Finding, Place

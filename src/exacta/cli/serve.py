@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from exacta.cli import DEFAULT_DATA
+from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure, options, parse_setting, read_properties
 from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint
