@@ -117,6 +117,13 @@ class Scene:
         self.loop.close()
 
 
+def _batch(command: AppendBatch) -> bytes:
+    """Return bytes for a batch, which say no more than in which encoding they are."""
+    data = bytearray([command.partition + 1]) * command.size
+    data[MAGIC_AT] = command.body
+    return bytes(data)
+
+
 class _Play:
     """One history in the making."""
 
@@ -181,9 +188,7 @@ class _Play:
             max_timestamp_ms=0,
             writer=None if pair[0] < 0 else writer,
         )
-        data = bytearray([partition + 1]) * size
-        data[MAGIC_AT] = command.body
-        answer = self.scene.ask(command, bytes(data))
+        answer = self.scene.ask(command, _batch(command))
         if isinstance(answer, Appended):
             self._sequences[pair, partition] = sequence + 1
         return answer
@@ -213,7 +218,7 @@ class _Play:
                 max_timestamp_ms=0,
                 transaction=self._handle,
             )
-            answer = self.scene.ask(command, bytes([partition + 1]) * NARROW)
+            answer = self.scene.ask(command, _batch(command))
             if isinstance(answer, Appended):
                 self._handle_writes.append((partition, answer.base_offset))
             self.note()

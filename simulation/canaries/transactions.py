@@ -91,10 +91,10 @@ def late_produce_begins() -> Replacements:
 
     def produce(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         writer = command.writer
-        assert isinstance(writer, IdempotentWriter)
-        held = state.volatile.holder_by_producer.get(writer.producer_id)
-        if held is not None:
-            command = replace(command, writer=replace(writer, producer_epoch=held.producer_epoch))
+        if isinstance(writer, IdempotentWriter):
+            held = state.volatile.holder_by_producer.get(writer.producer_id)
+            if held is not None:
+                command = replace(command, writer=replace(writer, producer_epoch=held.producer_epoch))
         outcome: Outcome = original(state, command, now_ms)
         return outcome
 

@@ -13,15 +13,16 @@ from simulation.runner import Totals, run_seeds, run_world
 from simulation.world import Verdict
 
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
-MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "120" if FROM_THE_FIRST else "60"))
+MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "200" if FROM_THE_FIRST else "60"))
 BEGIN_AT = {
     "always-unseen": 51,
     "answer-before-durable": 2,
     "begin-not-awaited": 46,
     "directory-not-synced": 4,
     "offsets-not-fenced": 77,
-    "pending-offsets-ignored": 95,
+    "pending-offsets-ignored": 158,
     "repeat-refused": 6,
+    "reservation-not-awaited": 66,
     "retry-after-failed-sync": 9,
     "tail-not-written-again": 14,
     "takeover-does-not-abort": 15,
