@@ -121,7 +121,7 @@ def test_the_same_seed_draws_the_same() -> None:
         ]
 
     assert draw(1) == draw(1) != draw(2)
-    assert {each.fate for each in draw(1)} == set(plan.Fate)
+    assert {each.end for each in draw(1)} == set(plan.PlannedEnd)
     transfer = draw(1)[-1].records
     assert sum(int(value.split()[1]) for _, _, value in transfer) == 0
     assert len({partition for _, partition, _ in transfer}) == 2
