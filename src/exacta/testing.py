@@ -13,6 +13,7 @@ import logging
 import shutil
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -92,8 +93,8 @@ class Broker:
         ready: Future[None] = Future()
         self._to_be_ended = None
         self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
-        self._thread.start()
         try:
+            self._thread.start()
             ready.result()
         except BaseException:
             self._finish(clean=True)
@@ -144,7 +145,7 @@ class Broker:
         if loop is not None and end is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
                 loop.call_soon_threadsafe(_settle, end, clean)
-        thread.join()
+        _join(thread)
         self._thread = self._loop = self._end = None
 
     def _run(self, ready: Future[None]) -> None:
@@ -179,6 +180,15 @@ class Broker:
 
 def _nothing() -> None:
     """There is no directory to remove."""
+
+
+def _join(thread: threading.Thread) -> None:
+    """Wait until a thread has ended, also one whose `start` was interrupted before the thread was there."""
+    while thread in threading.enumerate():
+        try:
+            thread.join()
+        except RuntimeError:  # it is about to begin
+            time.sleep(0.001)
 
 
 def _settle(end: asyncio.Future[bool], clean: bool) -> None:
