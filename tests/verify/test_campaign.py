@@ -167,6 +167,23 @@ def test_what_clients_write_down_is_parsed(tmp_path: Path, monkeypatch: pytest.M
         ClientProcess(spec, tmp_path / "log", got.append).wait(30)
 
 
+def test_a_client_that_ends_before_it_is_told_anything_is_a_failed_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_PROGRAM", (sys.executable, "-c", "raise SystemExit('it cannot begin')"))
+    began = subprocess.Popen
+
+    def ended(*args: object, **options: object) -> "subprocess.Popen[bytes]":
+        process = began(*args, **options)  # type: ignore[call-overload]
+        process.wait(30)
+        return process
+
+    monkeypatch.setattr(processes.subprocess, "Popen", ended)
+    spec = Spec(role=Role.APPEND, process="p", incarnation=1, seed="", epoch_ns=0, client={})
+    with pytest.raises(CampaignError, match="client p failed: it cannot begin"):
+        ClientProcess(spec, tmp_path / "log", lambda line: None).wait(30)
+
+
 def test_secrets_travel_in_no_command_line(tmp_path: Path) -> None:
     client = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": "hidden"}
     spec = Spec(role=Role.READER, process="r", incarnation=1, seed="", epoch_ns=0, client=client, topics={"t": 1})

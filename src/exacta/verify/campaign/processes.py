@@ -45,15 +45,17 @@ class ClientProcess:
                 start_new_session=True,  # Ctrl-C is for whoever started it
             )
         assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(spec) + b"\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, and `check` says why
+            self._process.stdin.write(msgspec.json.encode(spec) + b"\n")
+            self._process.stdin.flush()
         self._listener = threading.Thread(target=self._listen, args=(receive,), daemon=True)
         self._listener.start()
 
     def stop(self) -> None:
         """Tell it to end when it has finished what it is doing."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
 
     def kill(self) -> None:
         """End it by SIGKILL, and take what it wrote until then."""
@@ -115,6 +117,6 @@ class ClientProcess:
     def _close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        if not self._process.stdin.closed:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.stdout.close()
