@@ -15,6 +15,8 @@ LESS_THAN_STATE = {
     "BeginTransaction": Promise.NEW_ID,
     "EndHandle": Promise.END,
     "Heartbeat": Promise.NOTHING,
+    "Acknowledge": Promise.WRITE,
+    "AcknowledgeSoon": Promise.SOON,
 }
 
 

@@ -6,12 +6,14 @@ from typing import get_args
 
 from exacta.core import apply, commands, decide, events
 from exacta.core.commands import Command, Parked
+from exacta.core.event import TAGS, Event
 from exacta.core.event_codec import DurableEvent
-from exacta.core.events import TAGS, Event
 from exacta.core.groups import fold as groups_fold
 from exacta.core.groups import rules as groups_rules
 from exacta.core.log import fold as log_fold
 from exacta.core.log import rules as log_rules
+from exacta.core.subscriptions import fold as subscriptions_fold
+from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import fold as transactions_fold
 from exacta.core.transactions import rules as transactions_rules
 
@@ -24,13 +26,13 @@ def of_kind(module: object, base: type) -> set[type]:
 
 
 def test_every_command_is_decided_in_one_room() -> None:
-    rooms = (log_rules.RULES, transactions_rules.RULES, groups_rules.RULES)
+    rooms = (log_rules.RULES, transactions_rules.RULES, groups_rules.RULES, subscriptions_rules.RULES)
     assert max(Counter(command for room in rooms for command in room).values()) == 1
     assert decide._DECIDE.keys() == of_kind(commands, Command)
 
 
 def test_every_event_is_folded_in_one_room() -> None:
-    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS)
+    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS, subscriptions_fold.FOLDS)
     assert max(Counter(event for room in rooms for event in room).values()) == 1
     assert apply._APPLY.keys() == of_kind(events, Event)
 

@@ -40,7 +40,7 @@ from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.core.writers import IdempotentWriter, NamedWriter
 
-_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID}
+_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON}
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
 
 NOBODY = IdempotentWriter(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=-1)

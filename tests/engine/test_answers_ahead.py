@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import pytest
 
-from exacta.core.commands import AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
-from exacta.core.ids import TransactionId
+from exacta.core.commands import AcknowledgeSoon, AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.promises import Promise
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
-#             STATE   WRITE    REGISTRATION  END     NOTHING   NEW_ID
+#             STATE   WRITE    REGISTRATION  END     NOTHING   NEW_ID   SOON
 EXPECTED = """
-NONE          SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC
-DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE
-UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC
-NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE
+NONE          SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE
+DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE
+UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE
+NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE
 """
 CELLS = [
     (Foundation[row.split()[0]], promise, Wait[name])
@@ -64,6 +64,7 @@ def command(producer: Producer, promise: Promise, *, inside: bool) -> Command:
         Promise.REGISTRATION: AddPartitions(**producer.who(), partitions=(("t", 1), ("u", 0))),
         Promise.END: EndTransaction(**producer.who(), commit=inside),
         Promise.NOTHING: Heartbeat(group_id="g", member_id="m", generation=1),
+        Promise.SOON: AcknowledgeSoon(topic="u", partition=0, subscription="s", before=Offset(1)),
     }[promise]
 
 

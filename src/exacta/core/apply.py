@@ -7,6 +7,7 @@ from exacta.core.events import Event
 from exacta.core.groups import fold as groups
 from exacta.core.log import fold as log
 from exacta.core.state.state import State
+from exacta.core.subscriptions import fold as subscriptions
 from exacta.core.transactions import fold as transactions
 
 
@@ -15,4 +16,9 @@ def apply(state: State, event: Event) -> None:
     _APPLY[type(event)](state, event)
 
 
-_APPLY: dict[type[Event], Callable[[State, Any], None]] = {**log.FOLDS, **transactions.FOLDS, **groups.FOLDS}
+_APPLY: dict[type[Event], Callable[[State, Any], None]] = {
+    **log.FOLDS,
+    **transactions.FOLDS,
+    **groups.FOLDS,
+    **subscriptions.FOLDS,
+}

@@ -32,12 +32,15 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.promises import Promise
+from exacta.core.subscriptions.commands import Acknowledge, AcknowledgeSoon, Seek, Subscribe, Unsubscribe
 from exacta.core.writers import Writer
 
 __all__ = [
     "HIGH_WATERMARK",
     "AbortAfterLoss",
     "AbortByMarker",
+    "Acknowledge",
+    "AcknowledgeSoon",
     "AddGroup",
     "AddPartitions",
     "AppendBatch",
@@ -71,9 +74,12 @@ __all__ = [
     "MemberToRemove",
     "OffsetToCommit",
     "Parked",
+    "Seek",
     "SetTopicConfigs",
+    "Subscribe",
     "SyncGroup",
     "TransactionToEnd",
+    "Unsubscribe",
 ]
 
 HIGH_WATERMARK = -1

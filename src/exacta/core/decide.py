@@ -8,6 +8,7 @@ from exacta.core.groups import rules as groups
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
+from exacta.core.subscriptions import rules as subscriptions
 from exacta.core.transactions import rules as transactions
 
 
@@ -20,4 +21,5 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     **log.RULES,
     **transactions.RULES,
     **groups.RULES,
+    **subscriptions.RULES,
 }

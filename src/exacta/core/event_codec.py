@@ -11,11 +11,17 @@ from exacta.core.events import (
     GroupSettled,
     IdsReserved,
     LogStartMoved,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
     OffsetsCommitted,
     OffsetsDeleted,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    SubscriptionChanged,
+    SubscriptionCreated,
+    SubscriptionDeleted,
+    SubscriptionMoved,
     TopicConfigsSet,
     TopicCreated,
     TopicDeleted,
@@ -28,7 +34,7 @@ from exacta.core.events import (
     WritersExpired,
 )
 
-EVENTS_SCHEMA = 1
+EVENTS_SCHEMA = 2
 """The number that a data directory's `format` file has for these structs.
 
 It grows with a change that an older version would misread: a new event, or a new field. `engine.schema` says which
@@ -59,6 +65,12 @@ DurableEvent = (
     | AbortedForgotten
     | GroupSettled
     | ConsumerGroupUpdated
+    | SubscriptionCreated
+    | SubscriptionChanged
+    | SubscriptionDeleted
+    | SubscriptionMoved
+    | MessagesAcknowledged
+    | MessagesAcknowledgedInTransaction
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,15 +1,16 @@
 """The events: all that can happen, one struct each. Durable state is a fold of the durable ones, in journal order.
 
 Durable events are written as MessagePack arrays (`array_like`): a field may be added only at the end and with a
-default, and `TAGS` has the number of each. Volatile events change the state in memory only: the course of a rebalance,
-signs of life (decision 0025), and ids that are given out of what is reserved (0027).
+default, and `event.TAGS` has the number of each. Volatile events change the state in memory only: the course of a
+rebalance, signs of life (decision 0025), and ids that are given out of what is reserved (0027).
 """
 
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import field
 
 from exacta.core.commands import OffsetToCommit
+from exacta.core.event import Event
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -20,53 +21,59 @@ from exacta.core.ids import (
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    SubscriptionKey,
     TransactionId,
     WriterId,
 )
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
+from exacta.core.subscriptions.events import (
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
+    SubscriptionChanged,
+    SubscriptionCreated,
+    SubscriptionDeleted,
+    SubscriptionMoved,
+)
 
-TAGS = {
-    "Event": 0,  # the base class, which is never written
-    # topics and logs
-    "TopicCreated": 1,
-    "TopicDeleted": 2,
-    "TopicConfigsSet": 3,
-    "PartitionsAdded": 4,
-    "LogStartMoved": 5,
-    "AbortedForgotten": 6,
-    "BatchAppended": 7,
-    "WriterNamed": 8,
-    "WritersExpired": 9,
-    # producers and transactions
-    "IdsReserved": 10,
-    "ProducerIdAllocated": 11,
-    "ProducerBound": 12,
-    "TransactionBegun": 13,
-    "TransactionExtended": 14,
-    "TransactionEnded": 15,
-    "NothingAborted": 16,
-    "TransactionalIdsExpired": 17,
-    "ProducersExpired": 18,
-    # offsets and groups
-    "TransactionalOffsetsCommitted": 20,
-    "OffsetsCommitted": 21,
-    "OffsetsDeleted": 22,
-    "GroupDeleted": 23,
-    "GroupEpochsReserved": 24,
-    "MembershipChanged": 25,
-    "MemberSeen": 26,
-    "GroupSettled": 27,
-    "ConsumerGroupChanged": 28,
-    "ConsumerGroupUpdated": 29,
-}
-"""The number by which each event is written. None is used for two events, nor ever again for another one."""
-
-
-class Event(Struct, frozen=True, kw_only=True, array_like=True, tag=TAGS.__getitem__):
-    """Base of all events. Times are milliseconds since 1970, from the journal's own clock."""
-
-    durable: ClassVar[bool] = True
+__all__ = [
+    "AbortedForgotten",
+    "BatchAppended",
+    "ConsumerGroupChanged",
+    "ConsumerGroupUpdated",
+    "Event",
+    "GroupDeleted",
+    "GroupEpochsReserved",
+    "GroupSettled",
+    "IdsReserved",
+    "LogStartMoved",
+    "Marker",
+    "MemberSeen",
+    "MembershipChanged",
+    "MessagesAcknowledged",
+    "MessagesAcknowledgedInTransaction",
+    "NothingAborted",
+    "OffsetsCommitted",
+    "OffsetsDeleted",
+    "PartitionsAdded",
+    "ProducerBound",
+    "ProducerIdAllocated",
+    "ProducersExpired",
+    "SubscriptionChanged",
+    "SubscriptionCreated",
+    "SubscriptionDeleted",
+    "SubscriptionMoved",
+    "TopicConfigsSet",
+    "TopicCreated",
+    "TopicDeleted",
+    "TransactionBegun",
+    "TransactionEnded",
+    "TransactionExtended",
+    "TransactionalIdsExpired",
+    "TransactionalOffsetsCommitted",
+    "WriterNamed",
+    "WritersExpired",
+]
 
 
 class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
@@ -125,7 +132,7 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
-    """A transaction is open from now on, with these partitions and groups as the first that take part.
+    """A transaction is open from now on, with these as the first that take part.
 
     The owner is the transactional id that it belongs to. None: it is a handle, and the client is the one that began it.
     """
@@ -143,12 +150,13 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
-    """More partitions or groups take part in the open transaction."""
+    """More partitions, groups or subscriptions take part in the open transaction."""
 
     transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()
     groups: tuple[str, ...] = ()
     at_ms: int = 0
+    subscriptions: tuple[SubscriptionKey, ...] = ()
 
 
 class BatchAppended(Event, frozen=True, kw_only=True, array_like=True):
@@ -360,6 +368,6 @@ class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True):
     topics_version: tuple[int, int]
     members: tuple[ConsumerMember, ...] = ()
     gone: tuple[str, ...] = ()
-    target: dict[str, tuple[TopicPartition, ...]] = {}
+    target: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     topics: dict[str, SubscribedTopic] | None = None
     matched: dict[str, tuple[str, ...]] | None = None

@@ -25,6 +25,10 @@ Ticket = NewType("Ticket", int)
 """Names a request whose answer waits for others (JoinGroup, SyncGroup); given by the engine, opaque to the core."""
 
 
+SubscriptionKey = tuple[PartitionId, str]
+"""Names a subscription of a partition. A name may be used again after its subscription is deleted."""
+
+
 class Body(IntEnum):
     """The encoding of a batch's records. Its value is the magic byte in the header that every batch has."""
 

@@ -22,3 +22,5 @@ class Promise(IntEnum):
     """Nothing outlives a restart."""
     NEW_ID = 5
     """The ids in the answer are given to nobody else. What they name may be forgotten, and then cannot be ended."""
+    SOON = 6
+    """Nothing yet, and nobody waits: what was asked for is written at once, and synced soon after."""

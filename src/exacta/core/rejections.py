@@ -61,6 +61,12 @@ class Rejection(Enum):
     GROUP_SUBSCRIBED_TO_TOPIC = auto()
     OFFSET_METADATA_TOO_LARGE = auto()
     OFFSET_OUT_OF_RANGE = auto()
+    # subscriptions (Apache Pulsar)
+    INVALID_SUBSCRIPTION = auto()
+    """The name is empty or too long, or the properties are too large."""
+    SUBSCRIPTION_NOT_FOUND = auto()
+    TRANSACTION_CONFLICT = auto()
+    """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""
     # storage
     STORAGE_ERROR = auto()
     """The stored data could not be read."""

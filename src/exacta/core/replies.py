@@ -134,3 +134,10 @@ class Synced(Reply, frozen=True, kw_only=True):
     protocol_type: str
     protocol: str
     assignment: bytes
+
+
+class Subscribed(Reply, frozen=True, kw_only=True):
+    """There is a subscription; its first message that is not acknowledged is at the position, or comes after it."""
+
+    position: Offset
+    is_new: bool

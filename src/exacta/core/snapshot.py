@@ -21,7 +21,7 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.writer import KnownWriter
 
-SNAPSHOT_SCHEMA = 1
+SNAPSHOT_SCHEMA = 2
 """The first field of a snapshot. It grows with a change that an older version would misread."""
 
 
@@ -129,6 +129,8 @@ def _rebuild_indexes(state: State) -> None:
     for transaction in state.transactions.values():
         volatile.transaction_by_producer.update(dict.fromkeys(transaction.producer_ids, transaction))
         volatile.open_handles += transaction.owner is None
+        volatile.pending_runs += transaction.acknowledged_runs
+    volatile.subscriptions = sum(len(partition.subscriptions) for partition in state.partitions.values())
 
 
 def _decoded(blob: bytes) -> _Snapshot:

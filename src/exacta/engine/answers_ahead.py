@@ -6,13 +6,14 @@ about a loss (`exacta.core.transactions.loss`).
 
 Theory of operation. An answer waits for nothing, until its events are written, or until they are synced. A process
 that dies loses nothing that was written; a machine that stops may lose what was not synced. So an early answer must be
-one that recovery can stand by although its events are missing. Three kinds of answers are such.
+one that recovery can stand by although its events are missing. These kinds of answers are such.
 
 - A registration promises only that the next request is accepted. The core makes up for a lost one (decision 0002).
 - A write into an open transaction promises only that the transaction's end will tell, and the end waits for the sync
   of everything before it (decision 0016). If the machine stops, recovery aborts the transactions that it finds open and
   fences the producers that it has heard of last. So recovery must find the transaction, or hear of its producer: the
   write rests on the begin of its transaction.
+- An acknowledgement without an answer promises nothing. It is written, so that a process that dies does not lose it.
 - The begin of a handle promises only that its ids are nobody else's (decision 0027). Recovery aborts every handle that
   it finds open, and nobody ends one that it does not find. So the begin rests on the reservation of the ids.
 
@@ -78,6 +79,7 @@ _ALWAYS_THE_SAME = {
     Promise.REGISTRATION: Wait.WRITE,
     Promise.END: Wait.SYNC,
     Promise.NOTHING: Wait.NOTHING,
+    Promise.SOON: Wait.WRITE,
 }
 
 WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {

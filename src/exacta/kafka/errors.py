@@ -56,6 +56,11 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
 }
 
+CANNOT_HAPPEN_HERE = frozenset(
+    {Rejection.INVALID_SUBSCRIPTION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.TRANSACTION_CONFLICT}
+)
+"""Rejections of commands that no request of Kafka leads to."""
+
 _EVERY_VERSION = 0x7FFF
 
 BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {

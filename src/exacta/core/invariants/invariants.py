@@ -21,6 +21,7 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
+from exacta.core.invariants.subscriptions import messages_are_acknowledged_once, pending_messages_can_end
 from exacta.core.invariants.transactions import (
     ends_are_whole,
     epochs_only_grow,
@@ -68,6 +69,8 @@ def violations(
         *ids_are_given_out_once(state, log),
         *open_transactions_can_end(state, log),
         *lost_handles_do_not_commit(log, found_after_loss),
+        *messages_are_acknowledged_once(state, log),
+        *pending_messages_can_end(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *groups_are_durable(state, log),

@@ -53,9 +53,12 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
     for partition_id in gone:
         for writer_id in state.partitions[partition_id].named_sequences:
             state.writers[writer_id].partitions.discard(partition_id)
+        state.volatile.subscriptions -= len(state.partitions[partition_id].subscriptions)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         transaction.partitions -= gone
+        if transaction.subscriptions:
+            transaction.subscriptions = {each for each in transaction.subscriptions if each[0] not in gone}
     for group in state.groups.values():
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():
@@ -70,6 +73,8 @@ def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
+    for subscription in partition.subscriptions.values():
+        subscription.move(event.log_start_offset)
 
 
 def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:

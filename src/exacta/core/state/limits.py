@@ -60,6 +60,19 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Names of writers in all partitions. When the limit is reached a new name is refused. A known one is forgotten
     only when it has been idle for `producer_id_expiration_ms`."""
     max_named_writers_per_partition: int = 10_000
+    max_subscriptions: int = 100_000
+    """Durable subscriptions of all partitions. A further one is refused."""
+    subscription_name_max_bytes: int = 512
+    subscription_properties_max_bytes: int = 4_096
+    """Names and values of a subscription's properties together."""
+    max_acknowledged_runs: int = 10_000
+    """Runs of acknowledged messages of one subscription beyond its position. An acknowledgement that would make more
+    is refused, unless the position moves by it."""
+    max_acknowledged_runs_per_transaction: int = 100_000
+    max_pending_runs: int = 1_000_000
+    """Runs of messages that all open transactions together have acknowledged."""
+    max_pending_transactions_per_subscription: int = 1_000
+    """Open transactions that have acknowledged messages of one subscription one by one."""
     producer_protected_ms: int = 600_000
     """So long after its last batch a producer may repeat it, and must be known: longer than any client's delivery
     time-out by default. Who floods a partition with producers is refused; he does not make others write twice."""

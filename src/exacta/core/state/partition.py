@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
+from exacta.core.state.subscription import Subscription
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -55,6 +56,8 @@ class Partition(Struct, array_like=True):
     """The encodings of all batches that were ever appended."""
     named_sequences: dict[WriterId, int] = field(default_factory=dict)
     """The highest sequence of each named writer."""
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    """The durable subscriptions of Apache Pulsar's consumers, by their names."""
 
     @property
     def last_stable_offset(self) -> Offset:

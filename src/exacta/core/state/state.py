@@ -43,6 +43,10 @@ class Volatile(Struct):
     """The open transaction whose records lie under this producer id."""
     open_handles: int = 0
     """The number of open transactions that have no owner."""
+    subscriptions: int = 0
+    """The number of durable subscriptions of all partitions."""
+    pending_runs: int = 0
+    """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     next_producer_id: ProducerId = ProducerId(0)
     next_transaction_id: TransactionId = TransactionId(0)
     may_have_forgotten: set[str] = field(default_factory=set)

@@ -20,6 +20,7 @@ from exacta.core.ids import (
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    SubscriptionKey,
     TransactionId,
 )
 
@@ -50,6 +51,10 @@ class Transaction(Struct, array_like=True):
     client_id: str = ""
     """Names the client that began a handle. The client of any other transaction is its owner's."""
     client_host: str = ""
+    subscriptions: set[SubscriptionKey] = field(default_factory=set)
+    """The subscriptions of which it has acknowledged messages, also those that are gone by now."""
+    acknowledged_runs: int = 0
+    """The number of runs of messages that it was given to acknowledge."""
 
     @property
     def pair(self) -> tuple[ProducerId, ProducerEpoch]:

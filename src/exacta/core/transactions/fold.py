@@ -145,6 +145,7 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
     transaction = state.transactions[event.transaction_id]
     transaction.partitions.update(event.partitions)
     transaction.groups.update(event.groups)
+    transaction.subscriptions.update(event.subscriptions)
     if transaction.owner is not None:
         state.transactional_ids[transaction.owner].last_update_ms = event.at_ms
 
@@ -195,6 +196,11 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
         pending = group.pending.pop(event.transaction_id, None) if group is not None else None
         if group is not None and pending is not None and event.committed:
             merge(group.offsets, pending)
+    for partition_id, name in transaction.subscriptions:
+        subscription = state.partitions[partition_id].subscriptions.get(name)
+        if subscription is not None:
+            subscription.end(event.transaction_id, commit=event.committed)
+    state.volatile.pending_runs -= transaction.acknowledged_runs
 
 
 def _remember_handle(state: State, event: TransactionEnded, transaction: Transaction) -> None:

@@ -3,7 +3,7 @@
 Whoever knows the id of a handle may write into it, put offsets into it, and end it. Several writers may do so at once:
 the records lie under a producer id that is the handle's own, and the sequences of its writers are no affair of it.
 
-    handle \\ input    a write, offsets    commit           abort            time-out, marker, loss
+    handle \\ input    a write *****       commit           abort            time-out, marker, loss
     OPEN              taken *             commit           abort            abort
     COMMITTED **      INVALID_STATE       done             INVALID_STATE    -
     ABORTED **        INVALID_STATE       INVALID_STATE    done             -
@@ -17,11 +17,14 @@ without a two-phase commit (decision 0016). After a possible loss recovery abort
 *** The end of a handle that is not found is refused and never successful. A stop of the machine may have forgotten the
 handle with acknowledged writes, or its end lies too far back. Its id is never given out again (`numbering.py`), so that
 nobody ends another's. A transaction that a transactional id owns is not found either: only its holder ends that.
+
+***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
+also be refused for a conflict.
 """
 
 from exacta.core.commands import BeginTransaction, EndHandle
 from exacta.core.events import TransactionBegun
-from exacta.core.ids import Cause, PartitionId, ProducerEpoch, TransactionId
+from exacta.core.ids import Cause, PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionBegunReply
@@ -66,14 +69,21 @@ def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Tra
 
 
 def extension_in_handle(
-    transaction: Transaction, *, partition_id: PartitionId | None = None, group_id: str | None = None, now_ms: int
+    transaction: Transaction,
+    *,
+    partition_id: PartitionId | None = None,
+    group_id: str | None = None,
+    subscription: SubscriptionKey | None = None,
+    now_ms: int,
 ) -> Extension:
     """Return what a write into an open handle needs first: the registration of what it writes to."""
     is_new_partition = partition_id is not None and partition_id not in transaction.partitions
     is_new_group = group_id is not None and group_id not in transaction.groups
     partitions = (partition_id,) if partition_id is not None and is_new_partition else ()
     groups = (group_id,) if group_id is not None and is_new_group else ()
-    return extended(transaction, partitions, groups, now_ms)
+    is_new_subscription = subscription is not None and subscription not in transaction.subscriptions
+    subscriptions = (subscription,) if subscription is not None and is_new_subscription else ()
+    return extended(transaction, partitions, groups, now_ms, subscriptions)
 
 
 def end(state: State, command: EndHandle, now_ms: int) -> Outcome:

@@ -53,6 +53,7 @@ from exacta.core.ids import (
     PartitionId,
     ProducerEpoch,
     ProducerId,
+    SubscriptionKey,
     TransactionId,
     TransactionVersion,
 )
@@ -254,13 +255,23 @@ def _extend(
 
 
 def extended(
-    transaction: Transaction, partitions: tuple[PartitionId, ...], groups: tuple[str, ...], now_ms: int
+    transaction: Transaction,
+    partitions: tuple[PartitionId, ...],
+    groups: tuple[str, ...],
+    now_ms: int,
+    subscriptions: tuple[SubscriptionKey, ...] = (),
 ) -> Extension:
     """Let these take part in an open transaction."""
     transaction_id = transaction.transaction_id
     events: tuple[Event, ...] = ()
-    if partitions or groups:
-        event = TransactionExtended(transaction_id=transaction_id, partitions=partitions, groups=groups, at_ms=now_ms)
+    if partitions or groups or subscriptions:
+        event = TransactionExtended(
+            transaction_id=transaction_id,
+            partitions=partitions,
+            groups=groups,
+            at_ms=now_ms,
+            subscriptions=subscriptions,
+        )
         events = (event,)
     return Extension(transaction_id, events, is_decisive=transaction.timeout_ms == NO_TIMEOUT_MS)
 

@@ -1,0 +1,54 @@
+"""The base of all events, and the number by which each is written."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+TAGS = {
+    "Event": 0,  # the base class, which is never written
+    # topics and logs
+    "TopicCreated": 1,
+    "TopicDeleted": 2,
+    "TopicConfigsSet": 3,
+    "PartitionsAdded": 4,
+    "LogStartMoved": 5,
+    "AbortedForgotten": 6,
+    "BatchAppended": 7,
+    "WriterNamed": 8,
+    "WritersExpired": 9,
+    # producers and transactions
+    "IdsReserved": 10,
+    "ProducerIdAllocated": 11,
+    "ProducerBound": 12,
+    "TransactionBegun": 13,
+    "TransactionExtended": 14,
+    "TransactionEnded": 15,
+    "NothingAborted": 16,
+    "TransactionalIdsExpired": 17,
+    "ProducersExpired": 18,
+    # offsets and groups
+    "TransactionalOffsetsCommitted": 20,
+    "OffsetsCommitted": 21,
+    "OffsetsDeleted": 22,
+    "GroupDeleted": 23,
+    "GroupEpochsReserved": 24,
+    "MembershipChanged": 25,
+    "MemberSeen": 26,
+    "GroupSettled": 27,
+    "ConsumerGroupChanged": 28,
+    "ConsumerGroupUpdated": 29,
+    # subscriptions
+    "SubscriptionCreated": 40,
+    "SubscriptionChanged": 41,
+    "SubscriptionDeleted": 42,
+    "SubscriptionMoved": 43,
+    "MessagesAcknowledged": 44,
+    "MessagesAcknowledgedInTransaction": 45,
+}
+"""The number by which each event is written. None is used for two events, nor ever again for another one."""
+
+
+class Event(Struct, frozen=True, kw_only=True, array_like=True, tag=TAGS.__getitem__):
+    """Base of all events. Times are milliseconds since 1970, from the journal's own clock."""
+
+    durable: ClassVar[bool] = True

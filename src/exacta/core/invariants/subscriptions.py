@@ -1,0 +1,155 @@
+"""The invariants of subscriptions, derived from the journal's events message by message."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from exacta.core.events import (
+    LogStartMoved,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
+    SubscriptionCreated,
+    SubscriptionDeleted,
+    SubscriptionMoved,
+    TopicDeleted,
+    TransactionEnded,
+)
+from exacta.core.ids import SubscriptionKey, TransactionId
+from exacta.core.invariants.log import Log
+from exacta.core.state.runs import Run
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription
+
+_NEVER = TransactionId(-1)
+
+
+class _Expected:
+    """A subscription as its events tell it: of each message whether it is acknowledged, or in which transaction."""
+
+    def __init__(self, position: int) -> None:
+        self.acknowledged: set[int] = set(range(position))
+        self.pending: dict[int, TransactionId] = {}
+        self.cumulative: tuple[TransactionId, int] = (_NEVER, 0)
+
+    def acknowledge(self, messages: Iterable[int]) -> None:
+        for message in messages:
+            self.acknowledged.add(message)
+            self.pending.pop(message, None)
+        if all(message in self.acknowledged for message in range(self.cumulative[1])):
+            self.cumulative = (_NEVER, 0)
+
+    def move(self, position: int) -> None:
+        self.acknowledged = set(range(position))
+        self.acknowledge(())
+        self.pending = {message: key for message, key in self.pending.items() if message >= position}
+
+    def holder_of(self, message: int) -> TransactionId | None:
+        """Return the transaction in which a message is pending, or `_NEVER` if it is acknowledged."""
+        if message in self.acknowledged:
+            return _NEVER
+        if message < self.cumulative[1]:
+            return self.cumulative[0]
+        return self.pending.get(message)
+
+    def hold(self, event: MessagesAcknowledgedInTransaction) -> Iterator[str]:
+        """Let a transaction have acknowledged messages that are free, or tell of those that are not."""
+        for message in _messages(event.runs):
+            if self.holder_of(message) is not None:
+                yield f"9: {event} takes message {message}, which is {self.holder_of(message)}'s"
+            self.pending[message] = event.transaction_id
+        if event.before:
+            others = {self.holder_of(message) for message in range(event.before)} - {None, _NEVER, event.transaction_id}
+            if others:
+                yield f"9: {event} takes messages of {others}"
+            self.cumulative = (event.transaction_id, event.before)
+
+    def end(self, event: TransactionEnded) -> None:
+        ended = {message for message, key in self.pending.items() if key == event.transaction_id}
+        if self.cumulative[0] == event.transaction_id:
+            ended |= set(range(self.cumulative[1]))
+            self.cumulative = (_NEVER, 0)
+        if event.committed:
+            self.acknowledge(ended)
+        self.pending = {message: key for message, key in self.pending.items() if key != event.transaction_id}
+
+
+def messages_are_acknowledged_once(state: State, log: Log) -> Iterator[str]:
+    """Invariant 9: a message is acknowledged, pending in one open transaction, or free, as the log says.
+
+    What is acknowledged stays so until the subscription is moved. A transaction takes only free messages. They are
+    acknowledged if it commits, and free again if it aborts.
+    """
+    expected: dict[SubscriptionKey, _Expected] = {}
+    for event in log:
+        match event:
+            case SubscriptionCreated():
+                expected[event.partition_id, event.name] = _Expected(event.position)
+            case SubscriptionDeleted():
+                del expected[event.partition_id, event.name]
+            case SubscriptionMoved():
+                expected[event.partition_id, event.name].move(event.position)
+            case MessagesAcknowledged():
+                found = expected[event.partition_id, event.name]
+                found.acknowledge([*_messages(event.runs), *range(event.before)])
+            case MessagesAcknowledgedInTransaction():
+                yield from expected[event.partition_id, event.name].hold(event)
+            case TransactionEnded():
+                for found in expected.values():
+                    found.end(event)
+            case LogStartMoved():
+                for key in expected:
+                    if key[0] == event.partition_id:
+                        expected[key].acknowledge(range(event.log_start_offset))
+            case TopicDeleted():
+                # An id is never used again, so that what a deleted partition had is found by what is left.
+                expected = {key: found for key, found in expected.items() if key[0] in state.partitions}
+            case _:
+                pass
+    yield from _compared(state, expected)
+
+
+def _messages(runs: Iterable[Run]) -> list[int]:
+    return [message for first, last in runs for message in range(first, last + 1)]
+
+
+def _compared(state: State, expected: dict[SubscriptionKey, _Expected]) -> Iterator[str]:
+    found = {
+        (partition.partition_id, name): subscription
+        for partition in state.partitions.values()
+        for name, subscription in partition.subscriptions.items()
+    }
+    if found.keys() != expected.keys():
+        yield f"9: there are the subscriptions {sorted(found)}, the log has {sorted(expected)}"
+    for key in found.keys() & expected.keys():
+        yield from _differences(key, found[key], expected[key])
+
+
+def _differences(key: SubscriptionKey, found: Subscription, expected: _Expected) -> Iterator[str]:
+    acknowledged = set(range(found.position)) | set(_messages(found.acknowledged))
+    if acknowledged != expected.acknowledged:
+        yield f"9: {key} differs from its log in messages {sorted(acknowledged ^ expected.acknowledged)[:9]}"
+    if found.position in acknowledged:
+        yield f"9: {key} stands at message {found.position}, which is acknowledged"
+    if any(after[0] <= run[1] + 1 for run, after in pairwise(found.acknowledged)):
+        yield f"9: {key} has runs that touch: {found.acknowledged}"
+    pending = {message: each for each, runs in found.pending.items() for message in _messages(runs)}
+    if pending != expected.pending or not all(found.pending.values()):
+        yield f"9: {key} has {found.pending} pending, its log says {expected.pending}"
+    cumulative = found.cumulative
+    if ((_NEVER, 0) if cumulative is None else (cumulative.transaction_id, cumulative.before)) != expected.cumulative:
+        yield f"9: {key} has {cumulative} pending, its log says {expected.cumulative}"
+
+
+def pending_messages_can_end(state: State) -> Iterator[str]:
+    """Invariant 3, for messages: whatever is pending belongs to an open transaction that knows the subscription."""
+    for partition in state.partitions.values():
+        for name, subscription in partition.subscriptions.items():
+            cumulative = subscription.cumulative
+            holders = {*subscription.pending, *(() if cumulative is None else (cumulative.transaction_id,))}
+            for transaction_id in holders:
+                found = state.transactions.get(transaction_id)
+                if found is None or (partition.partition_id, name) not in found.subscriptions:
+                    yield f"3: transaction {transaction_id} has messages pending in {name}, and is not open there"
+    if state.volatile.pending_runs != sum(each.acknowledged_runs for each in state.transactions.values()):
+        yield f"limits: {state.volatile.pending_runs} runs are counted as pending"
+    if state.volatile.subscriptions != sum(len(each.subscriptions) for each in state.partitions.values()):
+        yield f"limits: {state.volatile.subscriptions} subscriptions are counted"

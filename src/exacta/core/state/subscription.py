@@ -1,0 +1,106 @@
+"""A subscription of Apache Pulsar on one partition: which messages are acknowledged, and which wait for transactions.
+
+Messages are named by their offsets. A message is *acknowledged* if it lies before the position or in one of the
+acknowledged runs. It is *pending* if an open transaction has acknowledged it: alone, or with all messages before it.
+"""
+
+from enum import IntEnum
+
+from msgspec import Struct, field
+
+from exacta.core.ids import Offset, TransactionId
+from exacta.core.state.runs import Run, add, overlaps, subtract
+
+
+class SubscriptionType(IntEnum):
+    """The way in which the consumers of a subscription share its messages, by Pulsar's numbers."""
+
+    EXCLUSIVE = 0
+    SHARED = 1
+    FAILOVER = 2
+    KEY_SHARED = 3
+
+
+class CumulativePending(Struct, frozen=True, array_like=True):
+    """A transaction has acknowledged every message before an offset that was not acknowledged then."""
+
+    transaction_id: TransactionId
+    before: Offset
+
+
+class Subscription(Struct, array_like=True):
+    """A durable subscription; its position never lies before the start of the log."""
+
+    name: str
+    position: Offset
+    subscription_type: SubscriptionType
+    """The type that its last consumer had asked for."""
+    properties: dict[str, str]
+    created_ms: int
+    acknowledged: list[Run] = field(default_factory=list)
+    """The messages from the position on that are acknowledged. The message at the position is not."""
+    pending: dict[TransactionId, list[Run]] = field(default_factory=dict)
+    """The messages that transactions have acknowledged one by one; a message is in one of these at most."""
+    cumulative: CumulativePending | None = None
+    """The acknowledgement of all messages before an offset that waits for its transaction. There is one at most."""
+
+    def acknowledge(self, runs: tuple[Run, ...] | list[Run], before: Offset) -> None:
+        """Acknowledge these messages, and all before an offset, whatever was pending of them."""
+        for first, last in runs:
+            if last >= self.position:
+                add(self.acknowledged, max(first, self.position), last)
+                for others in self.pending.values():
+                    subtract(others, first, last)
+        self.move(before)
+
+    def move(self, before: Offset) -> None:
+        """Let no message before this offset be left, and bring the position to the first that is not acknowledged."""
+        position = max(self.position, before)
+        subtract(self.acknowledged, Offset(0), Offset(position - 1))
+        if self.acknowledged and self.acknowledged[0][0] == position:
+            position = Offset(self.acknowledged.pop(0)[1] + 1)
+        self.position = position
+        self._drop_what_is_acknowledged()
+
+    def seek(self, position: Offset) -> None:
+        """Forget which messages from the position on are acknowledged; what is pending stays pending."""
+        self.position = position
+        self.acknowledged.clear()
+        self._drop_what_is_acknowledged()
+
+    def hold(self, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset) -> None:
+        """Let an open transaction have acknowledged these messages, or all before an offset."""
+        held = self.pending.setdefault(transaction_id, [])
+        for first, last in runs:
+            add(held, first, last)
+        if before > self.position:
+            self.cumulative = CumulativePending(transaction_id, before)
+        self._drop_what_is_acknowledged()
+
+    def end(self, transaction_id: TransactionId, *, commit: bool) -> None:
+        """Acknowledge what a transaction has acknowledged, or give it back."""
+        held = self.pending.pop(transaction_id, [])
+        before = Offset(0)
+        if self.cumulative is not None and self.cumulative.transaction_id == transaction_id:
+            before = self.cumulative.before
+            self.cumulative = None
+        if commit:
+            self.acknowledge(held, before)
+
+    def is_acknowledged(self, first: Offset, last: Offset) -> bool:
+        """Return whether one of these messages is acknowledged."""
+        return first < self.position or overlaps(self.acknowledged, first, last)
+
+    def pending_in(self, first: Offset, last: Offset) -> TransactionId | None:
+        """Return a transaction in which one of these messages is pending; None: there is none."""
+        if self.cumulative is not None and first < self.cumulative.before:
+            return self.cumulative.transaction_id
+        return next((key for key, runs in self.pending.items() if overlaps(runs, first, last)), None)
+
+    def _drop_what_is_acknowledged(self) -> None:
+        for transaction_id, runs in list(self.pending.items()):
+            subtract(runs, Offset(0), Offset(self.position - 1))
+            if not runs:
+                del self.pending[transaction_id]
+        if self.cumulative is not None and self.cumulative.before <= self.position:
+            self.cumulative = None

@@ -1,0 +1,149 @@
+"""Acknowledgements: at once, or together with a transaction (PIP-31), one by one or all before an offset.
+
+    the message is             acknowledged at once   in a transaction
+    not acknowledged           acknowledged           pending
+    acknowledged               nothing to do          CONFLICT
+    pending in this one                               CONFLICT *
+    pending in another one     acknowledged **        CONFLICT
+
+    all messages before an     acknowledged at once   in a transaction
+    offset, which is
+    not beyond the position    nothing to do          CONFLICT
+    not beyond what this one                          CONFLICT
+    has acknowledged so
+    beyond what another one    acknowledged **        CONFLICT
+    has acknowledged so
+    beyond what others have    acknowledged **        CONFLICT ***
+    acknowledged one by one
+    beyond all of these        acknowledged           pending
+
+* Apache Pulsar refuses it too. An entry of several messages conflicts only where the messages overlap.
+
+** PIP-31 says that such an acknowledgement is dropped. Apache Pulsar 4.2 acknowledges at once, and so does this.
+
+*** Apache Pulsar 4.2 checks the two kinds of acknowledgement against the same kind only. Then two transactions that
+both commit have acknowledged one message. Here the first one has it.
+
+A refusal changes nothing, also where only one of several messages is in the way.
+"""
+
+from collections.abc import Iterable
+
+from exacta.core.events import MessagesAcknowledged, MessagesAcknowledgedInTransaction
+from exacta.core.ids import Offset, TransactionId
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.state.partition import Partition
+from exacta.core.state.runs import Run, add, missing, overlaps
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription
+from exacta.core.state.transaction import Transaction
+from exacta.core.subscriptions.commands import Acknowledge
+from exacta.core.subscriptions.subscribing import find
+from exacta.core.transactions.handle import extension_in_handle, open_handle
+
+
+def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
+    """Acknowledge messages (see the tables above)."""
+    found = find(state, command.topic, command.partition, command.subscription)
+    if isinstance(found, Rejection):
+        return Outcome(reply=found)
+    partition, subscription = found
+    if not _are_seen(partition, command):
+        return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
+    if command.transaction is not None:
+        return _acknowledge_in_handle(state, partition, subscription, command, command.transaction, now_ms)
+    new = _not_acknowledged(subscription, command.runs)
+    before = command.before or Offset(0)
+    if not new and before <= subscription.position:
+        return Outcome(reply=DONE)
+    if new and not _has_room(state, subscription, subscription.acknowledged, new):
+        return Outcome(reply=Rejection.LIMIT_REACHED)
+    acknowledged = MessagesAcknowledged(
+        partition_id=partition.partition_id, name=subscription.name, runs=tuple(new), before=before
+    )
+    return Outcome(events=(acknowledged,), reply=DONE)
+
+
+def _are_seen(partition: Partition, command: Acknowledge) -> bool:
+    """Return whether a consumer can have seen all of these messages."""
+    end = partition.last_stable_offset
+    return all(0 <= first <= last < end for first, last in command.runs) and 0 <= (command.before or 0) <= end
+
+
+def _not_acknowledged(subscription: Subscription, runs: Iterable[Run]) -> list[Run]:
+    new: list[Run] = []
+    for first, last in runs:
+        for part in missing(subscription.acknowledged, max(first, subscription.position), last):
+            add(new, *part)
+    return new
+
+
+def _has_room(state: State, subscription: Subscription, present: list[Run], new: list[Run]) -> bool:
+    """Return whether the subscription may have these runs more; one at its position is none."""
+    most = state.limits.max_acknowledged_runs
+    return len(present) + len(new) <= most or (len(present) <= most and new[0][0] == subscription.position)
+
+
+def _acknowledge_in_handle(
+    state: State,
+    partition: Partition,
+    subscription: Subscription,
+    command: Acknowledge,
+    transaction_id: TransactionId,
+    now_ms: int,
+) -> Outcome:
+    transaction = open_handle(state, transaction_id, now_ms)
+    if isinstance(transaction, Rejection):
+        return Outcome(reply=transaction)
+    if _has_conflict(subscription, command, transaction_id):
+        return Outcome(reply=Rejection.TRANSACTION_CONFLICT)
+    if not _has_room_in_transaction(state, subscription, transaction, len(command.runs)):
+        return Outcome(reply=Rejection.LIMIT_REACHED)
+    key = (partition.partition_id, subscription.name)
+    before = extension_in_handle(transaction, subscription=key, now_ms=now_ms)
+    pending = MessagesAcknowledgedInTransaction(
+        transaction_id=transaction_id,
+        partition_id=partition.partition_id,
+        name=subscription.name,
+        runs=command.runs,
+        before=command.before or Offset(0),
+    )
+    return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
+
+
+def _has_conflict(subscription: Subscription, command: Acknowledge, transaction_id: TransactionId) -> bool:
+    if command.before is not None and _has_cumulative_conflict(subscription, command.before, transaction_id):
+        return True
+    named: list[Run] = []
+    for first, last in command.runs:
+        if subscription.is_acknowledged(first, last) or subscription.pending_in(first, last) is not None:
+            return True
+        if overlaps(named, first, last):
+            return True
+        add(named, first, last)
+    return False
+
+
+def _has_cumulative_conflict(subscription: Subscription, before: Offset, transaction_id: TransactionId) -> bool:
+    if before <= subscription.position:
+        return True
+    present = subscription.cumulative
+    if present is not None and (present.transaction_id != transaction_id or before <= present.before):
+        return True
+    return any(
+        key != transaction_id and overlaps(runs, Offset(0), Offset(before - 1))
+        for key, runs in subscription.pending.items()
+    )
+
+
+def _has_room_in_transaction(state: State, subscription: Subscription, transaction: Transaction, new: int) -> bool:
+    """Return whether a transaction may acknowledge so many runs more, and whether all transactions together may."""
+    limits = state.limits
+    if transaction.acknowledged_runs + new > limits.max_acknowledged_runs_per_transaction:
+        return False
+    if state.volatile.pending_runs + new > limits.max_pending_runs:
+        return False
+    is_known = transaction.transaction_id in subscription.pending
+    return is_known or len(subscription.pending) < limits.max_pending_transactions_per_subscription

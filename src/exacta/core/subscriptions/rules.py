@@ -1,0 +1,17 @@
+"""The commands to subscriptions, and what decides each; `core/decide.py` has the table of all commands."""
+
+from collections.abc import Callable
+from typing import Any
+
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Seek, Subscribe, Unsubscribe
+from exacta.core.outcome import Outcome
+from exacta.core.state.state import State
+from exacta.core.subscriptions import acknowledging, subscribing
+
+RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
+    Subscribe: subscribing.subscribe,
+    Unsubscribe: subscribing.unsubscribe,
+    Seek: subscribing.seek,
+    Acknowledge: acknowledging.acknowledge,
+    AcknowledgeSoon: acknowledging.acknowledge,
+}

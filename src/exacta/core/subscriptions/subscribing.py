@@ -1,0 +1,113 @@
+"""Creating, moving and deleting subscriptions.
+
+    what is done            a message that is
+    to the subscription     free           held by a consumer     pending in a transaction
+    deleted                 gone           gone                   gone
+    moved beyond it         acknowledged   acknowledged           acknowledged
+    moved to or before it   free           free                   pending
+    topic deleted           gone           gone                   gone
+    records deleted         acknowledged   acknowledged           acknowledged
+
+The end of a transaction never depends on this table: it is answered as if everything was there, and does nothing to
+what is gone.
+"""
+
+from exacta.core.events import SubscriptionChanged, SubscriptionCreated, SubscriptionDeleted, SubscriptionMoved
+from exacta.core.ids import Offset
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Subscribed
+from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription
+from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
+
+
+def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
+    """Find or create a subscription; tell where it stands, and whether it is new."""
+    partition = state.partition(command.topic, command.partition)
+    if partition is None:
+        return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
+    found = partition.subscriptions.get(command.subscription)
+    if found is not None:
+        return _taken_up(partition, found, command)
+    refused = _refusal(state, command)
+    position = offset_of(partition, command.begin)
+    if position is None:
+        refused = Rejection.OFFSET_OUT_OF_RANGE
+    if refused is not None or position is None:
+        return Outcome(reply=refused)
+    created = SubscriptionCreated(
+        partition_id=partition.partition_id,
+        name=command.subscription,
+        position=position,
+        subscription_type=command.subscription_type,
+        properties=command.properties,
+        at_ms=now_ms,
+    )
+    return Outcome(events=(created,), reply=Subscribed(position=position, is_new=True))
+
+
+def _taken_up(partition: Partition, found: Subscription, command: Subscribe) -> Outcome:
+    reply = Subscribed(position=found.position, is_new=False)
+    if found.subscription_type is command.subscription_type:
+        return Outcome(reply=reply)
+    changed = SubscriptionChanged(
+        partition_id=partition.partition_id,
+        name=found.name,
+        subscription_type=command.subscription_type,
+        properties=found.properties,
+    )
+    return Outcome(events=(changed,), reply=reply)
+
+
+def _refusal(state: State, command: Subscribe) -> Rejection | None:
+    """Return why a subscription of this name may not be made."""
+    limits = state.limits
+    if not 0 < len(command.subscription.encode()) <= limits.subscription_name_max_bytes:
+        return Rejection.INVALID_SUBSCRIPTION
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in command.properties.items())
+    if size > limits.subscription_properties_max_bytes:
+        return Rejection.INVALID_SUBSCRIPTION
+    return Rejection.LIMIT_REACHED if state.volatile.subscriptions >= limits.max_subscriptions else None
+
+
+def unsubscribe(state: State, command: Unsubscribe, now_ms: int) -> Outcome:
+    """Delete a subscription."""
+    found = find(state, command.topic, command.partition, command.subscription)
+    if isinstance(found, Rejection):
+        return Outcome(reply=found)
+    partition, subscription = found
+    deleted = SubscriptionDeleted(partition_id=partition.partition_id, name=subscription.name)
+    return Outcome(events=(deleted,), reply=DONE)
+
+
+def seek(state: State, command: Seek, now_ms: int) -> Outcome:
+    """Let a subscription go on elsewhere; before the start of the log is at its start."""
+    found = find(state, command.topic, command.partition, command.subscription)
+    if isinstance(found, Rejection):
+        return Outcome(reply=found)
+    partition, subscription = found
+    position = offset_of(partition, command.to)
+    if position is None:
+        return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
+    moved = SubscriptionMoved(partition_id=partition.partition_id, name=subscription.name, position=position)
+    return Outcome(events=(moved,), reply=DONE)
+
+
+def find(state: State, topic: str, index: int, name: str) -> tuple[Partition, Subscription] | Rejection:
+    """Look up a subscription, or say what there is none of."""
+    partition = state.partition(topic, index)
+    if partition is None:
+        return Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    subscription = partition.subscriptions.get(name)
+    return Rejection.SUBSCRIPTION_NOT_FOUND if subscription is None else (partition, subscription)
+
+
+def offset_of(partition: Partition, asked: Offset) -> Offset | None:
+    """Return the offset that is meant, not before the start of the log; None: there is no such offset yet."""
+    if asked == LATEST:
+        return partition.next_offset
+    if asked == EARLIEST:
+        return partition.log_start_offset
+    return max(asked, partition.log_start_offset) if 0 <= asked <= partition.next_offset else None

@@ -1,0 +1,63 @@
+"""A consumer of a subscription, as far as the core hears of it."""
+
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, Seek, Subscribe, Unsubscribe
+from exacta.core.ids import Offset, PartitionId
+from exacta.core.replies import Subscribed
+from exacta.core.state.runs import Run
+from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
+from tests.core.world import Handle, World
+
+
+def runs(*pairs: tuple[int, int]) -> tuple[Run, ...]:
+    return tuple((Offset(first), Offset(last)) for first, last in pairs)
+
+
+class Consumer:
+    """Acknowledges messages of one partition's subscription by their offsets."""
+
+    def __init__(self, world: World, name: str = "s", partition: int = 0) -> None:
+        self.world = world
+        self.name = name
+        self._where = {"topic": "t", "partition": partition, "subscription": name}
+        self._key = (PartitionId(partition), name)
+
+    def subscribe(
+        self, begin: int = EARLIEST, subscription_type: SubscriptionType = SubscriptionType.SHARED, **properties: str
+    ) -> object:
+        return self.world.send(
+            Subscribe(
+                **self._where, subscription_type=subscription_type, begin=Offset(begin), properties=dict(properties)
+            )
+        )
+
+    def begin(self) -> "Consumer":
+        assert isinstance(self.subscribe(), Subscribed)
+        return self
+
+    @property
+    def subscription(self) -> Subscription:
+        return self.world.state.partitions[self._key[0]].subscriptions[self._key[1]]
+
+    def acknowledge(self, *pairs: tuple[int, int], inside: Handle | None = None, soon: bool = False) -> object:
+        command = AcknowledgeSoon if soon else Acknowledge
+        transaction = None if inside is None else inside.transaction_id
+        return self.world.send(command(**self._where, runs=runs(*pairs), transaction=transaction))
+
+    def acknowledge_before(self, offset: int, inside: Handle | None = None) -> object:
+        transaction = None if inside is None else inside.transaction_id
+        return self.world.send(Acknowledge(**self._where, before=Offset(offset), transaction=transaction))
+
+    def seek(self, to: int) -> object:
+        return self.world.send(Seek(**self._where, to=Offset(to)))
+
+    def unsubscribe(self) -> object:
+        return self.world.send(Unsubscribe(**self._where))
+
+    def state_of(self, message: int) -> str:
+        """Return whether a message is free, acknowledged, or pending in which transaction."""
+        found = self.subscription
+        if found.is_acknowledged(Offset(message), Offset(message)):
+            return "acknowledged"
+        holder = found.pending_in(Offset(message), Offset(message))
+        return "free" if holder is None else f"pending in {holder}"

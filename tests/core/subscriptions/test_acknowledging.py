@@ -1,0 +1,258 @@
+"""Acknowledgements: the tables of `acknowledging.py`, swept; entries of several messages, bounds, loss, snapshots."""
+
+import pytest
+from msgspec.structs import replace
+
+from exacta.core.apply import apply
+from exacta.core.ids import TransactionId
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.snapshot import is_same, restore, snapshot
+from exacta.core.state.state import State
+from tests.core.subscriptions.consumer import Consumer, runs
+from tests.core.world import SMALL, Handle, World
+
+CONFLICT = Rejection.TRANSACTION_CONFLICT
+FREE, ACKED, OWN, OTHER = "free", "acknowledged", "pending here", "pending elsewhere"
+
+ONE_BY_ONE = {
+    # (what the message is, in a transaction): (answer, what it is then)
+    (FREE, False): (DONE, ACKED),
+    (ACKED, False): (DONE, ACKED),
+    (OTHER, False): (DONE, ACKED),
+    (FREE, True): (DONE, OWN),
+    (ACKED, True): (CONFLICT, ACKED),
+    (OWN, True): (CONFLICT, OWN),
+    (OTHER, True): (CONFLICT, OTHER),
+}
+BEHIND, OWN_BEFORE, OTHER_BEFORE, OTHER_ALONE, BEYOND = "behind", "own", "other", "other, one by one", "beyond"
+CUMULATIVE = {
+    # (what the offset is, in a transaction): answer
+    (BEHIND, False): DONE,
+    (OTHER_BEFORE, False): DONE,
+    (OTHER_ALONE, False): DONE,
+    (BEYOND, False): DONE,
+    (BEHIND, True): CONFLICT,
+    (OWN_BEFORE, True): CONFLICT,
+    (OTHER_BEFORE, True): CONFLICT,
+    (OTHER_ALONE, True): CONFLICT,
+    (BEYOND, True): DONE,
+}
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(SMALL)
+    world.topic()
+    writer = world.handle()
+    writer.append(count=10)
+    assert writer.end(commit=True) == DONE  # the marker lies at offset 10
+    return world
+
+
+@pytest.fixture
+def consumer(world: World) -> Consumer:
+    return Consumer(world).begin()
+
+
+@pytest.mark.parametrize(("before", "inside"), ONE_BY_ONE)
+def test_one_message_in_every_state(world: World, consumer: Consumer, before: str, inside: bool) -> None:
+    own, other = world.handle(), world.handle()
+    if before != FREE:
+        holder = {ACKED: None, OWN: own, OTHER: other}[before]
+        assert consumer.acknowledge((4, 4), inside=holder) == DONE
+    expected, after = ONE_BY_ONE[before, inside]
+    state, length = snapshot(world.state), len(world.log)
+    assert consumer.acknowledge((4, 4), inside=own if inside else None) == expected
+    names = {OWN: f"pending in {own.transaction_id}", OTHER: f"pending in {other.transaction_id}"}
+    assert consumer.state_of(4) == names.get(after, after)
+    if expected is CONFLICT:
+        assert (snapshot(world.state), len(world.log)) == (state, length), "a refusal changes nothing"
+    world.check()
+
+
+@pytest.mark.parametrize(("where", "inside"), CUMULATIVE)
+def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: str, inside: bool) -> None:
+    own, other = world.handle(), world.handle()
+    if where == BEHIND:
+        consumer.acknowledge_before(4)
+    elif where == OTHER_ALONE:
+        consumer.acknowledge((2, 2), inside=other)
+    elif where != BEYOND:
+        consumer.acknowledge_before(4, inside=own if where == OWN_BEFORE else other)
+    expected = CUMULATIVE[where, inside]
+    state = snapshot(world.state)
+    assert consumer.acknowledge_before(4, inside=own if inside else None) == expected
+    if expected is CONFLICT:
+        assert snapshot(world.state) == state, "a refusal changes nothing"
+    elif inside:
+        assert {consumer.state_of(message) for message in range(4)} == {f"pending in {own.transaction_id}"}
+    else:
+        assert consumer.subscription.position == 4
+    assert consumer.state_of(4) == FREE
+    world.check()
+
+
+def test_the_two_kinds_are_checked_against_each_other(world: World, consumer: Consumer) -> None:
+    """Apache Pulsar 4.2 does not: two transactions that both commit then have one message."""
+    one, other = world.handle(), world.handle()
+    assert consumer.acknowledge_before(4, inside=one) == DONE
+    assert consumer.acknowledge((3, 3), inside=other) == CONFLICT
+    assert consumer.acknowledge((4, 4), inside=other) == DONE
+    assert consumer.acknowledge_before(6, inside=one) == CONFLICT
+    assert consumer.acknowledge((5, 5), inside=one) == DONE
+    world.check()
+
+
+def test_a_transaction_goes_on_cumulatively_over_what_it_has_one_by_one(world: World, consumer: Consumer) -> None:
+    handle = world.handle()
+    assert consumer.acknowledge((2, 3), inside=handle) == DONE
+    assert consumer.acknowledge_before(4, inside=handle) == DONE
+    assert consumer.acknowledge_before(6, inside=handle) == DONE
+    assert handle.end(commit=True) == DONE
+    assert consumer.subscription.position == 6
+    world.check()
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_end_moves_records_offsets_and_acknowledgements_at_once(world: World, commit: bool) -> None:
+    consumers = [Consumer(world, name).begin() for name in ("s", "u")]
+    handle = world.handle()
+    handle.append(1)
+    handle.commit_offsets(7)
+    consumers[0].acknowledge((1, 2), (5, 5), inside=handle)
+    consumers[1].acknowledge_before(3, inside=handle)
+    assert handle.end(commit=commit) == DONE
+    found = [[each.state_of(message) for message in (0, 1, 2, 3, 5)] for each in consumers]
+    done = ACKED if commit else FREE
+    assert found == [[FREE, done, done, FREE, done], [done, done, done, FREE, FREE]]
+    assert bool(world.state.groups["g"].offsets) is commit
+    assert not any(each.subscription.pending for each in consumers)
+    world.check()
+
+
+def test_messages_of_one_entry_conflict_only_where_they_overlap(world: World, consumer: Consumer) -> None:
+    one, other = world.handle(), world.handle()
+    assert consumer.acknowledge((2, 4), inside=one) == DONE
+    assert consumer.acknowledge((5, 6), (0, 1), inside=other) == DONE
+    assert consumer.acknowledge((7, 8), (4, 5), inside=other) == CONFLICT
+    assert consumer.state_of(7) == FREE, "one message in the way refuses all"
+    assert consumer.acknowledge((7, 8), (8, 9), inside=other) == CONFLICT, "nor may a command name one twice"
+    world.check()
+
+
+def test_a_plain_acknowledgement_takes_a_message_out_of_its_transaction(world: World, consumer: Consumer) -> None:
+    handle = world.handle()
+    consumer.acknowledge((2, 4), inside=handle)
+    assert consumer.acknowledge((3, 3)) == DONE
+    assert handle.end(commit=False) == DONE
+    assert [consumer.state_of(message) for message in (2, 3, 4)] == [FREE, ACKED, FREE]
+    world.check()
+
+
+def test_the_position_passes_what_is_acknowledged(world: World, consumer: Consumer) -> None:
+    for pair in ((1, 1), (3, 5), (2, 2)):
+        consumer.acknowledge(pair)
+    assert (consumer.subscription.position, consumer.subscription.acknowledged) == (0, [(1, 5)])
+    consumer.acknowledge((0, 0))
+    assert (consumer.subscription.position, consumer.subscription.acknowledged) == (6, [])
+    length = len(world.log)
+    assert consumer.acknowledge((2, 4)) == DONE, "a repeat is answered like the first try"
+    assert len(world.log) == length, "and leaves nothing in the journal"
+    world.check()
+
+
+def test_only_messages_that_a_consumer_can_have_seen_are_acknowledged(world: World, consumer: Consumer) -> None:
+    handle, reader = world.handle(), world.handle()
+    handle.append(count=2)
+    for inside in (None, reader):
+        assert consumer.acknowledge((11, 11), inside=inside) == Rejection.OFFSET_OUT_OF_RANGE
+        assert consumer.acknowledge((5, 4), inside=inside) == Rejection.OFFSET_OUT_OF_RANGE
+        assert consumer.acknowledge((-1, 4), inside=inside) == Rejection.OFFSET_OUT_OF_RANGE
+        assert consumer.acknowledge_before(12, inside=inside) == Rejection.OFFSET_OUT_OF_RANGE
+    assert consumer.acknowledge_before(11) == DONE
+    world.check()
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_what_comes_after_the_end_is_refused_for_ever(world: World, consumer: Consumer, commit: bool) -> None:
+    handle = world.handle()
+    handle.end(commit=commit)
+    assert consumer.acknowledge((1, 1), inside=handle) == Rejection.INVALID_TRANSACTION_STATE
+    nobody = Handle(world, TransactionId(7_777), handle.producer_id)
+    assert consumer.acknowledge((1, 1), inside=nobody) == Rejection.TRANSACTION_NOT_FOUND
+    world.check()
+
+
+def test_a_time_out_gives_messages_back(world: World, consumer: Consumer) -> None:
+    handle = world.handle(timeout_ms=100)
+    consumer.acknowledge((1, 1), inside=handle)
+    world.pass_time(200)
+    assert consumer.state_of(1) == FREE
+    assert handle.end(commit=True) == Rejection.INVALID_TRANSACTION_STATE
+    world.check()
+
+
+def test_a_stop_of_the_machine_keeps_what_was_answered_and_aborts_what_is_open(world: World) -> None:
+    consumer = Consumer(world).begin()
+    committed, opened = world.handle(), world.handle()
+    consumer.acknowledge((1, 1))
+    consumer.acknowledge((2, 2), inside=committed)
+    committed.end(commit=True)
+    consumer.acknowledge((3, 3), inside=opened)
+    world.crash(machine_stops=True)
+    assert [consumer.state_of(message) for message in range(4)] == [FREE, ACKED, ACKED, FREE]
+    assert opened.end(commit=True) != DONE
+    world.check()
+
+
+def test_an_acknowledgement_without_an_answer_may_be_forgotten(world: World, consumer: Consumer) -> None:
+    assert consumer.acknowledge((1, 1), soon=True) == DONE
+    assert consumer.state_of(1) == ACKED
+    world.crash(machine_stops=True)
+    assert consumer.state_of(1) == FREE
+
+
+def test_a_snapshot_holds_all_of_it(world: World, consumer: Consumer) -> None:
+    one, other = world.handle(), world.handle()
+    consumer.acknowledge((1, 1), (7, 8))
+    consumer.acknowledge((3, 3), inside=one)
+    Consumer(world, "u").begin().acknowledge_before(5, inside=other)
+    again = restore(snapshot(world.state), SMALL)
+    assert is_same(again, world.state)
+    assert (again.volatile.pending_runs, again.volatile.subscriptions) == (1, 2)
+    folded = State(limits=SMALL)
+    for event in world.log:
+        apply(folded, event)
+    assert is_same(folded, again)
+
+
+def test_runs_of_one_subscription_are_bounded(world: World) -> None:
+    consumer = Consumer(world).begin()
+    world.state.limits = replace(SMALL, max_acknowledged_runs=2)
+    assert consumer.acknowledge((2, 2), (4, 4)) == DONE
+    assert consumer.acknowledge((6, 6)) == Rejection.LIMIT_REACHED
+    assert consumer.acknowledge((0, 0)) == DONE, "an acknowledgement at the position is always taken"
+    assert consumer.acknowledge((1, 1)) == DONE
+    assert consumer.acknowledge((6, 6)) == DONE, "there is room again"
+    assert consumer.subscription.acknowledged == list(runs((4, 4), (6, 6)))
+    world.check()
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"max_acknowledged_runs_per_transaction": 2},
+        {"max_pending_runs": 2},
+        {"max_pending_transactions_per_subscription": 1},
+    ],
+)
+def test_what_transactions_hold_is_bounded(world: World, consumer: Consumer, limit: dict[str, int]) -> None:
+    one, other = world.handle(), world.handle()
+    consumer.acknowledge((0, 0), (2, 2), inside=one)
+    world.state.limits = replace(SMALL, **limit)
+    full = one if "max_acknowledged_runs_per_transaction" in limit else other
+    assert consumer.acknowledge((4, 4), inside=full) == Rejection.LIMIT_REACHED
+    one.end(commit=False)
+    assert consumer.acknowledge((4, 4), inside=other) == DONE
+    world.check()
