@@ -19,6 +19,7 @@ from simulation.clients.handles import handles
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
 from simulation.clients.reading import watch
+from simulation.clients.subscriptions import subscriptions
 from simulation.clients.surroundings import Surroundings
 from simulation.clients.transfers import idempotent, transfers
 from simulation.history import History, Place
@@ -95,6 +96,8 @@ class Troupe:
             clients["forger"] = _Client(forge, [*INPUTS, *PLAIN, *KEYED], 0)
         if dice(self._seed, "handles").random() < 0.5:
             clients["handles0"] = _Client(handles, [*INPUTS, *PLAIN], 0)
+        if dice(self._seed, "subscriptions").random() < 0.5:
+            clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN], 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:

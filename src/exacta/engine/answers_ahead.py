@@ -56,6 +56,7 @@ Readers of uncommitted records may not see it for so long.
 
 _REGISTRATION = Promise.REGISTRATION
 _NEW_ID = Promise.NEW_ID
+_SOON = Promise.SOON
 _OF_EVENTS = frozenset({_REGISTRATION, _NEW_ID})
 """These promise only as much as the events that they come with."""
 _NOTED = frozenset({TransactionBegun, TransactionEnded, IdsReserved})
@@ -128,6 +129,8 @@ class AnswersAhead:
         promise = command.promises
         if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
+        elif promise is _SOON and not outcome.events:
+            promise = Promise.NOTHING
         if outcome.inside_transaction is not None:
             foundation = self.foundation(outcome.inside_transaction)
         else:

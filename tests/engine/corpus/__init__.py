@@ -12,6 +12,7 @@ from msgspec.structs import fields
 
 from exacta.adapters.local.format import VERSION
 from exacta.core.commands import (
+    Acknowledge,
     AddGroup,
     AddPartitions,
     AppendBatch,
@@ -35,12 +36,17 @@ from exacta.core.commands import (
     LeaveGroup,
     MemberToRemove,
     OffsetToCommit,
+    Seek,
     SetTopicConfigs,
+    Subscribe,
     SyncGroup,
+    Unsubscribe,
 )
-from exacta.core.ids import Ticket, TransactionVersion
+from exacta.core.ids import Offset, Ticket, TransactionVersion
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.writers import IdempotentWriter, NamedWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
@@ -92,6 +98,7 @@ class _Play(DiskRig):
         self._writers()
         for commit in (True, False):
             self._handle(commit=commit)
+        self._subscriptions()
         self._offsets()
         self._groups()
         self._expire()
@@ -201,6 +208,27 @@ class _Play(DiskRig):
         )
         if commit is not None:
             self.ask(EndHandle(transaction_id=begun.transaction_id, commit=commit))
+
+    def _subscriptions(self) -> None:
+        where: dict[str, Any] = {"topic": self.named("b"), "partition": 0, "subscription": "billing"}
+        for subscription_type in (SubscriptionType.SHARED, SubscriptionType.KEY_SHARED):
+            self.ask(
+                Subscribe(
+                    **where, subscription_type=subscription_type, begin=EARLIEST, properties={"owner": self.named("o")}
+                )
+            )
+        self.ask(Seek(**where, to=Offset(1)))
+        self.ask(Acknowledge(**where, runs=((Offset(3), Offset(3)),)))
+        for commit in (True, False, None):
+            begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+            assert isinstance(begun, TransactionBegunReply)
+            after = Offset(5 + begun.transaction_id % 3)
+            self.ask(Acknowledge(**where, runs=((after, after),), transaction=begun.transaction_id))
+            if commit is not None:
+                self.ask(EndHandle(transaction_id=begun.transaction_id, commit=commit))
+        where["subscription"] = "gone"
+        self.ask(Subscribe(**where, subscription_type=SubscriptionType.EXCLUSIVE))
+        self.ask(Unsubscribe(**where))
 
     def _offsets(self) -> None:
         offsets = tuple(

@@ -1,0 +1,108 @@
+"""Planted bugs of subscriptions."""
+
+from typing import Any
+
+from exacta.core.apply import _APPLY
+from exacta.core.commands import Acknowledge, AcknowledgeSoon
+from exacta.core.events import LogStartMoved
+from exacta.core.ids import Offset, TransactionId
+from exacta.core.promises import Promise
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription
+from exacta.core.subscriptions import acknowledging
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary(
+    "a transaction acknowledges what another transaction has acknowledged and not committed yet",
+    shows=r"9: MessagesAcknowledgedInTransaction.* takes",
+)
+def conflict_not_checked() -> Replacements:
+    return [(acknowledging, "_has_conflict", lambda subscription, command, transaction_id: False)]
+
+
+@canary(
+    "single and cumulative acknowledgements are not checked against each other (Apache Pulsar 4.2)",
+    shows=r"9: MessagesAcknowledgedInTransaction.* takes",
+)
+def kinds_not_checked() -> Replacements:
+    def one_by_one(self: Subscription, first: Offset, last: Offset) -> TransactionId | None:
+        alone = Subscription(self.name, self.position, self.subscription_type, {}, 0, pending=self.pending)
+        return original(alone, first, last)
+
+    original = Subscription.pending_in
+    return [(Subscription, "pending_in", one_by_one)]
+
+
+@canary("an abort acknowledges what its transaction had acknowledged", shows=r"9: .* differs from its log")
+def ack_of_abort_stays() -> Replacements:
+    original = Subscription.end
+
+    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> None:
+        original(self, transaction_id, commit=True)
+
+    return [(Subscription, "end", end)]
+
+
+@canary("a commit forgets what its transaction had acknowledged", shows=r"acknowledged again|9: .* differs")
+def ack_lost_on_commit() -> Replacements:
+    original = Subscription.end
+
+    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> None:
+        original(self, transaction_id, commit=False)
+
+    return [(Subscription, "end", end)]
+
+
+@canary(
+    "an abort gives back what was acknowledged at once after its transaction had acknowledged it",
+    shows=r"acknowledged again|9: .* (differs from its log|has)",
+)
+def plain_ack_lost_on_abort() -> Replacements:
+    def acknowledge(self: Subscription, runs: Any, before: Offset) -> None:
+        free = [run for run in runs if self.pending_in(*run) is None]
+        original(self, free, before)
+
+    original = Subscription.acknowledge
+    return [(Subscription, "acknowledge", acknowledge)]
+
+
+@canary(
+    "the position passes messages that are not acknowledged (cumulative overtaken)",
+    shows=r"9: .* (differs from its log|has)",
+)
+def cumulative_overtakes() -> Replacements:
+    original = Subscription.move
+
+    def move(self: Subscription, before: Offset) -> None:
+        original(self, before)
+        if len(self.acknowledged) > 1:
+            original(self, self.acknowledged[0][0])
+
+    return [(Subscription, "move", move)]
+
+
+@canary(
+    "an acknowledgement is answered before it is durable, and a stop of the machine brings the message back",
+    shows=r"8: |acknowledged again",
+)
+def ack_not_awaited() -> Replacements:
+    return [(Acknowledge, "promises", Promise.SOON), (AcknowledgeSoon, "promises", Promise.SOON)]
+
+
+@canary(
+    "records that are deleted stay in the backlog of a subscription",
+    shows=r"9: .* differs from its log",
+)
+def cursor_behind_the_log() -> Replacements:
+    original = _APPLY[LogStartMoved]
+
+    def moved(state: State, event: Any) -> None:
+        partition = state.partitions[event.partition_id]
+        subscriptions, partition.subscriptions = partition.subscriptions, {}
+        original(state, event)
+        partition.subscriptions = subscriptions
+
+    return [(_APPLY, LogStartMoved, moved)]

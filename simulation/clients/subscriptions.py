@@ -1,0 +1,125 @@
+"""A program of acknowledgements: plain ones and those of transactions, on subscriptions that nobody else uses.
+
+It reads no message, and names messages by their offsets. It remembers of each message what it was told: a message that
+was acknowledged, plainly or by a transaction that was committed, is acknowledged for ever, over all crashes. Nothing is
+remembered of what nobody answered.
+"""
+
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, BeginTransaction, EndHandle, Subscribe
+from exacta.core.ids import Offset, TransactionId
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
+from exacta.core.state.runs import Run
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
+from simulation.clients.connection import Disconnected
+from simulation.clients.surroundings import Surroundings
+from simulation.history import Place
+
+SEEN_AT_ONCE = 8
+"""The first offsets that a program tries; it tries more where it is told that they exist."""
+ABANDONED = 0.15
+COMMITTED = 0.65
+"""The shares of transactions that nobody ends, and that are committed; the others are aborted."""
+LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
+NOT_NOW = (Rejection.TRANSACTION_CONFLICT, Rejection.OFFSET_OUT_OF_RANGE, *LATE)
+
+
+class _Subscription:
+    """One instance's subscription, and what was promised of it."""
+
+    def __init__(self, here: Surroundings, place: Place) -> None:
+        self._here = here
+        self._where = {"topic": place[0], "partition": place[1], "subscription": here.writer}
+        self._acknowledged: set[int] = set()
+        self._seen = SEEN_AT_ONCE
+
+    async def begin(self) -> bool:
+        command = Subscribe(**self._where, subscription_type=SubscriptionType.SHARED, begin=EARLIEST)
+        return isinstance(await self._here.calls.until_answered(command), Subscribed)
+
+    async def acknowledge(self) -> None:
+        """Acknowledge one by one, or all before an offset, with an answer or without."""
+        here, chance = self._here, self._here.chance
+        if chance.random() < 0.2:
+            before = Offset(chance.randrange(self._seen))
+            answer = await here.calls.ask(Acknowledge(**self._where, before=before))
+            self._note(answer, set(range(before)), "all before an offset")
+            return
+        runs = self._some_runs()
+        if chance.random() < 0.2:
+            await here.calls.ask(AcknowledgeSoon(**self._where, runs=runs))
+            return
+        answer = await here.calls.ask(Acknowledge(**self._where, runs=runs))
+        self._note(answer, _messages(runs), "one by one")
+
+    async def acknowledge_in_transaction(self) -> None:
+        """Acknowledge in a transaction, plainly meanwhile, and then end the transaction, or leave it alone."""
+        here, chance = self._here, self._here.chance
+        begun = await here.calls.ask(BeginTransaction(timeout_ms=here.timeout_ms, client_id=here.name))
+        if not isinstance(begun, TransactionBegunReply):
+            return
+        here.history.given_out("transaction", begun.transaction_id)
+        here.history.given_out("producer", begun.producer_id)
+        held: set[int] = set()
+        for _ in range(chance.randint(1, 3)):
+            held |= await self._put_in(begun.transaction_id)
+            if chance.random() < 0.3:
+                await self.acknowledge()
+        if chance.random() < ABANDONED:
+            return
+        commit = chance.random() < COMMITTED
+        answer = await here.calls.until_answered(EndHandle(transaction_id=begun.transaction_id, commit=commit))
+        if answer == DONE and commit:
+            self._acknowledged |= held
+        elif answer != DONE and answer not in LATE:
+            here.history.refusals.append(f"refused: the end of {here.writer}'s {begun.transaction_id}: {answer}")
+
+    async def _put_in(self, transaction_id: TransactionId) -> set[int]:
+        """Return the messages that the transaction has from now on; none of them was acknowledged before."""
+        here, chance = self._here, self._here.chance
+        before = Offset(chance.randint(1, self._seen)) if chance.random() < 0.2 else None
+        runs = () if before is not None else self._some_runs()
+        answer = await here.calls.ask(Acknowledge(**self._where, runs=runs, before=before, transaction=transaction_id))
+        named = set(range(before)) if before is not None else _messages(runs)
+        again = named & self._acknowledged
+        if answer == DONE and before is None and again:
+            here.history.refusals.append(f"acknowledged again: {sorted(again)} of {here.writer} in a transaction")
+        if answer != DONE and answer not in NOT_NOW:
+            here.history.refusals.append(f"refused: {here.writer} in {transaction_id}: {answer}")
+        return named if answer == DONE else set()
+
+    def _some_runs(self) -> tuple[Run, ...]:
+        chance = self._here.chance
+        firsts = chance.sample(range(self._seen), chance.randint(1, 3))
+        return tuple((Offset(first), Offset(first + chance.choice([0, 0, 2]))) for first in firsts)
+
+    def _note(self, answer: object, named: set[int], how: str) -> None:
+        if answer == DONE:
+            self._acknowledged |= named
+            if max(named, default=0) > self._seen // 2:
+                self._seen += SEEN_AT_ONCE
+        elif answer != Rejection.OFFSET_OUT_OF_RANGE:
+            self._here.history.refusals.append(f"refused: {self._here.writer}, {how}: {answer}")
+
+
+def _messages(runs: tuple[Run, ...]) -> set[int]:
+    return {message for first, last in runs for message in range(first, last + 1)}
+
+
+async def subscriptions(here: Surroundings) -> bool:
+    """Acknowledge until the world is over."""
+    subscription = _Subscription(here, here.chance.choice(here.places))
+    if not await subscription.begin():
+        here.history.refusals.append(f"refused: {here.writer} subscribes")
+        return False
+    while not here.is_over():
+        await here.think(0.7)
+        try:
+            if here.chance.random() < 0.5:
+                await subscription.acknowledge()
+            else:
+                await subscription.acknowledge_in_transaction()
+        except Disconnected:
+            continue  # nobody knows what became of it
+    return False
