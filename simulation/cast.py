@@ -97,7 +97,7 @@ class Troupe:
         if dice(self._seed, "handles").random() < 0.5:
             clients["handles0"] = _Client(handles, [*INPUTS, *PLAIN], 0)
         if dice(self._seed, "subscriptions").random() < 0.5:
-            clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN], 0)
+            clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN, *AGING, *AGING, *AGING], 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from exacta.core.commands import (
+    Acknowledge,
     AddGroup,
     AddPartitions,
     AppendBatch,
@@ -25,11 +26,14 @@ from exacta.core.commands import (
     EndTransaction,
     InitProducerId,
     OffsetToCommit,
+    Subscribe,
 )
 from exacta.core.events import BatchAppended
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId, TransactionVersion
+from exacta.core.ids import Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.schema import SCHEMA
@@ -51,6 +55,7 @@ LONG_ENOUGH_SECONDS = 0.003  # for an answer ahead of its sync, and not for that
 MODES = ("process", "lost", "prefix", "torn", "reordered", "kept")
 CHANGES = frozenset({"create", "write", "truncate", "sync", "sync directory", "rename", "remove", "failed sync"})
 WIDE = 600
+SUBSCRIPTION: dict[str, Any] = {"topic": "t", "partition": 0, "subscription": "s"}
 NARROW = 40
 
 
@@ -65,6 +70,8 @@ class Told(NamedTuple):
     handle: TransactionId | None
     handle_writes: tuple[tuple[int, int], ...]
     """Partition and offset of acknowledged writes of the open handle."""
+    acknowledged: int
+    """The messages before this offset are acknowledged, as their consumer was told."""
 
 
 class Scene:
@@ -131,13 +138,16 @@ class _Play:
         self.ledger = Ledger(complain)
         self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
         self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
+        self.scene.ask(Subscribe(**SUBSCRIPTION, subscription_type=SubscriptionType.SHARED, begin=EARLIEST))
         self.pair = (-1, -1)
         self.second = (-1, -1)
         self._open: list[tuple[int, int]] = []
         self._handle: TransactionId | None = None
         self._handle_writes: list[tuple[int, int]] = []
+        self._acknowledged = 0
         self._sequences: dict[tuple[tuple[int, int], int], int] = {}
         self.first_length = 0
+        self.append(None, (-1, -1), 0, NARROW)
         self.bind()
         bound = self.scene.ask(InitProducerId(transactional_id="y", transaction_timeout_ms=60_000))
         self.second = bound.producer_id, bound.producer_epoch
@@ -153,6 +163,7 @@ class _Play:
             self.pair,
             self._handle,
             tuple(self._handle_writes),
+            self._acknowledged,
         )
         self.scene.disk.note(told)
 
@@ -237,6 +248,14 @@ class _Play:
             CommitTransactionalOffsets(**self._who(), group_id="g", offsets=(offset,), generation=-1, member_id="")
         )
 
+    def acknowledge(self) -> None:
+        """Acknowledge one message more, and write another one."""
+        before = Offset(self._acknowledged + 1)
+        if self.scene.ask(Acknowledge(**SUBSCRIPTION, before=before)) == DONE:
+            self._acknowledged = before
+        self.note()
+        self.append(None, (-1, -1), 0, NARROW)
+
     def idle(self) -> None:
         """Let so much time pass, and be noted, that a transaction which begins then must be found after a crash."""
         self.scene.loop.run_until_complete(asyncio.sleep(UNSEEN_MS / 1000 + 0.1))
@@ -252,6 +271,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "h": _Play.share,
     "p": lambda play: play.append(None, (-1, -1), 0, NARROW),
     "s": _Play.idle,
+    "k": _Play.acknowledge,
     "r": lambda play: play.append(None, (-1, -1), 1, WIDE),  # so that the next append begins a segment
     "v": lambda play: play.append("y", play.second, 0, NARROW, second=True),
 }
@@ -283,7 +303,7 @@ def crash_everywhere(sequence: str) -> tuple[int, list[str]]:
 
 
 def _points(log: list[Operation], first: int) -> Iterator[tuple[int, Told]]:
-    told = Told(0, 0, (), (-1, -1), None, ())
+    told = Told(0, 0, (), (-1, -1), None, (), 0)
     for length, operation in enumerate(log, 1):
         if operation[0] == "note":
             assert isinstance(operation[1], Told)
@@ -312,6 +332,9 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
         scene.close()
         return wrong or ["the topic is gone, which was acknowledged"]
     first_partition = scene.engine._state.topics["t"].first_partition_id
+    subscription = scene.engine._state.partitions[first_partition].subscriptions.get("s")
+    if (0 if subscription is None else subscription.position) < told.acknowledged:
+        wrong.append(f"acknowledged again: messages before {told.acknowledged} come back, as {subscription} has it")
     lost = [write for write in told.open_writes if (first_partition + write[0], write[1]) not in there]
     if told.open_writes:
         answer = scene.ask(EndTransaction(**who, commit=True), seconds=0.02)

@@ -15,10 +15,13 @@ from simulation.world import Verdict
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "200" if FROM_THE_FIRST else "60"))
 BEGIN_AT = {
+    "ack-not-awaited": 71,
     "always-unseen": 51,
     "answer-before-durable": 2,
     "begin-not-awaited": 46,
+    "cursor-behind-the-log": 51,
     "directory-not-synced": 4,
+    "kinds-not-checked": 39,
     "offsets-not-fenced": 77,
     "pending-offsets-ignored": 158,
     "repeat-refused": 6,
@@ -30,6 +33,7 @@ BEGIN_AT = {
 }
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
 BY_CRASH_POINTS = (
+    "ack-not-awaited",
     "always-unseen",
     "begin-not-awaited",
     "loss-not-aborted",
