@@ -135,6 +135,17 @@ def test_the_files_of_a_server_are_verified_and_dumped(tmp_path: Path) -> None:
     assert segment.read_bytes() == content
 
 
+@pytest.mark.parametrize("command", ["verify", "dump", "repair"])
+def test_a_journal_of_another_version_is_not_called_damaged(tmp_path: Path, command: str) -> None:
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    (journal / "format").write_bytes(b"exacta journal 5\n")
+    (journal / "00000000000000000000.log").write_bytes(b"of another version")
+    told = run_log(command, tmp_path)
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
+    assert told.stderr.startswith(f"exacta: {journal / 'format'} says 'exacta journal 5', and this version")
+
+
 def test_a_journal_is_repaired_by_what_the_operator_agrees_to(tmp_path: Path) -> None:
     data, journal = tmp_path / "data", tmp_path / "data" / "journal"
     repairing.write(data)
