@@ -135,6 +135,28 @@ def test_a_group_of_consumers_with_a_hidden_topic_is_not_described(half_open: tu
     assert wire.ask(joining, 1).error_code == TOPIC
 
 
+def test_a_pattern_tells_no_ids_of_topics_that_the_member_may_not_describe(
+    half_open: tuple[Front, Wire, Names],
+) -> None:
+    broker, wire, both = half_open
+
+    def told() -> set[bytes]:
+        joining = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            group_id="c-pattern",
+            member_id="m",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex=".*-t",
+            topic_partitions=[],
+        )
+        return {each.topic_id for each in wire.ask(joining, 1).assignment.topic_partitions}
+
+    assert told() == {both.ids[f"{SEEN}-t"]}
+    rule(broker, AllowAll())
+    assert told() == set(both.ids.values())
+    rule(broker, only((Operation.READ, ResourceKind.GROUP)))
+    assert told() == set()
+
+
 # --- fetch sessions, acks, principals ---------------------------------------------------------------------------------
 
 
