@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat carries all that a member of the consumer protocol says and is told (KIP-848).
 
 A pattern may match topics that a member may not describe, and the member may be given partitions of them. It is not
-told so, and nobody reads these partitions. (Apache Kafka matches a pattern with the topics that one member may describe,
-the one that asks last, and tells the result to all members that have the pattern.)
+told so, and nobody reads these partitions. (Apache Kafka matches a pattern with the topics that one member may
+describe, the one that asks last, and tells the result to all members that have the pattern.)
 """
 
 from collections.abc import Collection, Iterable
