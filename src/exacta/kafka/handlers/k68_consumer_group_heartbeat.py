@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat carries all that a member of the consumer protocol says and is told (KIP-848).
 
-A pattern may match topics that a member may not describe, and the member may be given partitions of them. It is not
-told so, and nobody reads these partitions. (Apache Kafka matches a pattern with the topics that one member may
-describe, the one that asks last, and tells the result to all members that have the pattern.)
+A pattern matches those topics that one member may describe: the member whose heartbeat is the first one after the
+topics or the subscriptions have changed. This is how Apache Kafka does it. A member that is given partitions of a topic
+that it may not describe itself is not told of them, unlike there, and nobody reads these partitions.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,7 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
-from exacta.kafka.access import allows
+from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -99,9 +99,19 @@ def handle(
             pattern=request.subscribed_topic_regex,
             assignor=request.server_assignor,
             owned=_owned(request.topic_partitions),
+            hidden=_hidden(broker, request, context),
         ),
         done,
     )
+
+
+def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
+    """Return the topics that patterns must not match, since the client may not know of them."""
+    if broker.authorizer.allows_all:
+        return frozenset()
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    topics = broker.engine.topics_to_match(request.group_id, subscribes=subscribes)
+    return frozenset(topics).difference(describable_topics(broker, context, topics))
 
 
 def _may_see(broker: BrokerContext, context: RequestContext, topic_id: bytes) -> bool:
