@@ -40,7 +40,7 @@ PATIENCE_SECONDS = 300.0
 """So long after the last fault a client may take to end what it has begun, whatever the clocks were set to."""
 MAX_VIOLATIONS = 20
 EXCUSED = "nothing more is cleaned"
-"""Begins the one error that is logged for the disk's, and not for a defect (see `cleaner`)."""
+"""The words that begin the one error which is logged for the disk's sake and not for a defect (see `cleaner`)."""
 FEW_KEYS = 20
 """So many records are compacted at a time in half of the worlds, hence in several passes."""
 

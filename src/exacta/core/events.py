@@ -81,7 +81,7 @@ class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True):
-    """Its partition ids are never used again."""
+    """A topic was deleted. Its partition ids are never used again."""
 
     topic: str
 
@@ -143,7 +143,7 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
-    """More partitions or groups take part in the open transaction."""
+    """More partitions or groups take part in the open transaction from now on."""
 
     transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()

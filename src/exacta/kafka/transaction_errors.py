@@ -1,4 +1,4 @@
-"""What every request of a transactional client is answered, in every state of its transactional id, by every caller.
+"""The answers to every request of a transactional client, in every state of its transactional id, to every caller.
 
 Data beside the code that follows from it: `core/transactions/transaction.py` and `core/transactions/binding.py` have
 the rules, `errors.py` their codes. The tests hold each cell against the broker, and against an Apache Kafka; the page
@@ -87,7 +87,7 @@ STRANGER: dict[str, Row] = {
 
 
 class ErrorClass(Enum):
-    """What a client may do after an error."""
+    """The ways in which a client may go on after an error."""
 
     RETRIABLE = "ask again"
     ABORTABLE = "abort, and go on"
@@ -119,8 +119,8 @@ CLASSES: dict[tuple[str, ErrorCode], ErrorClass] = {
     ("EndTxn", FENCED): ErrorClass.FATAL,
     ("EndTxn", MAPPING): ErrorClass.FATAL,
 }
-"""As Kafka's own client for Java takes them (KIP-1050; KAFKA-18019 for the mapping). Nothing here is retriable: nobody
-is ever told to come again because a transaction is being ended."""
+"""The errors as Kafka's own client for Java takes them (KIP-1050; KAFKA-18019 for the mapping). Nothing here is
+retriable: nobody is ever told to come again because a transaction is being ended."""
 
 _HEAD = """# What transactional requests are answered
 

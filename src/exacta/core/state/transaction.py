@@ -38,7 +38,7 @@ class Transaction(Struct, array_like=True):
 
     transaction_id: TransactionId
     producer_ids: tuple[ProducerId, ...]
-    """Its records lie under these. There is one, and two where a transaction spans two protocols."""
+    """The producer ids under which its records lie: one, or two where a transaction spans two protocols."""
     producer_epoch: ProducerEpoch
     """No record of the transaction is of a later epoch."""
     owner: str | None
@@ -81,7 +81,7 @@ class TransactionalId(Struct, array_like=True):
     last_committed: bool | None = None
     """The outcome of the last transaction. None: none has ended since the present holder initialised the id."""
     last_start_ms: int = -1
-    """When the last transaction that has ended began."""
+    """The time at which the last transaction that has ended began."""
     bumped_by_end: bool = False
     client_id: str = ""
     """The client that initialised the id, in its own words; empty where nobody has noted it."""

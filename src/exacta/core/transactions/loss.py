@@ -34,9 +34,11 @@ from exacta.core.transactions.binding import aborted_and_fenced, fenced
 from exacta.core.transactions.expiry import latest_noted_ms
 
 UNSEEN_MS = 1_000
-"""Longer: more transactions do without a sync of their begin, and more producers are fenced that did nothing.
+"""A begin may be unseen if its producer was heard of no longer ago than this.
 
-Never to be made shorter without a new format of the journal: who recovers may be of a later version than who wrote.
+If it were longer, more transactions would do without a sync of their begin, and more producers would be fenced that did
+nothing. It must never be made shorter without a new format of the journal, because the version that recovers may be
+later than the version that wrote.
 """
 
 

@@ -31,7 +31,7 @@ from exacta.verify.workload.spec import Role, Spec
 HISTORY = "history.jsonl"
 _STOP_WITHIN_S = 90.0
 _FINAL_SILENT_S = 180.0
-"""Longer than a final reader that works waits for something new; how long it takes is its own affair."""
+"""No final reader that works waits for so long for something new; how long it takes in all is its own affair."""
 _FINAL_LOOK_S = 1.0
 _FINAL_ATTEMPTS = 3
 _LIST_EVERY_S = 0.2
