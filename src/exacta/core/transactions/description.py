@@ -61,7 +61,7 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
     client_id: str = ""
     client_host: str = ""
     open_producer_id: ProducerId = NO_PRODUCER_ID
-    """The pair of the open transaction's records, which is not its holder's where it was kept (KIP-939)."""
+    """The pair of the open transaction's records, which is not its holder's where it is prepared (KIP-939)."""
     open_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     deadline_ms: int | None = None
     """The time at which the open transaction is aborted; None: it never is, or none is open."""

@@ -23,7 +23,7 @@ from exacta.verify.campaign.faults import BrokerFaults, Clock
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
-from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import FORMAT, NEVER_ENDED, End, Fault, HistoryError, Isolation, Op, Outcome, Run
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
@@ -45,7 +45,7 @@ Say = Callable[[str], None]
 class Campaign:
     """One run against one cluster."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, version: str, say: Say) -> None:
+    def __init__(self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say) -> None:
         """Prepare; `say` is told what happens, a few words at a time."""
         self._cluster = cluster
         self._settings = settings
