@@ -60,11 +60,11 @@ class Told(NamedTuple):
     durable: int
     written: int
     open_writes: tuple[tuple[int, int], ...]
-    """Partition and offset of acknowledged writes of the open transaction of version 1."""
+    """The partition and offset of each acknowledged write of the open transaction of version 1."""
     pair: tuple[int, int]
     handle: TransactionId | None
     handle_writes: tuple[tuple[int, int], ...]
-    """Partition and offset of acknowledged writes of the open handle."""
+    """The partition and offset of each acknowledged write of the open handle."""
 
 
 class Scene:

@@ -81,7 +81,7 @@ class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True):
-    """Its partition ids are never used again."""
+    """A topic was deleted. Its partition ids are never used again."""
 
     topic: str
 
@@ -107,8 +107,8 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     """A transactional id has this producer id and epoch from now on; lower ones are fenced.
 
     The previous pair is what the same client may still present to learn the new one (KIP-360); it is -1 after a
-    takeover. `keeps` names the transaction that stays open, under the pair that it has (KIP-939). The client is the one
-    that asked.
+    takeover. `prepared` names the transaction that stays open, under the pair that it has (KIP-939). The client is the
+    one that asked.
     """
 
     transactional_id: str
@@ -118,7 +118,7 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     at_ms: int
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    keeps: TransactionId | None = None
+    prepared: TransactionId | None = None
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
@@ -143,7 +143,7 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
-    """More partitions or groups take part in the open transaction."""
+    """More partitions or groups take part in the open transaction from now on."""
 
     transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()

@@ -39,7 +39,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
     ) -> None:
         self.configuration = configuration
         self.principal: Principal = ANONYMOUS
-        """On whose behalf the client asks."""
+        """The principal on whose behalf the client asks."""
         self.rests_on = 0
         self.peer_host = ""
         self.peer = ""

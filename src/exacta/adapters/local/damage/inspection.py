@@ -39,7 +39,7 @@ class Verdict(Enum):
     CUT_SHORT = "cut short"
     """Writes in flight were cut short when process or machine stopped, never durable; the next start cuts them off."""
     MADE_AGAIN = "made again"
-    """The next start makes it again, which costs time and nothing else."""
+    """The next start makes the file again, which costs time and nothing else."""
 
 
 class Finding(NamedTuple):
