@@ -1,4 +1,4 @@
-"""What the figures are held against: a ratio to the peer measured in the same run, or a value.
+"""The bounds that the figures are held against: a ratio to the peer measured in the same run, or a value.
 
 The broker's peer is Apache Kafka: Exacta syncs to disk before each commit is answered, and Kafka at its defaults syncs
 nothing. The peer of source and sink is Spark's own Kafka connector, whose sink is at-least-once.
@@ -16,7 +16,7 @@ from benchmarks.figures import FigureKey, Summary
 
 
 class Measure(enum.Enum):
-    """What is compared with the bound."""
+    """The figure that is compared with the bound."""
 
     RATIO_AT_LEAST = "≥ {} ×"
     RATIO_AT_MOST = "≤ {} ×"
@@ -24,7 +24,7 @@ class Measure(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """Whether a bound is reached; UNKNOWN where something that it needs was not measured."""
+    """The answer to whether a bound is reached; UNKNOWN where something that it needs was not measured."""
 
     OK = "ok"
     NOT = "not"
@@ -87,7 +87,8 @@ SPARK_BOUNDS: dict[FigureKey, Bound] = {
     ("small batch, by tasks", "p50 ms"): Bound(measure=Measure.RATIO_AT_MOST, value=2),
 }
 LEAST_RATIO_OF_EMPTY = 0.8
-"""What a broker that knows, holds or has open a great deal must reach of an empty one's rate (`benchmarks.growth`)."""
+"""The part of an empty broker's rate that one which knows, holds or has open a great deal must reach
+(`benchmarks.growth`)."""
 BOUNDS = BROKER_BOUNDS | SPARK_BOUNDS
 
 

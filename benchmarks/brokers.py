@@ -58,7 +58,7 @@ class Launcher(Protocol):
 
     name: str
     starts: bool
-    """Whether launch() starts a process of its own."""
+    """True if launch() starts a process of its own."""
 
     def versions(self) -> str:
         """Describe what runs, for the report."""

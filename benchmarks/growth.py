@@ -1,4 +1,4 @@
-"""What transactions cost a broker that knows, holds or has open a great deal: `python -m benchmarks.growth`.
+"""The cost of transactions to a broker that knows, holds or has open a great deal: `python -m benchmarks.growth`.
 
 For each kind of plenty a data directory is filled by the engine itself, without a network in between. Then `exacta
 serve` runs on it and on an empty one by turns, with the same load; the ratio of the medians is what growth costs.
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 Found = dict[tuple[str, str, str], list[float]]
-"""By case, figure and kind, of each round."""
+"""The figures of each round, by case, figure and kind."""
 
 
 def _measure(folder: Path, cases: Sequence[str], rounds: int, scale: Scale) -> Found:

@@ -1,4 +1,4 @@
-"""What the figures were measured on: processor, memory, kernel, file system, and what a sync of its disk costs.
+"""The machine of the figures: processor, memory, kernel, file system, and what a sync of its disk costs.
 
 The disk is probed again before every broker's turn, for a virtual machine's disk is rarely the same twice.
 """

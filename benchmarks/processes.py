@@ -19,7 +19,7 @@ import psutil
 STOP_TIMEOUT_S = 30.0
 LOG_TAIL_LINES = 5
 LISTENING_PORTS = (20_000, 32_000)
-"""Below the ports of outgoing connections on Linux (from 32768) and elsewhere."""
+"""The ports to listen on; they lie below those of outgoing connections on Linux (from 32768) and elsewhere."""
 
 
 class ServerFailedError(Exception):
@@ -28,7 +28,7 @@ class ServerFailedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a process and its children have used: CPU seconds so far, bytes of memory resident now."""
+    """The resources that a process and its children have used: CPU seconds so far, bytes of memory resident now."""
 
     cpu_s: float
     resident_bytes: int

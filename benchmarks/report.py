@@ -20,7 +20,7 @@ ScaleType = TypeVar("ScaleType")
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances(Generic[ScaleType]):
-    """What a reader must know besides the figures."""
+    """Everything that a reader must know besides the figures."""
 
     date: str
     command: str

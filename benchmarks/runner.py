@@ -27,7 +27,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to run: the cases, how many rounds, and how long."""
+    """The plan of a run: the cases, how many rounds, and how long."""
 
     cases: Sequence[Case]
     rounds: int

@@ -1,4 +1,4 @@
-"""What a case works with: topics, loads in client processes, and the figures of a measured part.
+"""The means that a case works with: topics, loads in client processes, and the figures of a measured part.
 
 A session is one broker's turn at one case. It knows where the broker is and how long to measure; it does not know
 what a case does.
@@ -20,12 +20,12 @@ from benchmarks.workers import Load, Outcome, WorkerGroup
 PHASE_TIMEOUT_S = 120.0
 BULK_WARM_UP_LIMIT_S = 3.0
 CLIENT_IS_THE_LIMIT = 0.9
-"""From this share of a core on, the client's busiest thread is taken to be what limits the rate."""
+"""The client's busiest thread is taken to limit the rate if it uses this share of a core or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How long to measure, and to load the broker before that.
+    """The times for which to measure, and to load the broker before that.
 
     Bulk cases move as many messages as took about so long where this was written.
     """
@@ -35,7 +35,7 @@ class Scale:
 
     @property
     def bulk_warm_up_s(self) -> float:
-        """How long bulk data warms up: every second of it is a hundred megabytes on the disk."""
+        """The time for which bulk data warms up: every second of it is a hundred megabytes on the disk."""
         return min(self.warm_up_s, BULK_WARM_UP_LIMIT_S)
 
 

@@ -1,7 +1,7 @@
-"""What the broker keeps in memory, and in a snapshot, of each thing that it knows: `python -m benchmarks.state`.
+"""The size in memory, and in a snapshot, of each thing that the broker knows: `python -m benchmarks.state`.
 
-In-process, by Python's own account of memory (tracemalloc): an engine over a journal in memory, whose groups are thrown
-away. Records are on disk, and cost their index there (see `benchmarks.storage`).
+It is measured in-process, by Python's own account of memory (tracemalloc): an engine over a journal in memory, whose
+groups are thrown away. Records are on disk, and cost their index there (see `benchmarks.storage`).
 """
 
 import argparse

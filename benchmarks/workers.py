@@ -34,7 +34,7 @@ class WorkerFailedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """What a load did in its measured part; `acknowledged` counts the warm-up too, for checking the topic later."""
+    """The work of a load in its measured part; `acknowledged` counts the warm-up too, for checking the topic later."""
 
     operations: int
     seconds: float
@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a load failed: one line, and the traceback."""
+    """The reason why a load failed: one line, and the traceback."""
 
     reason: str
     details: str
@@ -102,7 +102,7 @@ def _worker(connection: Connection[Any, Any], load: Load, options: dict[str, Any
 
 
 class WorkerGroup:
-    """So many processes that run one load each; use as a context manager, which ends whatever still runs."""
+    """Processes that run one load each; use as a context manager, which ends whatever still runs."""
 
     def __init__(self, load: Load, options: Sequence[dict[str, Any]]) -> None:
         """Start one process for each set of options."""

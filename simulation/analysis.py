@@ -129,7 +129,7 @@ def _markers(history: History) -> Iterator[tuple[str, dict[Place, int]]]:
 
 
 def _torn_answers(history: History) -> Iterator[str]:
-    """All markers of a transaction are there for a reader at once: all of an answer comes from one state (D2)."""
+    """Check that a reader is shown all markers of a transaction at once: all of an answer comes from one state (D2)."""
     answers: dict[str, dict[Place, Poll]] = defaultdict(dict)
     for poll in history.polls:
         if poll.place in history.final:

@@ -42,8 +42,8 @@ class _Client(NamedTuple):
     version: int
 
 
-class Troupe:
-    """All clients of one world."""
+class Cast:
+    """The clients of one world."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Troupe:
         self._has_failed = has_failed
         self._instances: Counter[str] = Counter()
         self._connections: dict[str, Connection] = {}
-        self.clients = self._cast()
+        self.clients = self._drawn()
 
-    def _cast(self) -> dict[str, _Client]:
+    def _drawn(self) -> dict[str, _Client]:
         chance = self._chance
         clients: dict[str, _Client] = {"admin": _Client(administrate, [], 0)}
         for number in range(chance.randint(1, 3)):

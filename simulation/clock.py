@@ -10,7 +10,7 @@ CLIENTS_BEHIND_MS = 24 * 3_600_000
 
 
 class WallClock:
-    """Milliseconds since 1970, as this machine has it; `skew_ms` away from the truth."""
+    """The time in milliseconds since 1970, as this machine has it; `skew_ms` away from the truth."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.skew_ms = 0

@@ -65,11 +65,11 @@ class Told(NamedTuple):
     durable: int
     written: int
     open_writes: tuple[tuple[int, int], ...]
-    """Partition and offset of acknowledged writes of the open transaction of version 1."""
+    """The partition and offset of each acknowledged write of the open transaction of version 1."""
     pair: tuple[int, int]
     handle: TransactionId | None
     handle_writes: tuple[tuple[int, int], ...]
-    """Partition and offset of acknowledged writes of the open handle."""
+    """The partition and offset of each acknowledged write of the open handle."""
     acknowledged: int
     """The messages before this offset are acknowledged, as their consumer was told."""
 

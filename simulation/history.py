@@ -77,11 +77,11 @@ class History:
     written: dict[Place, Partition] = field(default_factory=dict)
     """Everything that was ever written into compacted places, as if nothing had been compacted."""
     tombstones_stay: set[Place] = field(default_factory=set)
-    """Those of them whose tombstones are to be kept for longer than the world lasts."""
+    """The compacted places whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
     """Answers that a client got and that nobody may get."""
     given: set[tuple[str, int]] = field(default_factory=set)
-    """Ids that some client was told are its own: their kind and number."""
+    """The ids that some client was told are its own: their kind and number."""
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""

@@ -8,7 +8,7 @@ import random
 from simulation.clock import CLIENTS_BEHIND_MS
 
 FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
-"""Longer than any world lasts, wherever its clocks are set."""
+"""This is longer than any world lasts, wherever its clocks are set."""
 
 Policies = dict[str, dict[str, str]]
 """The configurations of each topic."""

@@ -50,11 +50,11 @@ class _Log:
         self.written: dict[ProducerId, list[tuple[int, int]]] = {}
         """The runs of the open transaction's records, first and last offset, by producer id."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
-        """Epoch and next sequence, by producer id."""
+        """The epoch and the next sequence, by producer id."""
         self.named: dict[WriterId, int] = {}
         """The highest sequence, by named writer."""
         self.unread: list[tuple[int, int, int]] = []
-        """Records of transactions that have ended, which no reader was shown yet: first, last, and by which end."""
+        """The records of transactions that have ended, which no reader was shown yet: first, last, and the end."""
 
     @property
     def stable(self) -> int:
@@ -75,7 +75,7 @@ class Steps:
         self._ends: dict[int, _End] = {}
         """The positions by the number of the event."""
         self._partly: set[int] = set()
-        """Those of which readers were shown a part."""
+        """The transactions of which readers were shown a part."""
 
     def take(self, event: Event) -> None:
         """Go one event further."""

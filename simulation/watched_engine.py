@@ -107,9 +107,9 @@ class Watch(NamedTuple):
     now_ms: Callable[[], int] = lambda: 0
     """The clock by which records are old."""
     on_aged: Callable[[], None] = lambda: None
-    """Told whenever retention deletes."""
+    """The function that is told whenever retention deletes."""
     on_partly: Callable[[int], None] = lambda count: None
-    """Told of how many committed transactions readers are shown a part first."""
+    """The function that is told of how many committed transactions readers are shown a part first."""
 
 
 class WatchedEngine(Engine):

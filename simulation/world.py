@@ -18,7 +18,7 @@ from exacta.ports.compaction import BYTES_PER_KEY
 from exacta.protocol.kafka.errors import ErrorCode
 from simulation.analysis import anomalies
 from simulation.broker import Broker
-from simulation.cast import SHORT, Troupe
+from simulation.cast import SHORT, Cast
 from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create, intrude
 from simulation.clients.connection import Disconnected
@@ -40,7 +40,7 @@ PATIENCE_SECONDS = 300.0
 """So long after the last fault a client may take to end what it has begun, whatever the clocks were set to."""
 MAX_VIOLATIONS = 20
 EXCUSED = "nothing more is cleaned"
-"""Begins the one error that is logged for the disk's, and not for a defect (see `cleaner`)."""
+"""The words that begin the one error which is logged for the disk's sake and not for a defect (see `cleaner`)."""
 FEW_KEYS = 20
 """So many records are compacted at a time in half of the worlds, hence in several passes."""
 
@@ -102,7 +102,7 @@ class World:
         self._disk.on_end = self._ends
         self._network = Network(self.loop, self.trace, dice(seed, "network"), self.broker)
         self._late = Late(self.loop, self.trace, dice(seed, "late"), self._network, self.broker)
-        self._troupe = Troupe(
+        self._cast = Cast(
             seed,
             chance,
             self.loop,
@@ -123,8 +123,8 @@ class World:
             self._network,
             self._late,
             self._clock,
-            self._troupe.crash_one,
-            self._troupe.begin_a_second,
+            self._cast.crash_one,
+            self._cast.begin_a_second,
         )
         self._faulty_seconds = chance.uniform(*FAULTY_SECONDS)
 
@@ -177,24 +177,24 @@ class World:
         )
 
     async def _plot(self) -> None:
-        await create(self._troupe.surroundings("maker", [], 0), TOPICS, self._policies)
-        for name in self._troupe.clients:
-            self._troupe.begin(name)
+        await create(self._cast.surroundings("maker", [], 0), TOPICS, self._policies)
+        for name in self._cast.clients:
+            self._cast.begin(name)
         nemesis = self.loop.create_task(self._nemesis.run())
         await self._until(lambda: bool(self.violations), self._faulty_seconds)
         self._nemesis.stop()
         nemesis.cancel()
         self.trace.note("all is well")
         await asyncio.sleep(10.0)
-        self._troupe.is_over = True
+        self._cast.is_over = True
         patience = PATIENCE_SECONDS
-        await self._until(lambda: not self._troupe.tasks or bool(self.violations), patience)
+        await self._until(lambda: not self._cast.tasks or bool(self.violations), patience)
         if self.violations:
             return
-        if self._troupe.tasks:
-            self.complain(f"liveness: after {patience:.0f} s {sorted(self._troupe.tasks)} have not ended")
+        if self._cast.tasks:
+            self.complain(f"liveness: after {patience:.0f} s {sorted(self._cast.tasks)} have not ended")
             return
-        here = self._troupe.surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
+        here = self._cast.surroundings("last", [(name, k) for name, n in TOPICS.items() for k in range(n)], 0)
         await self._until_nothing_is_open()
         if not self.violations and (told := await intrude(here)) is not ErrorCode.INVALID_TOPIC_EXCEPTION:
             self.complain(f"internal topics: a write was answered {told.name}")

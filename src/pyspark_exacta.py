@@ -1,4 +1,4 @@
-"""What Spark finds by itself: modules named `pyspark_*` with a `DefaultSource` are registered without a call."""
+"""Spark finds this module by itself: it registers modules named `pyspark_*` with a `DefaultSource` without a call."""
 
 from exacta.spark.datasource import ExactaDataSource as DefaultSource
 

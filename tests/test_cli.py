@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from typer.testing import CliRunner
 
 import exacta
@@ -135,6 +135,17 @@ def test_the_files_of_a_server_are_verified_and_dumped(tmp_path: Path) -> None:
     assert segment.read_bytes() == content
 
 
+@pytest.mark.parametrize("command", ["verify", "dump", "repair"])
+def test_a_journal_of_another_version_is_not_called_damaged(tmp_path: Path, command: str) -> None:
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    (journal / "format").write_bytes(b"exacta journal 5\n")
+    (journal / "00000000000000000000.log").write_bytes(b"of another version")
+    told = run_log(command, tmp_path)
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
+    assert told.stderr.startswith(f"exacta: {journal / 'format'} says 'exacta journal 5', and this version")
+
+
 def test_a_journal_is_repaired_by_what_the_operator_agrees_to(tmp_path: Path) -> None:
     data, journal = tmp_path / "data", tmp_path / "data" / "journal"
     repairing.write(data)
@@ -196,3 +207,37 @@ def test_where_there_is_no_journal_one_line_says_so(tmp_path: Path) -> None:
         assert (found.returncode, found.stdout, found.stderr.count("\n")) == (1, "", 1)
         assert "there is no journal" in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+HOSTILE = "[/red]\n\x1b[2Jx"
+"""Brackets, which Rich takes for a command, the end of a line, and a terminal's command to clear the screen."""
+
+
+def test_names_that_clients_have_chosen_stay_on_their_lines() -> None:
+    with exacta.Broker() as broker:
+        where = ["--bootstrap-server", broker.bootstrap_servers]
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": HOSTILE}
+        producer = Producer(settings)
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.produce("t", b"x")
+        producer.flush()
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": HOSTILE})
+        consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+        consumer.close()
+        for command in (["transactions", "list"], ["groups", "list"], ["groups", "lag", HOSTILE]):
+            shown = CliRunner().invoke(app, [*command, *where])
+            assert shown.exit_code == 0, command
+            assert r"[/red]\n\x1b[2Jx" in shown.stdout, command
+        producer.abort_transaction()
+        del producer
+
+
+@pytest.mark.parametrize("name", ["\udcff", "x" * 40_000])
+def test_a_name_that_no_cluster_can_have_is_refused_in_one_line(name: str) -> None:
+    with exacta.Broker() as broker:
+        for command in (["transactions", "explain"], ["transactions", "abort"], ["groups", "lag"]):
+            refused = CliRunner().invoke(app, [*command, name, "--bootstrap-server", broker.bootstrap_servers])
+            assert (refused.exit_code, refused.stdout) == (2, "")
+            assert refused.stderr.startswith("exacta: an argument cannot be said in Kafka's protocol: ")
+            assert refused.stderr.count("\n") == 1

@@ -306,3 +306,18 @@ def test_a_journal_that_fails_stops_the_broker_and_is_logged(
         with pytest.raises(ConnectionError):
             produce(broker, b"lost")
     assert "No space left" in caplog.text
+
+
+def test_a_close_that_was_interrupted_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = exacta.Broker().start()
+    data = broker.data
+
+    def interrupted(path: Path, ignore_errors: bool) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("exacta.testing.shutil.rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            broker.close()
+    broker.close()
+    assert not data.exists()

@@ -21,9 +21,10 @@ BATCH = 1_000
 CONSUME_BATCH = 10_000
 STALL_S = 20.0
 EAGER = {"queued_min_messages": 1_000_000, "fetch_queue_backoff_ms": 1}
-"""With its default, small queue a consumer stops fetching for a second when that is full: no pause of the broker's."""
+"""The size of a consumer's queue. With the small default a consumer stops fetching for a second when the queue is full,
+which is no pause of the broker's."""
 MESSAGES_PER_SECOND = {100: 1_000_000, 1_000: 160_000}
-"""How many messages of each size to move for each second of the scale: what two cores take in a second."""
+"""The number of messages of each size to move for each second of the scale: two cores take so many in a second."""
 
 
 def run(session: Session, case: str, message_bytes: int, per_transaction: int | None = None) -> Iterator[Figure]:

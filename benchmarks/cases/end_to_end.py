@@ -1,4 +1,4 @@
-"""From the time at which a message was due to the time at which a read_committed consumer has it, at a fixed rate.
+"""The time from when a message was due until a read_committed consumer has it, at a fixed rate.
 
 Due times are fixed beforehand, so that a pause is charged with all the messages that it held up. Ten messages make a
 transaction and are due together: were they due one after another, the first would wait for the last, which says nothing

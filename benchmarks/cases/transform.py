@@ -19,7 +19,8 @@ from benchmarks.workers import Gate, Tally
 
 MESSAGE_BYTES = 100
 INPUT_RECORDS_PER_SECOND = 60_000
-"""More than any broker has been seen to get through; where it runs out, the measured part ends with it."""
+"""The input for each second, more than any broker has been seen to get through. The measured part ends where it runs
+out."""
 OFFSETS_TIMEOUT_S = 30.0
 STALL_S = 20.0
 

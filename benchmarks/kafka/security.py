@@ -1,4 +1,4 @@
-"""What a secured node needs, made in one folder: a certificate authority, certificates, accounts, listeners.
+"""Everything that a secured node needs, made in one folder: a certificate authority, certificates, accounts, listeners.
 
 Owns the files (`ca.pem`, `server.pem`, `client.pem`, and `access.json` for whoever connects) and the properties that
 point a node at them. Beside its plain listener, which the nodes use among themselves and where everything is allowed,
@@ -27,7 +27,7 @@ CERTIFICATE_OWNER = "exacta-certificate"
 # Account names; the first may do everything, the second nothing.
 ACCOUNTS = ("exacta", "stranger")
 REAUTHENTICATION_MS = 2_000
-"""How long a session by SCRAM-SHA-512 over SASL_PLAINTEXT lasts (KIP-368); all others last for ever."""
+"""A session by SCRAM-SHA-512 over SASL_PLAINTEXT lasts for so long (KIP-368); all others last for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,11 +42,11 @@ SMALL_TITLES = {
     COLLECTED: "small batch, collected only",
     BY_NOBODY: "small batch, read only",
 }
-"""Who writes, or what is done instead -> the case's name in the report."""
+"""The case's name in the report, by who writes or by what is done instead."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parent asks for. Topics: `warm_up` and `input` hold rows, `output` is empty."""
+    """The job that the parent asks for. Its topics `warm_up` and `input` hold rows, and `output` is empty."""
 
     side: str
     writer: str = BY_TASKS  # who writes small batches

@@ -38,7 +38,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How much to move: rows of a bulk turn, rows of a batch, small batches that count; a part of each as warm-up."""
+    """The amounts to move: rows of a bulk turn, of a batch, and small batches that count; a part of each as warm-up."""
 
     rows: int = 1_000_000
     rows_per_batch: int = 200_000

@@ -1,1 +1,1 @@
-"""What a log costs: memory and start with many gigabytes (`benchmarks.storage`), freeing space (`.pauses`)."""
+"""The costs of a log: memory and start with many gigabytes (`benchmarks.storage`), freeing space (`.pauses`)."""

@@ -1,4 +1,4 @@
-"""How long a producer waits beside the freeing of space: `python -m benchmarks.storage.pauses [--seconds N]`.
+"""The time that a producer waits beside the freeing of space: `python -m benchmarks.storage.pauses [--seconds N]`.
 
 One producer sends a message each 4 ms and waits for its acknowledgement, due times fixed beforehand. Beside it another
 process writes 8 MB a second into two topics. By turns these keep everything; keep everything beside a process that

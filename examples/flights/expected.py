@@ -1,4 +1,4 @@
-"""What the flights pipeline must put out, computed with pandas; shares nothing with the pipeline but its constants.
+"""The expected output of the flights pipeline, by pandas; this shares nothing with the pipeline but its constants.
 
 A row comes out in Append mode when the watermark says that it is final, so what has come out at the end hangs on
 where the watermark then stands: at the newest event time less the delay, in the join the lesser of the two streams'. A

@@ -55,7 +55,7 @@ def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], list[tuple[
 
 
 _INHERITED = object()
-"""Instead of a class's own attribute: it has none of that name, and inherits it."""
+"""This stands for a class's own attribute where it has none of that name and inherits it."""
 
 
 def _own(owner: object, name: Any) -> object:

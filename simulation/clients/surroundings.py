@@ -10,12 +10,13 @@ from simulation.clients.plain_calls import PlainCalls
 from simulation.history import History, Place
 
 MOST_MEANS = 4
-"""Nobody thinks for longer than so many times the mean: to whoever waits for the end of a world that is being stuck."""
+"""No client thinks for longer than so many times the mean, because a world that waits for its end would take it for
+stuck."""
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """Made by the world for one instance of a client."""
+    """The surroundings of one instance of a client, made by the world."""
 
     name: str
     instance: int

@@ -40,7 +40,7 @@ class Abort(Exception):
 
 
 class Fenced(Exception):
-    """This producer is over."""
+    """This producer can do nothing more."""
 
 
 class Producer:

@@ -25,7 +25,7 @@ class DiskFaults:
         self.writes_short = False
         self.stuck_operations = 0
         self.on_end: Callable[[str], None] = lambda kind: None
-        """Called with "kill" or "power" when the set call has come."""
+        """The function that is called with "kill" or "power" when the set call has come."""
         self._trace = trace
         self._chance = chance
         self._errors: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Long jobs of a journal run in place, over files that no other process has."""
+"""The long jobs of a journal, run in place over files that no other process has."""
 
 import pickle
 from collections.abc import Callable

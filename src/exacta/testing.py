@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -61,7 +60,8 @@ class Broker:
             raise ValueError(f"port must be a number from 0 to 65535, not {port!r}")
         self._listen = Endpoint(DEFAULT_HOST, port)
         self._temporary: Path | None = None
-        self._remove: Callable[[], object] = _nothing
+        self._remove: weakref.finalize[Any, Any] | None = None
+        """Removes the temporary directory, if it is still there when nobody has the Broker any more."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Future[bool] | None = None
@@ -123,8 +123,11 @@ class Broker:
     def close(self) -> None:
         """Stop cleanly, and remove a temporary directory. A start after it begins with nothing."""
         self._finish(clean=True)
-        self._remove()
-        self._temporary, self._remove = None, _nothing
+        temporary, remove = self._temporary, self._remove
+        if temporary is not None and remove is not None:
+            shutil.rmtree(temporary, ignore_errors=True)  # not by `remove`: it tries once, and may be interrupted
+            remove.detach()
+        self._temporary = self._remove = None
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -176,10 +179,6 @@ class Broker:
             await asyncio.sleep(0)  # the loop closes the connections in its next turn
         else:
             await server.stop()
-
-
-def _nothing() -> None:
-    """There is no directory to remove."""
 
 
 def _join(thread: threading.Thread) -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from exacta.demo.kills import Target
-from exacta.demo.run import Settings, run
+from exacta.demo.run import DemoSettings, run
 from exacta.demo.screen import Screen
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -17,7 +17,7 @@ KILLS = {Target.DRIVER: 1, Target.BROKER: 1, Target.WORKER: 1}
 
 def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path):
     shown = io.StringIO()
-    settings = Settings(
+    settings = DemoSettings(
         seed=7, sink_format="exacta", kills=KILLS, flights=FLIGHTS, keep=tmp_path / "work", micro_batches=12
     )
     exactly_once = run(settings, Screen(Console(file=shown, width=120)))

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from exacta.demo.screen import Screen
-from exacta.demo.verify import Verdict
+from exacta.demo.verify import OutputVerdict
 
 
 def verdict(**changes):
@@ -22,7 +22,7 @@ def verdict(**changes):
         "aborted_in_log": 37,
         "undecided_in_log": 0,
     }
-    return Verdict(**(right | changes))
+    return OutputVerdict(**(right | changes))
 
 
 def shown(act):

@@ -86,6 +86,14 @@ def test_a_handle_that_lost_a_write_is_aborted_and_one_that_lost_its_begin_is_no
     assert begin(rig).transaction_id == IDS_AT_ONCE, "a restart goes on behind all that was reserved"
 
 
+def test_a_start_after_a_loss_says_only_what_it_does(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    begin(rig)
+    rig.stop_machine()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the machine stopped, and may have lost writes: 1 open transactions without a transactional id are aborted"
+    ]
+
+
 def test_a_killed_process_loses_no_handle(rig: Rig) -> None:
     begin(rig)
     handle = begin(rig).transaction_id

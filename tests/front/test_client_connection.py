@@ -2,7 +2,7 @@
 
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES
 from exacta.ports.authorizer import ANONYMOUS
-from tests.front.plain_front import ECHO, IDLE_MS, QUIET, WORK, Start
+from tests.front.plain_front import BAD, ECHO, IDLE_MS, QUIET, WORK, Start
 
 
 class TestTheBeginning:
@@ -106,6 +106,20 @@ class TestIdle:
             front.pass_time(IDLE_MS // 2)
             slow.read(1_000)
         assert (stalls.closed, slow.closed) == (True, False)
+
+    def test_who_was_refused_and_takes_no_answer_does_not_stay(self, start: Start) -> None:
+        front = start()
+        stays, slow = front.connect(reads=False), front.connect(reads=False)
+        for client in (stays, slow):
+            client.ask_to_read(10_000)
+            client.send(BAD)
+        for _ in range(5):
+            front.pass_time(IDLE_MS // 2)
+            slow.read(1_000)
+        assert (stays.closed, slow.closed) == (True, False)
+        slow.read()
+        front.settle()
+        assert slow.closed
 
     def test_never(self, start: Start) -> None:
         front = start(connections_max_idle_ms=-1)

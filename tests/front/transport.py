@@ -36,7 +36,7 @@ class HandTransport(asyncio.Transport):
         """In the front's memory, since the peer does not read."""
         self._loop = loop
         self._high = self._low = 0
-        self._reading_paused = self._writing_paused = self._pumping = False
+        self._reading_paused = self._writing_paused = self._pumping = self._ending = False
 
     # --- what a test does ---------------------------------------------------------------------------------------------
 
@@ -53,6 +53,8 @@ class HandTransport(asyncio.Transport):
         if self._writing_paused and len(self.untaken) <= self._low:
             self._writing_paused = False
             self.connection.resume_writing()
+        if self._ending and not self.untaken:
+            self.abort()
 
     def vanish(self) -> None:
         """Be gone."""
@@ -92,7 +94,10 @@ class HandTransport(asyncio.Transport):
             self.connection.pause_writing()
 
     def close(self) -> None:
-        self.abort()
+        """End when the peer has taken everything, as asyncio does; from now on nothing is read."""
+        self._ending = True
+        if not self.untaken:
+            self.abort()
 
     def abort(self) -> None:
         if not self.closed:
@@ -100,7 +105,7 @@ class HandTransport(asyncio.Transport):
             self._loop.call_soon(self.connection.connection_lost, None)
 
     def is_closing(self) -> bool:
-        return self.closed
+        return self.closed or self._ending
 
     def _pump_soon(self) -> None:
         if not self._pumping and self.unsent and not self._reading_paused:
@@ -109,7 +114,7 @@ class HandTransport(asyncio.Transport):
 
     def _pump(self) -> None:
         self._pumping = False
-        if self.closed or self._reading_paused:
+        if self.closed or self._ending or self._reading_paused:
             return
         buffer = self.connection.get_buffer(-1)
         size = min(len(buffer), len(self.unsent))

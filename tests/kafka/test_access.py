@@ -217,6 +217,18 @@ def test_the_name_of_a_topic_is_not_told_for_its_id(half_open: tuple[Front, Wire
     assert {(each.error_code, each.name) for each in deleted.responses} == {(NONE, f"{SEEN}-t"), (TOPIC, None)}
 
 
+@pytest.mark.parametrize("name", [f"{SEEN}-t", f"{HIDDEN}-t"])
+def test_a_name_beside_an_id_gives_no_right(half_open: tuple[Front, Wire, Names], name: str) -> None:
+    broker, wire, both = half_open
+    topics = [k20_delete_topics.DeleteTopicState(name=name, topic_id=topic_id) for topic_id in both.ids.values()]
+    before = state_of(broker)
+    answer = wire.ask(k20_delete_topics.DeleteTopicsRequest(topics=topics), 6)
+    told = {each.topic_id: (each.error_code, each.name) for each in answer.responses}
+    seen, hidden = both.ids[f"{SEEN}-t"], both.ids[f"{HIDDEN}-t"]
+    assert told == {seen: (ErrorCode.INVALID_REQUEST, name), hidden: (TOPIC, name)}
+    assert state_of(broker) == before
+
+
 @pytest.mark.parametrize("key", LISTS, ids=lambda key: key.name)
 def test_a_list_leaves_out_what_the_client_may_not_see(half_open: tuple[Front, Wire, Names], key: ApiKey) -> None:
     _, wire, _ = half_open

@@ -135,6 +135,30 @@ def test_a_group_of_consumers_with_a_hidden_topic_is_not_described(half_open: tu
     assert wire.ask(joining, 1).error_code == TOPIC
 
 
+def test_a_pattern_tells_nothing_of_topics_that_the_member_may_not_describe(
+    half_open: tuple[Front, Wire, Names],
+) -> None:
+    broker, wire, both = half_open
+
+    def told(group: str) -> set[bytes]:
+        joining = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="m",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex=".*-t",
+            topic_partitions=[],
+        )
+        return {each.topic_id for each in wire.ask(joining, 1).assignment.topic_partitions}
+
+    assert told("c-half") == {both.ids[f"{SEEN}-t"]}
+    asked = k69_consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=["c-half"])
+    assert wire.ask(asked, 1).groups[0].error_code == NONE, "an error would tell that the pattern matches more"
+    rule(broker, AllowAll())
+    assert told("c-all") == set(both.ids.values())
+    rule(broker, Rules(but_hidden))
+    assert told("c-all") == {both.ids[f"{SEEN}-t"]}, "the other topic has been matched with another's rights"
+
+
 # --- fetch sessions, acks, principals ---------------------------------------------------------------------------------
 
 

@@ -173,6 +173,13 @@ class TestDeleteTopics:
             ("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ]
 
+    def test_a_topic_is_named_in_one_way(self, wire: Wire) -> None:
+        topic_id = create(wire).topic_id
+        asked = [DeleteTopicState(), DeleteTopicState(name="t", topic_id=topic_id)]
+        results = wire.ask(DeleteTopicsRequest(topics=asked), 6).responses
+        assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}
+        assert [topic.name for topic in wire.ask(MetadataRequest(topics=None), 9).topics] == ["t"]
+
 
 class TestCreatePartitions:
     def grow(

@@ -188,7 +188,7 @@ def _ended(version: int, *, commit: bool) -> Callable[[Id], None]:
     return reach
 
 
-def _kept(it: Id) -> None:
+def _prepared(it: Id) -> None:
     it.bind(keep=True)
     it.begin()
     it.bind(keep=True)
@@ -202,7 +202,7 @@ STATES: dict[str, Callable[[Id], None]] = {
     "aborted by 1": _ended(4, commit=False),
     "committed by 2": _ended(5, commit=True),
     "aborted by 2": _ended(5, commit=False),
-    "kept": _kept,
+    "prepared": _prepared,
 }
 """How a transactional id comes to be there. By 1, by 2: ended by EndTxn of this version of the transaction protocol."""
 

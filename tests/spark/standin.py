@@ -196,13 +196,13 @@ class Campaign:
                 results.append(self._task(prepared, rows, batch_id, task))
             except SinkError:  # no task is repeated in a transaction that all share
                 assert self.scope == "batch"
-                self._driver().abort([*results, None], batch_id)
+                self._driver().abort([*results, None])
                 raise Crash from None
         driver = self._driver()
         try:
             driver.commit(results, batch_id, tasks=self.tasks, reads=f"batch {batch_id}")
         except Exception:  # noqa: BLE001 - as Spark: whatever it is, abort, and the query ends
-            driver.abort(results, batch_id)
+            driver.abort(results)
             raise Crash from None
 
     def _reached(self, point: str, last_deed: Callable[[], object] = lambda: None) -> None:

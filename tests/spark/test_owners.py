@@ -30,13 +30,13 @@ def test_an_open_transaction_of_a_query_is_shown_with_the_query(query, place):
     shown = run(query, "transactions", "list").stdout.splitlines()
     (at,) = [index for index, line in enumerate(shown) if line.startswith(f"{name}-0-0: open for")]
     assert shown[at + 1] == f"{of_query}no batch committed yet"
-    query.noted(place, 0).abort([None], 0, driver=prepared.driver)
+    query.noted(place, 0).abort([None], driver=prepared.driver)
     query.write(query.noted(place, 0), 0, [0])
     prepared = query.noted(place, 1).prepare()
     query.task(prepared, 1, 0, [1])
     shown = run(query, "transactions", "explain", f"{name}-0-0").stdout.splitlines()
     assert shown[1] == f"{of_query}last committed batch 0"
-    query.noted(place, 1).abort([None], 1, driver=prepared.driver)
+    query.noted(place, 1).abort([None], driver=prepared.driver)
 
 
 def test_groups_with_replay_markers_are_not_listed_unless_asked_for(query, place):

@@ -23,7 +23,7 @@ from exacta.verify.campaign.cluster import Watcher
 from exacta.verify.campaign.faults import BrokerFaults, Clock, process_id
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
-from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import CommitAsked, Op, Outcome
 from exacta.verify.workload import plan
 from exacta.verify.workload.spec import Role, Spec
@@ -82,7 +82,7 @@ def test_what_names_no_process_is_refused(tmp_path: Path, content: str) -> None:
 def faults(tmp_path: Path, **settings: object) -> BrokerFaults:
     watcher = Watcher(Cluster(bootstrap="127.0.0.1:1"), 0)
     watcher.answers = lambda timeout_ms=0: None  # type: ignore[method-assign]
-    return BrokerFaults(Settings(seed=1, directory=tmp_path, **settings), watcher)  # type: ignore[arg-type]
+    return BrokerFaults(CampaignSettings(seed=1, directory=tmp_path, **settings), watcher)  # type: ignore[arg-type]
 
 
 def test_a_process_is_killed_once_and_the_restart_command_is_run(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from exacta.verify.analysis.verdict import Verdict, analyse
 from exacta.verify.campaign import cluster
 from exacta.verify.campaign import run as campaign_run
 from exacta.verify.campaign.run import Campaign
-from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import NEVER_ENDED, Isolation, Op, Poll, Workload
 from exacta.verify.history_file import read_history
 from tests.verify.served import served
@@ -55,7 +55,7 @@ def bootstrap() -> Iterator[str]:
 def run(bootstrap: str, directory: Path, **settings: Any) -> tuple[Verdict, Path]:
     directory.mkdir()
     given = {"seed": 1, "producers": 1, "rate": 30.0, "duration_s": 200.0, "directory": directory, **settings}
-    path = Campaign(Cluster(bootstrap=bootstrap), Settings(**given), "test", lambda text: None).run()
+    path = Campaign(Cluster(bootstrap=bootstrap), CampaignSettings(**given), "test", lambda text: None).run()
     return analyse(read_history(path)), path
 
 
@@ -125,7 +125,7 @@ def test_topics_are_deleted_where_not_all_of_them_can_be_made(
 
     said: list[str] = []
     monkeypatch.setattr(cluster, "create_topic", create_topic)
-    settings = Settings(seed=1, directory=tmp_path)
+    settings = CampaignSettings(seed=1, directory=tmp_path)
     with pytest.raises(CampaignError, match="no more topics"):
         Campaign(Cluster(bootstrap=bootstrap), settings, "test", said.append).run()
     assert len(made) == 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from exacta.cli.lines import say
 from exacta.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def client_of(bootstrap_servers: str, command_config: Path | None, client_id: st
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
+    from exacta.protocol.kafka.codec import EncodeError
 
     cluster = cluster_of(bootstrap_servers, command_config, client_id)
     try:
@@ -72,6 +74,8 @@ def client_of(bootstrap_servers: str, command_config: Path | None, client_id: st
             yield client
     except ClientError as error:
         fail(by_file(error), EXIT_NO)
+    except EncodeError as error:
+        fail(f"an argument cannot be said in Kafka's protocol: {error}", EXIT_USAGE)
 
 
 def by_file(error: Exception) -> str:
@@ -104,7 +108,7 @@ def not_found(message: str, name: str, names: Collection[str]) -> NoReturn:
 
 def note(message: str) -> None:
     """Say something in one line on stderr, and go on."""
-    typer.echo(f"exacta: {message}", err=True)
+    say(f"exacta: {message}", err=True)
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -44,7 +44,7 @@ def demo(
     try:
         from exacta.demo.flights import FlightsMissing
         from exacta.demo.kills import KillsSyntaxError, parse_counts
-        from exacta.demo.run import Settings, run
+        from exacta.demo.run import DemoSettings, run
         from exacta.demo.screen import Screen
     except ModuleNotFoundError as error:
         _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
@@ -53,7 +53,7 @@ def demo(
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         _fail(f"--keep: {keep} is not an empty directory", _EXIT_USAGE)
     try:
-        settings = Settings(
+        settings = DemoSettings(
             seed=secrets.randbelow(1_000_000) if seed is None else seed,
             sink_format=sink.value,
             kills=parse_counts(kills),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.lines import one_line, say
 
 if TYPE_CHECKING:
     from exacta.client.lag import GroupLag, Lag
@@ -49,7 +50,7 @@ def list_all(
     if shown:
         _print(("group", "state", "protocol", "of")[:width], [row[:width] for row in rows])
     else:
-        typer.echo("there are no groups")
+        say("there are no groups")
     if len(shown) < len(found):
         note(f"groups with replay markers of Spark queries are not shown: {len(found) - len(shown)} (--all shows them)")
 
@@ -114,12 +115,13 @@ def _show(found: "GroupLag") -> None:
 def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_right: Collection[str] = ()) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right" if name in to_the_right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(one_line(cell)) for cell in row))  # text, for Rich would take brackets for commands
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _WIDTH_ELSEWHERE

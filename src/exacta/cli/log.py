@@ -13,6 +13,7 @@ import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
 from exacta.cli.data_directory import DEFAULT_DATA
+from exacta.cli.lines import say
 
 if TYPE_CHECKING:
     from exacta.adapters.local.damage.inspection import Finding, Place
@@ -49,8 +50,8 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
                 end = max(end, each.group.end)  # compacted segments, which come last, have positions of their own
             else:
                 damaged = damaged or each.verdict is Verdict.DAMAGED
-                typer.echo(_line(each))
-    typer.echo(f"{groups} groups with {entries} events can be read; the last one ends at position {end}")
+                say(_line(each))
+    say(f"{groups} groups with {entries} events can be read; the last one ends at position {end}")
     if damaged:
         fail(
             "durable data is damaged: the server will not start on it; restore the directory from a copy, or see what "
@@ -117,14 +118,14 @@ def repair(
         if way is None and is_interrupted(files):
             fail("a repair was interrupted: the same command, or any other with an option, finishes it", EXIT_NO)
         if way is not None and (kept := finish(files)) is not None:
-            typer.echo(f"finished the repair that was interrupted; the old files are in {kept}")
+            say(f"finished the repair that was interrupted; the old files are in {kept}")
             return
         examined = examine(files)
         if examined.is_sound:
-            typer.echo("nothing is damaged")
+            say("nothing is damaged")
             return
         for finding in examined.findings:
-            typer.echo(_line(finding))
+            say(_line(finding))
         if way is None:
             _offer(examined)
             raise typer.Exit(EXIT_NO)
@@ -134,22 +135,22 @@ def repair(
         keep = _kept_in(files.directory, keep_in)
         with _keeping(keep) as kept_files:
             for line in apply_remedy(examined, remedy, files, kept_files):
-                typer.echo(line)
-        typer.echo(f"the journal is repaired; the old files, and this report, are in {keep}")
+                say(line)
+        say(f"the journal is repaired; the old files, and this report, are in {keep}")
 
 
 def _offer(examined: "Examination") -> None:
     for each in examined.found.mended:
-        typer.echo(f"can be put right at no price: {each.name}, byte {each.offset}: {each.what}")
+        say(f"can be put right at no price: {each.name}, byte {each.offset}: {each.what}")
     for line in examined.damage:
-        typer.echo(f"cannot be put right: {line}")
+        say(f"cannot be put right: {line}")
     for remedy in examined.remedies:
         if remedy.plan is None:
-            typer.echo(f"exacta log repair {remedy.way.value}: no remedy here: {remedy.why_not}")
+            say(f"exacta log repair {remedy.way.value}: no remedy here: {remedy.why_not}")
             continue
-        typer.echo(f"exacta log repair {remedy.way.value}: gives up {'' if remedy.losses else 'nothing'}".rstrip())
+        say(f"exacta log repair {remedy.way.value}: gives up {'' if remedy.losses else 'nothing'}".rstrip())
         for line in remedy.losses:
-            typer.echo(f"    {line}")
+            say(f"    {line}")
     if all(remedy.plan is None for remedy in examined.remedies):
         fail("nothing here repairs it: restore the directory from a copy; `exacta log dump` prints the rest", EXIT_NO)
     fail("durable data is damaged, or must be made again; nothing was changed", EXIT_NO)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.lines import say
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -77,38 +78,38 @@ def _find(client: "Client", name: str, watch: float, *, by_prefix: bool) -> "lis
 
     sinks = cleaning.further_sinks(client, name)
     if by_prefix and sinks:  # for all that the cluster knows, they are jobs of their own
-        typer.echo(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
+        say(f"not looked at: {', '.join(sinks)}; if they are sinks of this job, clean each by --prefix")
         sinks = []
     found = [cleaning.watch(client, each, watch) for each in (name, *sinks)]
     for job in cleaning.jobs(client, name) if by_prefix else []:
         try:
             found.append(cleaning.watch(client, job, watch))
         except cleaning.StillRunning:
-            typer.echo(f"left alone: {job}, which is running")
+            say(f"left alone: {job}, which is running")
     for each in found:
         _show(each)
     if not by_prefix and not any(each.groups or each.transactions for each in found):
-        typer.echo("a query that sets option 'transactional.id.prefix' is found by --prefix")
+        say("a query that sets option 'transactional.id.prefix' is found by --prefix")
     return found
 
 
 def _show(found: "Leftovers") -> None:
     if found.nothing:
         ids = f" but {len(found.transactions)} transactional ids, which expire" if found.transactions else ""
-        typer.echo(f"nothing of query {found.name} is there{ids}")
+        say(f"nothing of query {found.name} is there{ids}")
         return
-    typer.echo(f"query {found.name} has left:")
+    say(f"query {found.name} has left:")
     for transactional_id, state in found.transactions.items():
-        typer.echo(f"  transactional id {transactional_id} ({state.state})")
+        say(f"  transactional id {transactional_id} ({state.state})")
     for group in found.groups:
-        typer.echo(f"  group {group}")
+        say(f"  group {group}")
 
 
 def _tell(name: str, cleaned: "Cleaned") -> None:
     batches = "no batch was committed" if cleaned.last_batch is None else f"batch {cleaned.last_batch} was the last"
-    typer.echo(f"query {name} is removed: {batches}, nothing is open, {len(cleaned.groups)} groups deleted")
+    say(f"query {name} is removed: {batches}, nothing is open, {len(cleaned.groups)} groups deleted")
     if cleaned.torn:
-        typer.echo(
+        say(
             f"exacta: of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out",
             err=True,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
+from exacta.cli.lines import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
     for each in found:
         _show(each, now_ms, owners)
     if not found:
-        typer.echo("no transaction is open")
+        say("no transaction is open")
 
 
 @transactions.command("explain")
@@ -69,9 +70,9 @@ def explain_one(
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
         asked = f" ({incident.client})" if incident.client else ""
-        typer.echo(f"  {_time(incident.at_ms)}  {incident.what}: {whom}: {incident.cause}{asked}")
+        say(f"  {_time(incident.at_ms)}  {incident.what}: {whom}: {incident.cause}{asked}")
     if not found.gives_reasons:
-        typer.echo("  this cluster does not say why its producers were fenced or its transactions aborted")
+        say("  this cluster does not say why its producers were fenced or its transactions aborted")
 
 
 @transactions.command("abort")
@@ -110,10 +111,10 @@ def abort(
             if not written:
                 fail(f"{transactional_id} has written nothing yet, and ends by itself at its time-out", EXIT_NO)
             abort_by_marker(client, written[0], now.producer_id, now.producer_epoch)
-            typer.echo(f"{transactional_id} is aborted")
+            say(f"{transactional_id} is aborted")
             return
         init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
-    typer.echo(f"the transaction of {transactional_id} is aborted, its producer fenced")
+    say(f"the transaction of {transactional_id} is aborted, its producer fenced")
 
 
 def _check_known(client: "Client", found: "Explanation") -> None:
@@ -125,20 +126,20 @@ def _check_known(client: "Client", found: "Explanation") -> None:
 
 
 def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:
-    typer.echo(f"{found.transactional_id}: {_in_words(found, now_ms)}")
+    say(f"{found.transactional_id}: {_in_words(found, now_ms)}")
     if found.transactional_id in owners:
-        typer.echo(f"  of {owners[found.transactional_id]}")
+        say(f"  of {owners[found.transactional_id]}")
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
-        typer.echo(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
+        say(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
     held = [f"{at.topic}-{at.partition} at {offset}" for at, offset in found.partitions if offset is not None]
     if held:
-        typer.echo(f"  holds readers back: {', '.join(held)}")
+        say(f"  holds readers back: {', '.join(held)}")
     registered = [f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None]
     if registered:
-        typer.echo(f"  registered: {', '.join(registered)}")
+        say(f"  registered: {', '.join(registered)}")
     if found.groups:
-        typer.echo(f"  offsets of: {', '.join(found.groups)}")
+        say(f"  offsets of: {', '.join(found.groups)}")
 
 
 def _in_words(found: "Explanation", now_ms: int) -> str:

@@ -15,7 +15,7 @@ from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, by_file, clus
 if TYPE_CHECKING:
     from exacta.client.security import Cluster
     from exacta.verify.analysis.verdict import Verdict
-    from exacta.verify.campaign.settings import Settings
+    from exacta.verify.campaign.settings import CampaignSettings
 
 _EXIT_TERMINATED = 128 + signal.SIGTERM
 _PAGE = "report.html"
@@ -159,9 +159,9 @@ def _kinds(names: list[str]) -> "list[str]":
 
 def _settings(
     *, workloads: list[str], seed: int, output: Path | None, kill: str | None, **more: "float | str | None"
-) -> "Settings":
+) -> "CampaignSettings":
     from exacta.verify.campaign.faults import process_id
-    from exacta.verify.campaign.settings import Settings
+    from exacta.verify.campaign.settings import CampaignSettings
     from exacta.verify.history import Workload
 
     try:
@@ -179,10 +179,10 @@ def _settings(
             fail(f"--output: {directory} is not empty", EXIT_USAGE)
     except OSError as error:
         fail(f"--output: {directory} cannot be used: {error.strerror}", EXIT_USAGE)
-    return Settings(workloads=chosen, seed=seed, kill=kill, directory=directory, **more)  # type: ignore[arg-type]
+    return CampaignSettings(workloads=chosen, seed=seed, kill=kill, directory=directory, **more)  # type: ignore[arg-type]
 
 
-def _run(cluster: "Cluster", settings: "Settings") -> Path:
+def _run(cluster: "Cluster", settings: "CampaignSettings") -> Path:
     from exacta import __version__
     from exacta.client.errors import ClientError
     from exacta.verify.campaign.run import Campaign

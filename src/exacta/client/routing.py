@@ -72,7 +72,7 @@ class Controller(NamedTuple):
 
 
 class Anyone(NamedTuple):
-    """Whichever broker answers."""
+    """Any broker that answers."""
 
 
 Route = Node | Coordinator | Leader | Controller | Anyone

@@ -85,7 +85,7 @@ class Security(Struct, frozen=True, kw_only=True):
 
 
 PLAINTEXT = Security()
-"""No TLS and no login."""
+"""A connection without TLS and without login."""
 
 CLIENT_ID = "exacta-spark"
 """The name by which a client tells the brokers who it is, unless the user chose one."""

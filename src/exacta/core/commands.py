@@ -83,7 +83,7 @@ __all__ = [
 ]
 
 HIGH_WATERMARK = -1
-"""Instead of an offset, in DeleteRecords."""
+"""This stands for the high watermark where DeleteRecords names an offset."""
 
 
 # --- topics -----------------------------------------------------------------------------------------------------------

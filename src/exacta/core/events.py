@@ -88,7 +88,7 @@ class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TopicDeleted(Event, frozen=True, kw_only=True, array_like=True):
-    """Its partition ids are never used again."""
+    """A topic was deleted. Its partition ids are never used again."""
 
     topic: str
 
@@ -114,8 +114,8 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     """A transactional id has this producer id and epoch from now on; lower ones are fenced.
 
     The previous pair is what the same client may still present to learn the new one (KIP-360); it is -1 after a
-    takeover. `keeps` names the transaction that stays open, under the pair that it has (KIP-939). The client is the one
-    that asked.
+    takeover. `prepared` names the transaction that stays open, under the pair that it has (KIP-939). The client is the
+    one that asked.
     """
 
     transactional_id: str
@@ -125,7 +125,7 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     at_ms: int
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     previous_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    keeps: TransactionId | None = None
+    prepared: TransactionId | None = None
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
@@ -150,7 +150,7 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
-    """More partitions, groups or subscriptions take part in the open transaction."""
+    """More partitions, groups or subscriptions take part in the open transaction from now on."""
 
     transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()

@@ -16,7 +16,7 @@ PartitionId = NewType("PartitionId", int)
 """Dense number of a topic's partition, never used again after the topic is deleted; a stream of the journal."""
 
 Offset = NewType("Offset", int)
-"""Place of a record in its partition, from 0."""
+"""The place of a record in its partition, from 0."""
 
 WriterId = NewType("WriterId", int)
 """Dense number that stands for a writer's name in events; -1 means that the writer has no name."""
@@ -49,15 +49,15 @@ class Cause(IntEnum):
     """The reason why a transaction was aborted, its producer fenced, or its transactional id forgotten."""
 
     OWNER = 0
-    """Its own producer asked."""
+    """The transaction's own producer asked for it."""
     NEW_INSTANCE = 1
     """Somebody else initialised the transactional id."""
     TIME_OUT = 2
-    """It was open for longer than its producer had asked for."""
+    """The transaction was open for longer than its producer had asked for."""
     MARKER = 3
     """An operator wrote an abort marker (WriteTxnMarkers)."""
     SET = 4
-    """It was ended as one of a set, by whoever knew its pair (EndTransactions)."""
+    """The transaction was ended as one of a set, by a client that knew its pair (EndTransactions)."""
     IDLE = 5
     """Nothing was heard of the transactional id for too long."""
     LOSS = 6

@@ -27,7 +27,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     events: tuple[Event, ...] = ()
     reply: Reply | Rejection | None = None
-    """None: the answer waits under the command's ticket, and comes in the `wakes` of a later outcome."""
+    """The answer. None: it waits under the command's ticket, and comes in the `wakes` of a later outcome."""
     wakes: tuple[tuple[Ticket, Reply | Rejection], ...] = ()
     timers: tuple[Timer, ...] = ()
     inside_transaction: TransactionId | None = None

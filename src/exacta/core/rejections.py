@@ -36,7 +36,7 @@ class Rejection(Enum):
     """No transaction without an owner has this id, or what became of it is not remembered any more."""
     INVALID_TRANSACTIONAL_ID = auto()
     TOO_MANY_TRANSACTIONS = auto()
-    """More than may be ended in one step: end them one by one."""
+    """These are more than may be ended in one step: end them one by one."""
     # bounds
     LIMIT_REACHED = auto()
     """There are as many of these as there may be: see `Limits`."""

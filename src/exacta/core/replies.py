@@ -32,7 +32,7 @@ class ProducerBoundReply(Reply, frozen=True, kw_only=True):
     producer_epoch: ProducerEpoch
     open_producer_id: ProducerId = NO_PRODUCER_ID
     open_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    """The pair of a transaction that was kept (KIP-939)."""
+    """The pair of a prepared transaction, which stays open (KIP-939)."""
 
 
 class PartitionsVerified(Reply, frozen=True, kw_only=True):

@@ -90,9 +90,3 @@ def messages(frame: pd.DataFrame) -> Iterator[Message]:
     names = tuple(columns)
     for key, values in zip(frame["key"], zip(*columns.values(), strict=True), strict=True):
         yield Message(key=key.encode(), value=encoder.encode(Flight(**dict(zip(names, values, strict=True)))))
-
-
-def disorder(frame: pd.DataFrame) -> pd.Timedelta:
-    """Return by how much a flight's scheduled time lies, at most, behind one that came before it."""
-    scheduled = frame["scheduled_at"]
-    return pd.Timedelta((scheduled.cummax() - scheduled).max())

@@ -32,7 +32,7 @@ from exacta.demo.processes import BrokerProcess, DriverProcess, free_port, spark
 from exacta.demo.raw_log import RawLogError, read_transactions
 from exacta.demo.records import CLOSING_FLIGHT_ID, AirportHour, EnrichedFlight, Flight
 from exacta.demo.screen import Screen
-from exacta.demo.verify import Output, Verdict, judge
+from exacta.demo.verify import Output, OutputVerdict, judge
 
 INPUT_TOPIC, ENRICHED_TOPIC, DELAYS_TOPIC = "flights", "flights-enriched", "delays-by-airport-and-hour"
 _OUTPUTS = 2
@@ -46,7 +46,7 @@ _LOG_LINES, _LOG_WIDTH = 4, 300
 _TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class DemoSettings(Struct, frozen=True, kw_only=True):
     """Say what to run.
 
     `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes. `micro_batches`: into about
@@ -68,7 +68,7 @@ class DemoFailed(Exception):
 _FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, RawLogError)
 
 
-def run(settings: Settings, screen: Screen) -> bool:
+def run(settings: DemoSettings, screen: Screen) -> bool:
     """Run the demo; return whether the output was exactly once.
 
     An output that could not be judged counts as not exactly once.
@@ -97,8 +97,8 @@ def run(settings: Settings, screen: Screen) -> bool:
 
 
 class _Demo:
-    def __init__(self, settings: Settings, screen: Screen, work: Path) -> None:
-        self.verdicts: list[Verdict] = []
+    def __init__(self, settings: DemoSettings, screen: Screen, work: Path) -> None:
+        self.verdicts: list[OutputVerdict] = []
         self._settings = settings
         self._screen = screen
         self._work = work

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
-from exacta.demo.verify import Verdict
+from exacta.demo.verify import OutputVerdict
 
 
 class Screen:
@@ -57,7 +57,7 @@ class Screen:
         """Set a bar."""
         self._progress.update(self._bars[name], completed=completed, remark=remark)
 
-    def verdicts(self, verdicts: list[Verdict]) -> None:
+    def verdicts(self, verdicts: list[OutputVerdict]) -> None:
         """Print the closing table, and examples of what is wrong."""
         self.say("What confluent-kafka read (read_committed), against the same computation in pandas:")
         table = Table()

@@ -37,7 +37,7 @@ class SeenRow(Struct, frozen=True):
     value: bytes | None
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class OutputVerdict(Struct, frozen=True, kw_only=True):
     """Hold what was counted for one output; `disordered` is None where no order is promised."""
 
     name: str
@@ -76,7 +76,7 @@ class Output(Struct, frozen=True, kw_only=True):
 _MAX_EXAMPLES = 5
 
 
-def judge(output: Output, rows: Iterable[SeenRow], transactions: TransactionsOfTopic) -> Verdict:
+def judge(output: Output, rows: Iterable[SeenRow], transactions: TransactionsOfTopic) -> OutputVerdict:
     """Compare the rows, which must come in offset order within each partition, with what the output should hold."""
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(output.row_type)
     found: set[Any] = set()
@@ -121,7 +121,7 @@ def judge(output: Output, rows: Iterable[SeenRow], transactions: TransactionsOfT
 
     lost = (identity for identity in output.expected if identity not in found)
     examples += (f"lost: {identity}" for identity in islice(lost, _MAX_EXAMPLES - len(examples)))
-    return Verdict(
+    return OutputVerdict(
         name=output.name,
         expected=len(output.expected),
         seen=seen,

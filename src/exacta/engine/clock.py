@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Clock:
-    """Milliseconds since 1970, in two ways."""
+    """The time in milliseconds since 1970, in two ways."""
 
     def __init__(self, wall_s: Callable[[], float] = time.time, elapsed_s: Callable[[], float] | None = None) -> None:
         """Begin at the wall clock's time.

@@ -15,7 +15,7 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from exacta.core.apply import apply
 from exacta.core.commands import Command, ExpireTransaction, Parked
 from exacta.core.decide import decide
 from exacta.core.events import Event, TopicDeleted, TransactionEnded
+from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
 from exacta.core.rejections import Rejection
@@ -249,6 +250,10 @@ class Engine:
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id now; None if there is none."""
         return self._state.volatile.topic_names.get(topic_id)
+
+    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Collection[str]:
+        """Return the topics that the next heartbeat of a group may match with patterns, as they are in this step."""
+        return topics_to_match(self._state, group_id, subscribes=subscribes)
 
     def now_ms(self) -> int:
         """Return the time by which commands are decided."""

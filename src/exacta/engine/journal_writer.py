@@ -6,7 +6,8 @@ an answer waits for (`answers_ahead`) nor what is in a group (`commit_group`).
 Theory of operation. A group is sealed at the end of the loop's turn in which something first waited for it, and only if
 nothing is in flight; meanwhile others join it. If answers wait only until it is written, the loop writes it itself
 (decision 0016). If exactly one answer waits, and the disk is quick, the loop also syncs it (decision 0023). Otherwise
-the journal appends it aside. What readers see of it is taken down when it is sealed, and shown when it is durable.
+the journal's thread writes and syncs it. What readers see of it is taken down when it is sealed, and shown when it is
+durable.
 """
 
 from collections.abc import Callable, Sequence, Set

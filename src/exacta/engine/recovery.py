@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from exacta.core.commands import AbortAfterLoss, Command, FenceAfterLoss
+from exacta.core.commands import AbortAfterLoss, Command
 from exacta.core.outcome import Timer
 from exacta.core.snapshot import after_recovery, replayed
 from exacta.core.state.limits import Limits
@@ -45,15 +45,19 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
         logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
         clock = _ahead(clock, behind_ms)
     fences: Sequence[Command] = fences_after_loss(state) if journal.may_have_lost else ()
-    if fences:
+    handles = sum(isinstance(each, AbortAfterLoss) for each in fences)
+    if fenced := len(fences) - handles:
         logger.warning(
             "the machine stopped, and may have lost writes: %d transactional producers are fenced, their open "
             "transactions aborted",
-            sum(isinstance(each, FenceAfterLoss) for each in fences),
+            fenced,
         )
-    handles = sum(isinstance(each, AbortAfterLoss) for each in fences)
     if handles:
-        logger.warning("the machine stopped: %d open transactions without a transactional id are aborted", handles)
+        logger.warning(
+            "the machine stopped, and may have lost writes: %d open transactions without a transactional id are "
+            "aborted",
+            handles,
+        )
     return Recovered(state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences)
 
 

@@ -39,7 +39,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
     ) -> None:
         self.configuration = configuration
         self.principal: Principal = ANONYMOUS
-        """On whose behalf the client asks."""
+        """The principal on whose behalf the client asks."""
         self.rests_on = 0
         self.peer_host = ""
         self.peer = ""
@@ -123,7 +123,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
             self._end()
 
     def _look_whether_idle(self) -> None:
-        if self._write_paused:
+        waits_for_peer = self._write_paused or self._closing
+        if waits_for_peer:
             owes, left_bytes = False, self._left_bytes()
             if left_bytes != self._sent_before:
                 self._sent_before, self._last_active = left_bytes, self._loop.time()
@@ -132,7 +133,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         idle_seconds = 0.0 if owes else self._loop.time() - self._last_active
         if not owes and idle_seconds >= self._max_idle_seconds:
             self._idle_timer = None
-            if self._write_paused:
+            if waits_for_peer:
                 self.abort()  # what it has not taken it would not take now
             else:
                 self.close()

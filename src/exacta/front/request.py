@@ -39,7 +39,7 @@ class Request(ABC):
 
     @property
     def principal(self) -> Principal:
-        """On whose behalf the client asks."""
+        """The principal on whose behalf the client asks."""
         return self.connection.principal
 
     @property

@@ -134,9 +134,10 @@ def _refusal(
 
 def _name(need: Each, broker: BrokerContext, element: Any) -> str | None:
     """Return the name of an element's resource; None for a topic id that no topic has."""
-    name: str | None = getattr(element, need.name) if need.name else element
-    topic_id = NO_UUID if name else getattr(element, "topic_id", NO_UUID)
-    return name or "" if topic_id == NO_UUID else broker.engine.topic_name(bytes(topic_id))
+    topic_id = getattr(element, "topic_id", NO_UUID)
+    if topic_id != NO_UUID:  # by which handlers go, whatever name stands beside it
+        return broker.engine.topic_name(bytes(topic_id))
+    return (getattr(element, need.name) if need.name else element) or ""
 
 
 def _leave_out(need: Shown, broker: BrokerContext, context: RequestContext, holder: Any, path: str) -> None:

@@ -19,7 +19,7 @@ _SESSION_IDS = 2**31 - 1
 
 
 class BrokerContext(Broker):
-    """One per server."""
+    """The broker with its Kafka-only parts; there is one per server."""
 
     def __init__(
         self,

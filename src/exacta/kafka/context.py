@@ -14,7 +14,8 @@ from exacta.protocol.kafka.schema import Buffer, Message
 logger = logging.getLogger("exacta.kafka")
 
 LONGEST_CLIENT_ID = 255
-"""Characters. Transactions, their incidents and group members keep it; bounds on those count them, not their bytes."""
+"""So many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
+those count them, not their bytes."""
 
 ApiVersions = tuple[tuple[int, int, int], ...]
 """API keys with the lowest and the highest version that is offered of each, in the order of the keys."""
@@ -53,7 +54,7 @@ class ServedApi(Protocol):
 
     @property
     def plain_error(self) -> Callable[..., Message] | None:
-        """Makes an answer from an error code alone; None: not every version has room for one."""
+        """The function that makes an answer from an error code alone; None: not every version has room for one."""
 
 
 class Fetch:
@@ -65,7 +66,7 @@ class Fetch:
         self.request = request
         self.found_bytes = 0
         self.admitted: Admitted | None = None
-        """To be called when there is room for what was found; None while nothing is, and afterwards."""
+        """The function to call when there is room for what was found; None while nothing is found, and afterwards."""
         self.reserved_bytes = 0
         """The room that its answer has got."""
 
@@ -92,7 +93,7 @@ class RequestContext(Request):
         self.correlation_id = correlation_id
         self.client_id = client_id[:LONGEST_CLIENT_ID]
         self.size = size
-        """The bytes of the request with its size field; of the answer, once there is one."""
+        """The bytes of the request with its size field; the bytes of the answer, once there is one."""
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
         self.fetch: Fetch | None = None

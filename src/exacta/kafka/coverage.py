@@ -62,7 +62,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         92: "DeleteShareGroupOffsets",
     },
 }
-"""Reason -> key -> name."""
+"""The APIs that are not served, by the reason: their names by their keys."""
 
 _HEAD = """# What is served of Kafka's protocol
 

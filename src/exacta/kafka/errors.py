@@ -85,14 +85,14 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (6, ErrorCode.ILLEGAL_GENERATION),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.STALE_MEMBER_EPOCH): (6, ErrorCode.ILLEGAL_GENERATION),
 }
-"""API and rejection -> versions below this one are told this code instead."""
+"""The versions of an API below this one are told this code for the rejection instead."""
 
 AT_LEAST: dict[tuple[ApiKey, Rejection], ErrorCode] = {
     # As Kafka's coordinator says it, which asks who may write into the topic: nobody.
     (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.INTERNAL_TOPIC): ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): ErrorCode.TRANSACTION_ABORTABLE,
 }
-"""API and rejection -> what the versions are told that `BELOW` does not speak of."""
+"""The versions of an API that `BELOW` does not speak of are told this code for the rejection."""
 
 
 def error_code(answer: Reply | Rejection, api_key: ApiKey, version: int) -> ErrorCode:

@@ -44,17 +44,17 @@ _FIRST_EPOCH = 1
 _HIGHEST_EPOCH = 2**31 - 1
 
 EVICTION_MS = 120_000
-"""For so long an unused session, and a new one against larger ones, is safe."""
+"""An unused session is safe from others for so long, and so is a new one from larger ones."""
 
 MAX_PARTITIONS = 200_000
 """The bound on partitions of all sessions: some 60 MB. A session beyond it ends, and its client goes on in full."""
 
 Key = tuple[bytes | str, int]
-"""Topic id, or name where the session goes by names; partition index."""
+"""The topic id, or the name where the session goes by names; the partition index."""
 
 
 class Asked(Struct, gc=False):
-    """One partition as its reader asks for it. `topic` is None where no topic has the id."""
+    """A partition as its reader asks for it. `topic` is None where no topic has the id."""
 
     topic: str | None
     topic_id: bytes
@@ -109,7 +109,7 @@ class FetchSession:
         self.by_topic_id = by_topic_id
         self.partitions = partitions
         self.epoch = _FIRST_EPOCH
-        """The one expected next."""
+        """The epoch that the next request is expected to have."""
         self.created_ms = self.used_ms = now_ms
 
     def update(self, added: Iterable[Asked], forgotten: Iterable[Key]) -> None:
@@ -135,7 +135,7 @@ class FetchSessions:
     """All sessions of the broker."""
 
     def __init__(self, slots: int, new_id: Callable[[], int], *, max_partitions: int = MAX_PARTITIONS) -> None:
-        """`new_id` gives what nobody can guess, from 1 to 2^31 - 1."""
+        """Create it without sessions; `new_id` gives a number that nobody can guess, from 1 to 2^31 - 1."""
         self._slots = slots
         self._new_id = new_id
         self._max_partitions = max_partitions

@@ -31,11 +31,12 @@ class Handler(Struct, frozen=True, kw_only=True):
     """The operations on resources that a request needs of its client."""
     handle: Handle
     refused: Refused | None = None
-    """Makes the answer that refuses all elements of a request with a code, in a version; None: it wants no answer."""
+    """A function that makes the answer which refuses all elements of a request with a code, in a version. It returns
+    None where the request wants no answer."""
     plain_error: Callable[..., Message] | None = None
-    """Makes the answer from an error code alone, where every version has room for one."""
+    """A function that makes the answer from an error code alone, where every version has room for one."""
     answer_unserved: AnswerUnserved | None = None
-    """Encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
+    """A function that encodes the answer to a version outside the range; None closes the connection, as Kafka does."""
     lowest_advertised: int | None = None
     """The lowest version that clients are told of, where that is not the lowest one that is served."""
     highest_advertised: Callable[[Configuration], int] | None = None

@@ -21,7 +21,7 @@ _NEVER_WAITS = ("", "apache-kafka-java")
 
 
 class LostCoordinators:
-    """Keeps the transactional ids that have registered a group, until the offsets come; one per server."""
+    """Keep the transactional ids that have registered a group, until the offsets come; there is one per server."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

@@ -26,10 +26,10 @@ REFUSALS = {
     ResourceKind.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ResourceKind.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-"""Kind of the resource -> the error code of a refusal."""
+"""The error code of a refusal, by the kind of the resource."""
 
 Suffices: TypeAlias = tuple[tuple[Operation, Resource], ...]
-"""Rights each of which is enough, whatever the declared one."""
+"""The rights each of which is enough, whatever the declared one."""
 
 
 def or_on_cluster(operation: Operation) -> Suffices:
@@ -72,14 +72,14 @@ class Each(Struct, frozen=True):
 
     operation: Operation
     kind: ResourceKind | Callable[[Any, Any], ResourceKind | None]
-    """The kind, or what finds it in request and element; None: nothing is needed, the handler refuses it."""
+    """The kind, or a function that finds it in request and element. None: nothing is needed, the handler refuses it."""
     elements: str
     answers: str
     name: str = "name"
     """The element's field that names the resource, empty where the element is the name; ids lie in `topic_id`."""
     instead: Suffices = ()
     others: ErrorCode | None = None
-    """All or none: where one is refused, the others are answered with this and nothing is done."""
+    """The answer to all other elements where one is refused and nothing is done; None: each goes by itself."""
     since: int = 0
     until: int = OPEN_END
 

@@ -1,4 +1,4 @@
-"""What every request of a transactional client is answered, in every state of its transactional id, by every caller.
+"""The answers to every request of a transactional client, in every state of its transactional id, to every caller.
 
 Data beside the code that follows from it: `core/transactions/transaction.py` and `core/transactions/binding.py` have
 the rules, `errors.py` their codes. The tests hold each cell against the broker, and against an Apache Kafka; the page
@@ -30,7 +30,7 @@ STATES = (
     "aborted by 1",
     "committed by 2",
     "aborted by 2",
-    "kept",
+    "prepared",
 )
 
 PRESENT: dict[str, Row] = {
@@ -87,7 +87,7 @@ STRANGER: dict[str, Row] = {
 
 
 class ErrorClass(Enum):
-    """What a client may do after an error."""
+    """The ways in which a client may go on after an error."""
 
     RETRIABLE = "ask again"
     ABORTABLE = "abort, and go on"
@@ -119,15 +119,15 @@ CLASSES: dict[tuple[str, ErrorCode], ErrorClass] = {
     ("EndTxn", FENCED): ErrorClass.FATAL,
     ("EndTxn", MAPPING): ErrorClass.FATAL,
 }
-"""As Kafka's own client for Java takes them (KIP-1050; KAFKA-18019 for the mapping). Nothing here is retriable: nobody
-is ever told to come again because a transaction is being ended."""
+"""The errors as Kafka's own client for Java takes them (KIP-1050; KAFKA-18019 for the mapping). Nothing here is
+retriable: nobody is ever told to come again because a transaction is being ended."""
 
 _HEAD = """# What transactional requests are answered
 
 Made from the code by `make docs`; do not edit. Each cell is held against the broker by a test
 (`tests/kafka/test_transaction_errors.py`), which also says where Apache Kafka 4.4 answers otherwise, and why we do not.
 A version stands for those up to the next that is named; "by 1", "by 2": ended by this version of the transaction
-protocol; "kept": open, and taken over by another holder of the id (KIP-939). `–` is success.
+protocol; "prepared": open, and taken over by another holder of the id (KIP-939). `–` is success.
 """
 
 

@@ -34,7 +34,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     now_ms: int
     """The time of the compaction, the same one for all of its slices."""
     delete_retention_ms: int
-    """For so long readers still find tombstones, and the markers of transactions whose records are gone."""
+    """Readers still find for so long tombstones, and the markers of transactions whose records are gone."""
     aborted: tuple[tuple[int, int, int], ...] = ()
     """Producer id, first offset and offset of the abort marker of each aborted transaction that readers are told of and
     that has a batch below the end. The marker may lie beyond the end. Ordered by last offset."""

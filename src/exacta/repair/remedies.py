@@ -39,7 +39,7 @@ class Remedy(Struct, kw_only=True):
 
 
 class _NoRemedy(Exception):
-    """This way does not lead there; says why."""
+    """This remedy does not lead there; the message says why."""
 
 
 def remedies_of(found: Survey) -> list[Remedy]:

@@ -52,7 +52,7 @@ class Server:
         advertise: Endpoint | None = None,
     ) -> None:
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
-        """Done when the journal has failed."""
+        """The future that is done when the journal has failed."""
         self.listening = listen
         """The endpoint where clients find the server, once it is open: with the real port."""
         self.is_for_all = False

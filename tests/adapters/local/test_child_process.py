@@ -47,10 +47,10 @@ def run_for_ever(files: Files) -> None:
 @pytest.mark.parametrize("kind", ["child", "in place"])
 def test_what_a_job_returns_or_raises_comes_back(tmp_path: Path, kind: str) -> None:
     (tmp_path / "a").touch()
-    aside = ChildProcess(tmp_path) if kind == "child" else InPlace(PosixFiles(tmp_path))
-    assert aside.run(names_and, "b") == ["a", "b"]
+    process = ChildProcess(tmp_path) if kind == "child" else InPlace(PosixFiles(tmp_path))
+    assert process.run(names_and, "b") == ["a", "b"]
     with pytest.raises(JournalDamaged, match="it is"):
-        aside.run(damaged)
+        process.run(damaged)
 
 
 def test_it_is_another_process(tmp_path: Path) -> None:
@@ -76,25 +76,25 @@ def wait_for(path: Path) -> int:
 
 
 def test_stopping_ends_the_job_and_takes_no_other(tmp_path: Path) -> None:
-    aside = ChildProcess(tmp_path)
+    process = ChildProcess(tmp_path)
     outcome: list[object] = []
 
     def run() -> None:
         try:
-            aside.run(run_for_ever)
+            process.run(run_for_ever)
         except Interrupted as error:
             outcome.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
     child = wait_for(tmp_path / "begun")
-    aside.stop()
+    process.stop()
     thread.join()
     assert isinstance(outcome[0], Interrupted)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
     with pytest.raises(Interrupted):
-        aside.run(process_id)
+        process.run(process_id)
 
 
 def test_a_job_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None:

@@ -187,6 +187,9 @@ def test_named_writers_write_into_a_handle_and_their_repeats_are_known(world: Wo
     assert partition.open_transactions == {handle.producer_id: 0}
     assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=False)) is DONE
     assert [(each.first_offset, each.last_offset) for each in partition.aborted] == [(0, 4)]
+    handle = world.handle()
+    assert write("a", 5) == Appended(base_offset=Offset(-1), repeated=True), "what was aborted counts, as in Pulsar"
+    assert write("a", 6) == Appended(base_offset=Offset(5))
     world.check()
 
 

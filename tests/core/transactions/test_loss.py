@@ -79,12 +79,12 @@ def test_whatever_else_is_durable_who_began_unseen_is_found(world: World, begins
     assert producer.append() is Rejection.INVALID_PRODUCER_EPOCH
 
 
-def test_two_phase_commits_and_what_was_kept_are_spared(world: World) -> None:
-    two_phase, kept = world.producer("x", two_phase=True), world.producer("y")
-    for producer in (two_phase, kept):
+def test_two_phase_commits_and_prepared_transactions_are_spared(world: World) -> None:
+    two_phase, prepared = world.producer("x", two_phase=True), world.producer("y")
+    for producer in (two_phase, prepared):
         producer.add()
         producer.append()
-    kept.init_again(keep_prepared=True)
+    prepared.init_again(keep_prepared=True)
     idle = world.producer("z", two_phase=True)
     assert fences_after_loss(world.state) == []
     for transactional_id in ("x", "y", "z", "nobody"):
@@ -97,6 +97,6 @@ def test_two_phase_commits_and_what_was_kept_are_spared(world: World) -> None:
     ]
     assert world.state.transactional_ids["x"].transaction_timeout_ms == NO_TIMEOUT_MS
     idle.add()
-    for producer in (two_phase, kept, idle):
+    for producer in (two_phase, prepared, idle):
         assert isinstance(producer.end(commit=True), TransactionEndedReply)
     world.check()

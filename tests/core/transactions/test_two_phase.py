@@ -1,4 +1,4 @@
-"""Binding a transactional id, swept; and two-phase commits (KIP-939): kept, without a time-out, ended by the holder."""
+"""Binding a transactional id, swept; and two-phase commits (KIP-939), which the holder ends, without a time-out."""
 
 from random import Random
 
@@ -17,7 +17,7 @@ V1, V2 = TransactionVersion
 FENCED, INVALID = Rejection.PRODUCER_FENCED, Rejection.INVALID_TRANSACTION_STATE
 DAY_MS = 86_400_000
 
-PHASES = ["empty", "ongoing", "kept", "committed", "aborted", "committed, bumped", "aborted, bumped"]
+PHASES = ["empty", "ongoing", "prepared", "committed", "aborted", "committed, bumped", "aborted, bumped"]
 PRESENTED = ["nothing", "the pair", "the pair before", "another pair"]
 BINDING = {
     # (phase, what is presented): (answer, what became of the transaction), without and with keep_prepared
@@ -25,14 +25,14 @@ BINDING = {
     ("empty", "the pair"): (("bump", "empty"), ("bump", "empty")),
     ("empty", "the pair before"): (("present", "empty"), ("present", "empty")),
     ("empty", "another pair"): ((FENCED, "empty"), (FENCED, "empty")),
-    ("ongoing", "nothing"): (("bump", "aborted"), ("bump", "kept")),
-    ("ongoing", "the pair"): (("bump", "aborted"), ("bump", "kept")),
+    ("ongoing", "nothing"): (("bump", "aborted"), ("bump", "prepared")),
+    ("ongoing", "the pair"): (("bump", "aborted"), ("bump", "prepared")),
     ("ongoing", "the pair before"): ((FENCED, "ongoing"), (FENCED, "ongoing")),
     ("ongoing", "another pair"): ((FENCED, "ongoing"), (FENCED, "ongoing")),
-    ("kept", "nothing"): (("bump", "aborted"), ("bump", "kept")),
-    ("kept", "the pair"): (("bump", "aborted"), ("bump", "kept")),
-    ("kept", "the pair before"): ((FENCED, "kept"), ("present", "kept")),
-    ("kept", "another pair"): ((FENCED, "kept"), (FENCED, "kept")),
+    ("prepared", "nothing"): (("bump", "aborted"), ("bump", "prepared")),
+    ("prepared", "the pair"): (("bump", "aborted"), ("bump", "prepared")),
+    ("prepared", "the pair before"): ((FENCED, "prepared"), ("present", "prepared")),
+    ("prepared", "another pair"): ((FENCED, "prepared"), (FENCED, "prepared")),
     ("committed", "nothing"): (("bump", "empty"), ("bump", "empty")),
     ("committed", "the pair"): (("bump", "empty"), ("bump", "empty")),
     ("committed", "the pair before"): ((FENCED, "committed"), (FENCED, "committed")),
@@ -60,7 +60,7 @@ def in_phase(world: World, phase: str) -> Producer:
     if phase != "empty":
         client.add()
         client.append()
-    if phase == "kept":
+    if phase == "prepared":
         client.init_again(keep_prepared=True)
     if phase.startswith(("committed", "aborted")):
         client.version = V2 if phase.endswith("bumped") else V1
@@ -71,8 +71,8 @@ def in_phase(world: World, phase: str) -> Producer:
 def phase_of(world: World) -> str:
     held = world.state.transactional_ids["x"]
     transaction = world.open_transaction()
-    if transaction is not None and held.has_kept(transaction):
-        return "kept"
+    if transaction is not None and held.has_prepared(transaction):
+        return "prepared"
     return {"CompleteCommit": "committed", "CompleteAbort": "aborted"}.get(held.phase.value, held.phase.value.lower())
 
 
@@ -104,7 +104,7 @@ def test_every_pair_presented_in_every_phase(world: World, phase: str, presented
     else:
         assert isinstance(reply, ProducerBoundReply)
         assert ((reply.producer_id, reply.producer_epoch) > current) is (answer == "bump")
-        expected = open_pair if after == "kept" else (NO_PRODUCER_ID, -1)
+        expected = open_pair if after == "prepared" else (NO_PRODUCER_ID, -1)
         assert (reply.open_producer_id, reply.open_producer_epoch) == expected
         assert (held.producer_id, held.producer_epoch) == (reply.producer_id, reply.producer_epoch)
     ended = [event for event in world.log[log_before:] if isinstance(event, TransactionEnded)]
@@ -139,7 +139,7 @@ def test_a_kept_transaction_can_only_be_ended(world: World, name: str, version: 
     partition = world.state.partition("t", 0)
     assert partition is not None
     if expected is INVALID:
-        assert phase_of(world) == "kept"
+        assert phase_of(world) == "prepared"
         assert partition.last_stable_offset == 0
     else:
         assert partition.last_stable_offset == 2
@@ -229,9 +229,9 @@ def test_a_kept_transaction_keeps_its_own_time_out(world: World, first_two_phase
     first.append()
     world.producer(two_phase=second_two_phase, timeout_ms=50, keep_prepared=True)
     world.pass_time(999)
-    assert phase_of(world) == "kept"
+    assert phase_of(world) == "prepared"
     world.pass_time(1)
-    assert phase_of(world) == ("kept" if first_two_phase else "empty")
+    assert phase_of(world) == ("prepared" if first_two_phase else "empty")
     world.check()
 
 

@@ -200,7 +200,7 @@ def test_of_a_batch_with_a_transaction_that_timed_out_nothing_is_visible(query):
     with pytest.raises(EndedBeforeItsTime, match=r"-1-0' was ended before its batch was decided"):
         commit(query, results)
     assert query.driver().cluster.heads().by_partition == {}
-    query.driver().abort(results, 0)
+    query.driver().abort(results)
     assert held_back(query.client.bootstrap, query.topic) == {}
     assert query.driver().prepare().decided_batch == -1
     run_again(query)
@@ -238,6 +238,6 @@ def test_any_other_error_decides_nothing(query, monkeypatch):
     with pytest.raises(KafkaError):
         commit(query, results)
     monkeypatch.undo()
-    query.driver().abort(results, 0)
+    query.driver().abort(results)
     assert query.driver().prepare().decided_batch == -1
     run_again(query)

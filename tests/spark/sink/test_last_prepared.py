@@ -48,12 +48,12 @@ def test_an_abort_that_no_task_has_told_anything_ends_its_own_batch_only(query):
     query.task(old, 0, 0, [0])
     new = query.driver().prepare()
     results = [query.task(new, 0, task, [task]) for task in range(2)]
-    query.driver().abort([None, None], 0, driver=old.driver)
+    query.driver().abort([None, None], driver=old.driver)
     query.driver().commit(results, 0, tasks=2, reads="these")
     last = query.driver().prepare()
     for task in range(2):
         query.task(last, 1, task, [10 + task])
     assert held_back(query.client.bootstrap, query.topic) != {}
-    query.driver().abort([None, None], 1, driver=last.driver)
+    query.driver().abort([None, None], driver=last.driver)
     assert held_back(query.client.bootstrap, query.topic) == {}
     assert query.rows() == [0, 1]

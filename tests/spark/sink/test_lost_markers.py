@@ -97,7 +97,7 @@ def test_a_driver_that_is_told_to_abort_what_it_decided(broker, query):
     driver = query.driver()
     prepared, results = decided(query, driver, 0)
     broker.restart_killed()
-    driver.abort(results, 0, driver=prepared.driver)
+    driver.abort(results, driver=prepared.driver)
     check_goes_on(query)
 
 

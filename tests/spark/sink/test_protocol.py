@@ -128,7 +128,7 @@ def test_an_older_driver_decides_nothing(query, way):
         query.task(old, 0, 1, [2])
     # Its abort leaves the newer one alone.
     fresh = query.task(new, 0, 0, [1])
-    query.driver().abort([result, None], 0)
+    query.driver().abort([result, None])
     query.driver().commit([fresh], 0, tasks=1, reads="these")
     assert query.rows() == [1]
 
@@ -137,12 +137,12 @@ def test_abort_ends_what_the_tasks_left_open_and_what_never_spoke(query):
     prepared = query.driver().prepare()
     done, silent = query.task(prepared, 0, 0, [1]), query.task(prepared, 0, 1, [2])
     assert silent.producer is not None
-    query.driver().abort([done, None], 0)
+    query.driver().abort([done, None])
     assert held_back(query.client.bootstrap, query.topic) == {}
     # Also attempts of which earlier ones never took their id.
     prepared = query.driver().prepare()
     done, silent = query.task(prepared, 0, 0, [1]), query.task(prepared, 0, 1, [2], attempt=3)
-    query.driver().abort([done, None], 0)
+    query.driver().abort([done, None])
     assert held_back(query.client.bootstrap, query.topic) == {}
     # A task of that batch that only begins now is too late.
     with pytest.raises(NewerDriver):
@@ -159,16 +159,16 @@ def test_the_abort_of_an_older_driver_leaves_a_newer_one_alone(query, moment, to
     outdated = {"nothing": [None, None], "in part": [results[0], None], "everything": results}[told]
     new, driver = query.driver().prepare(), query.driver()
     if moment == "prepared":
-        query.driver().abort(outdated, 0)
+        query.driver().abort(outdated)
     results = [query.task(new, batch_id, task, [task]) for task in range(2)]
     if moment == "written":
-        query.driver().abort(outdated, 0)
+        query.driver().abort(outdated)
     if moment in ("decided", "half ended"):
         entries = [DecisionEntry(result.task, 0, *result.producer[1:]) for result in results]
         driver.cluster.decide(new.driver, Decision(batch_id, 2, "Q", "file:/a", "these", tuple(entries)))
         if moment == "half ended":
             driver.cluster.end_all(entries[:1])
-        query.driver().abort(outdated, 0)
+        query.driver().abort(outdated)
         assert driver.cluster.end_all(entries) == []
     else:
         driver.commit(results, batch_id, tasks=2, reads="these")
@@ -194,7 +194,7 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
 
     owner, _, method = f"cluster.{step}".rpartition(".")
     monkeypatch.setattr(attrgetter(owner)(older), method, take_over_first)
-    older.abort([results[0], None], 0) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
+    older.abort([results[0], None]) if ending == "abort" else older.commit(results, 0, tasks=2, reads="these")
     if newer:
         batch_id, results = newer[0]
         query.driver().commit(results, batch_id, tasks=2, reads="these")
@@ -217,7 +217,7 @@ def test_a_transaction_that_was_ended_from_outside_is_not_decided_about(query, m
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
         query.driver().commit([result], 0, tasks=1, reads="these")
     monkeypatch.undo()
-    query.driver().abort([result], 0)
+    query.driver().abort([result])
     query.driver().commit([query.task(query.driver().prepare(), 0, 0, [1])], 0, tasks=1, reads="these")
     assert query.rows() == [1]
 
@@ -228,7 +228,7 @@ def test_a_task_that_an_abort_has_missed_opens_nothing(query, monkeypatch):
 
     def abort_first(client, transactional_id, **settings):
         if transactional_id == query.names.attempt(0, 0):
-            query.driver().abort([None, spoken], 0)
+            query.driver().abort([None, spoken])
         return init_producer_id(client, transactional_id, **settings)
 
     monkeypatch.setattr("exacta.spark.sink.incarnations.init_producer_id", abort_first)
@@ -245,7 +245,7 @@ def test_abort_leaves_a_decided_batch_alone(query):
     driver.cluster.decide(
         prepared.driver, Decision(0, 2, "Q", "file:/a", "these", (DecisionEntry(0, 0, *result.producer[1:]),))
     )
-    query.driver().abort([result, loser], 0)
+    query.driver().abort([result, loser])
     assert query.driver().prepare().decided_batch == 0
     assert query.rows() == [1]
 

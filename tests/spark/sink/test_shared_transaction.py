@@ -39,7 +39,7 @@ def test_one_transaction_before_its_decision_is_nothing(query):
     assert prepared.decided_batch == -1
     with pytest.raises(NewerDriver):
         driver.commit(results, 0, tasks=2, reads="these")
-    driver.abort(results, 0)
+    driver.abort(results)
     results = [shared(query, prepared, 0, task, [task]) for task in range(2)]
     query.driver().commit(results, 0, tasks=2, reads="these")
     assert query.rows() == [0, 1]
@@ -53,7 +53,7 @@ def test_two_writers_of_one_partition_in_one_transaction_are_refused(query, monk
     results = [shared(query, prepared, 0, task, [task], partition=1) for task in range(2)]
     with pytest.raises(SinkError, match=r"several tasks wrote to partition 1 .* exacta\.spark\.one_task_per_partition"):
         query.driver().commit(results, 0, tasks=2, reads="these")
-    query.driver().abort(results, 0)
+    query.driver().abort(results)
     assert query.rows() == []
 
 
@@ -62,7 +62,7 @@ def test_no_task_is_repeated_within_one_transaction(query):
     result = shared(query, prepared, 0, 0, [0])
     with pytest.raises(SinkError, match="no task can be repeated: the batch is given up"):
         shared(query, prepared, 0, 1, [1], attempt=1)
-    query.driver().abort([result, None], 0)
+    query.driver().abort([result, None])
     with pytest.raises(SinkError, match="was ended before its task 2 began"):
         shared(query, prepared, 0, 2, [2])
     assert held_back(query.client.bootstrap, query.topic) == {}
@@ -103,7 +103,7 @@ def test_one_transaction_that_was_ended_from_outside_is_not_decided_about(query)
     end_transaction(query.client, prepared.driver, commit=False)
     with pytest.raises(SinkError, match="was ended before its batch was decided"):
         query.driver().commit([result], 0, tasks=1, reads="these")
-    query.driver().abort([result], 0)
+    query.driver().abort([result])
     prepared = query.driver().prepare()
     assert prepared.decided_batch == -1
     query.driver().commit([shared(query, prepared, 0, 0, [0])], 0, tasks=1, reads="these")

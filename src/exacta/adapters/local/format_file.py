@@ -23,7 +23,7 @@ class UnsupportedFormat(JournalError):
 
 
 class Format(NamedTuple):
-    """What the file says; a journal that was opened without a schema has none."""
+    """The content of the format file; a journal that was opened without a schema has none."""
 
     version: int
     schema: str = ""

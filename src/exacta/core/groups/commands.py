@@ -73,7 +73,7 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     """Join a group of the consumer protocol, go on in it, or leave (KIP-848); the epoch says which.
 
     None, and a time-out of -1, say nothing: it is as it was. `topics` are names, `pattern` is in RE2's syntax; `owned`
-    are topic ids and partitions.
+    are topic ids and partitions. Patterns do not match the topics that are `hidden` from this client.
     """
 
     group_id: str
@@ -88,6 +88,7 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     pattern: str | None = None
     assignor: str | None = None
     owned: frozenset[tuple[bytes, int]] | None = None
+    hidden: frozenset[str] = frozenset()
 
     @property
     def is_full(self) -> bool:

@@ -23,7 +23,7 @@ MAX_OPEN_TRANSACTIONS = 100
 """The number of a partition's oldest transactions that are named: the first alone holds back what follows it."""
 
 
-class Holder(Struct, frozen=True):
+class OpenTransaction(Struct, frozen=True):
     """An open transaction that has written to the partition."""
 
     transactional_id: str
@@ -47,7 +47,8 @@ class PartitionLag(Struct, frozen=True):
     high_watermark: Offset
     next_offset: Offset
     """The offset at which the group reads on: its position, or the first record if it has none or that one is gone."""
-    holders: tuple[Holder, ...]
+    open_transactions: tuple[OpenTransaction, ...]
+    """The oldest open transactions that have written to the partition."""
 
 
 def aborted_records(partition: Partition, from_offset: int, end_offset: int) -> int:
@@ -100,12 +101,12 @@ def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
                 partition,
                 -1 if committed is None else committed.offset,
                 (topic, index) in pending,
-                tuple(_holders(state, partition)),
+                tuple(_open_transactions(state, partition)),
             )
 
 
 def _lag(
-    partition: Partition, committed_offset: int, commit_is_pending: bool, holders: tuple[Holder, ...]
+    partition: Partition, committed_offset: int, commit_is_pending: bool, open_transactions: tuple[OpenTransaction, ...]
 ) -> PartitionLag:
     next_offset = Offset(max(committed_offset, partition.log_start_offset))
     return PartitionLag(
@@ -118,15 +119,15 @@ def _lag(
         last_stable_offset=partition.last_stable_offset,
         high_watermark=partition.next_offset,
         next_offset=next_offset,
-        holders=holders,
+        open_transactions=open_transactions,
     )
 
 
-def _holders(state: State, partition: Partition) -> Iterator[Holder]:
+def _open_transactions(state: State, partition: Partition) -> Iterator[OpenTransaction]:
     oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
     for producer_id, first_offset in oldest:
         transaction = state.volatile.transaction_by_producer.get(producer_id)
         if transaction is not None:
-            yield Holder(
+            yield OpenTransaction(
                 name_of(transaction), producer_id, transaction.producer_epoch, first_offset, transaction.start_ms
             )

@@ -13,7 +13,7 @@ class GroupOffset(Struct, frozen=True, kw_only=True):
     topic: str
     partition: int
     offset: int | None
-    """None: the group has committed none."""
+    """The committed offset. None: the group has committed none."""
     leader_epoch: int = -1
     metadata: str = ""
     unstable: bool = False

@@ -43,7 +43,7 @@ def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
 GroupPartition = tuple[str, str, int]
 """Group, topic, partition index."""
 Written = dict[GroupPartition, tuple[int, int]]
-"""When it was written, and the offset."""
+"""The time at which each offset was written, and the offset."""
 
 
 def _effective_offsets(log: Log) -> Written:

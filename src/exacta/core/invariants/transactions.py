@@ -96,7 +96,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
     """Invariant 6: epochs only grow, up to the limit; producer ids have one owner; and old epochs write nothing."""
     bound: dict[str | TransactionId, Pair] = {}
     begun: dict[TransactionId, Pair] = {}
-    kept: set[TransactionId] = set()
+    prepared: set[TransactionId] = set()
     owner: dict[ProducerId, str | TransactionId] = {}
     whose: str | TransactionId
     for event in log:
@@ -120,7 +120,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                 whose = event.transaction_id if event.owner is None else event.owner
                 current = bound.get(whose)
                 expected = begun.pop(event.transaction_id, current)
-                moved = expected != current and event.transaction_id not in kept
+                moved = expected != current and event.transaction_id not in prepared
                 if (event.producer_ids[0], event.producer_epoch) != expected or moved:
                     yield f"6: {event} was accepted although {current} is current"
                 if event.owner is None:
@@ -130,8 +130,8 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                 pair = (event.next_producer_id, event.next_producer_epoch)
             case ProducerBound():
                 whose = event.transactional_id
-                if event.keeps is not None:
-                    kept.add(event.keeps)
+                if event.prepared is not None:
+                    prepared.add(event.prepared)
                 pair = (event.producer_id, event.producer_epoch)
             case _:
                 continue

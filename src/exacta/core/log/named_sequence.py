@@ -2,6 +2,7 @@
 
 Gaps are allowed, since the sequences are the writer's own, such as the positions of a file that it copies. Apache
 Pulsar's deduplication works like this. There is no window of retained batches, so that a repeat is not told its offset.
+A batch of an aborted transaction counts as well: whoever writes its records once more gives them higher sequences.
 A name has a number in events and partitions, which the first batch of the name gives it.
 """
 

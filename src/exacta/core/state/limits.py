@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Numbers that bound the semantics; parameters, so that tests reach them in a few steps."""
+    """The numbers that bound the semantics. They are parameters, so that tests reach them in a few steps."""
 
     highest_epoch: int = 32766
     """The highest producer epoch that a client is given (Kafka's Short.MAX_VALUE - 1); then the producer id rotates."""
@@ -18,30 +18,31 @@ class Limits(Struct, frozen=True, kw_only=True):
     producer_id_expiration_ms: int = 86_400_000
     """A partition remembers an idle producer for so long."""
     transactional_id_expiry_interval_ms: int = 3_600_000
-    """Idle ones are looked for at this interval."""
+    """The interval at which idle transactional ids are looked for."""
     producer_id_expiry_interval_ms: int = 600_000
     max_expired_at_once: int = 1_000
-    """In one step: a bound on how long everybody else waits for it."""
+    """The most that one step forgets, which bounds how long everybody else waits for it."""
     max_incidents_per_id: int = 8
     max_ids_with_incidents: int = 2_000
-    """The reasons of fencings and aborts that are kept, of the transactional ids to which the last ones happened."""
+    """Reasons of fencings and aborts are remembered for so many transactional ids: those with the latest ones."""
     max_transactions_ended_at_once: int = 10_000
-    """In one command (EndTransactions), together with the partitions that they hold: a bound on how long everybody else
-    waits for it."""
+    """The most that one command ends (EndTransactions). Together with the bound on their partitions it bounds how long
+    everybody else waits for it."""
     max_partitions_ended_at_once: int = 20_000
     max_open_handles: int = 10_000
-    """Open transactions without a transactional id. A further one is refused."""
+    """So many transactions without a transactional id may be open. A further one is refused."""
     max_ended_handles: int = 10_000
-    """So many ended ones of these are remembered, so that a repeat of their end is answered like the first."""
+    """So many ended transactions without a transactional id are remembered, so that a repeat of an end is answered like
+    the first."""
     ended_handle_retention_ms: int = 900_000
-    """And how long they are remembered at most."""
+    """An ended transaction without a transactional id is remembered for so long at most."""
     offset_metadata_max_bytes: int = 4096
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
     max_pending_members: int = 1_000
-    """Ids of one group that are given out and not used yet (KIP-394): each waits for a session's time, and every join
-    copies them all."""
+    """So many member ids of one group may be given out and not used yet (KIP-394). Each waits for a session's time, and
+    every join copies all of them."""
     group_initial_rebalance_delay_ms: int = 0
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_max_size: int = 2**31 - 1
@@ -49,16 +50,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The assignors by preference: the first is for groups whose members ask for none."""
     max_partitions_per_topic: int = 10_000
     max_partitions: int = 100_000
-    """The partitions of all topics. Each costs memory and time at every start, whoever asked for it."""
+    """All topics together have so many partitions at most. Each costs memory and time at every start."""
     max_groups: int = 100_000
-    """That have offsets, and that have had members since the last start; each costs what a partition does."""
+    """So many groups may have offsets, or have had members since the last start. Each costs what a partition costs."""
     max_transactional_ids: int = 1_000_000
-    """A further one is refused, not an old one forgotten: who floods the broker with them must not fence others."""
+    """A further id is refused, and no old id is forgotten: a client that floods the broker with ids must not fence
+    others."""
     max_producers_per_partition: int = 10_000
-    """A further one is taken in for the one that has been silent longest, if that is long enough."""
+    """A further producer takes the place of the one that has been silent longest, if that is long enough."""
     max_named_writers: int = 100_000
-    """Names of writers in all partitions. When the limit is reached a new name is refused. A known one is forgotten
-    only when it has been idle for `producer_id_expiration_ms`."""
+    """All partitions together remember so many names of writers. When the limit is reached, a new name is refused. A
+    known name is forgotten only when it has been idle for `producer_id_expiration_ms`."""
     max_named_writers_per_partition: int = 10_000
     max_subscriptions: int = 100_000
     """Durable subscriptions of all partitions. A further one is refused."""
@@ -74,5 +76,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_pending_transactions_per_subscription: int = 1_000
     """Open transactions that have acknowledged messages of one subscription one by one."""
     producer_protected_ms: int = 600_000
-    """So long after its last batch a producer may repeat it, and must be known: longer than any client's delivery
-    time-out by default. Who floods a partition with producers is refused; he does not make others write twice."""
+    """A producer may repeat its last batch for so long, and must be known meanwhile. This is longer than any client's
+    default delivery time-out. A client that floods a partition with producers is refused; it does not make others
+    write twice."""

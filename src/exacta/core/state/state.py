@@ -25,13 +25,13 @@ class Volatile(Struct):
     topic_names: dict[bytes, str] = field(default_factory=dict)
     """The topic that each topic id names now (KIP-516)."""
     memberships: dict[str, Membership] = field(default_factory=dict)
-    """Groups as they are now; as `State.settled` has them after a restart."""
+    """The groups as they are now. After a restart they are as `State.settled` has them."""
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
     """A group id is here, or in `memberships`, or in neither."""
     has_recovered: bool = False
-    """There is a past, of which groups without members are forgotten."""
+    """True after a restart, which forgets groups without members."""
     least_group_epoch: int = 0
-    """No group comes to an epoch or a generation below: one that the last crash has forgotten may have had it."""
+    """No group gets an epoch or a generation below this: a group that the last crash has forgotten may have had it."""
     first_group_epoch: int = 1
     """A new group of the consumer protocol begins to count here: no group has had a later epoch that is gone now."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class State(Struct):
     partitions: dict[PartitionId, Partition] = field(default_factory=dict)
     transactional_ids: dict[str, TransactionalId] = field(default_factory=dict)
     transactions: dict[TransactionId, Transaction] = field(default_factory=dict)
-    """Those that are open, in the order of their ids."""
+    """The open transactions, in the order of their ids."""
     ended_handles: dict[TransactionId, EndedHandle] = field(default_factory=dict)
     """The ends of the last transactions without an owner, in their order."""
     groups: dict[str, Group] = field(default_factory=dict)

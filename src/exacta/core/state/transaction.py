@@ -3,7 +3,7 @@
 A transaction is a thing of its own (decision 0027). It has an id that is never given out again, and it ends as a whole.
 Mostly a transactional id owns it. A transaction that nobody owns is a *handle*: everybody who knows its id may write
 into it and end it. A transactional id's *pair* is the producer id and epoch that its holder presents. A transaction is
-*kept* when its pair is not the pair of the holder of its transactional id any more (KIP-939).
+*prepared* when its pair is not the pair of the holder of its transactional id any more (KIP-939).
 """
 
 import re
@@ -39,7 +39,7 @@ class Transaction(Struct, array_like=True):
 
     transaction_id: TransactionId
     producer_ids: tuple[ProducerId, ...]
-    """Its records lie under these. There is one, and two where a transaction spans two protocols."""
+    """The producer ids under which its records lie: one, or two where a transaction spans two protocols."""
     producer_epoch: ProducerEpoch
     """No record of the transaction is of a later epoch."""
     owner: str | None
@@ -86,7 +86,7 @@ class TransactionalId(Struct, array_like=True):
     last_committed: bool | None = None
     """The outcome of the last transaction. None: none has ended since the present holder initialised the id."""
     last_start_ms: int = -1
-    """When the last transaction that has ended began."""
+    """The time at which the last transaction that has ended began."""
     bumped_by_end: bool = False
     client_id: str = ""
     """The client that initialised the id, in its own words; empty where nobody has noted it."""
@@ -116,8 +116,8 @@ class TransactionalId(Struct, array_like=True):
         """Return whether nothing has begun or ended under the present pair yet."""
         return self.bumped_by_end or (self.open is None and self.last_committed is None)
 
-    def has_kept(self, transaction: Transaction) -> bool:
-        """Return whether the id's transaction was begun under a pair that its holder has not any more (KIP-939)."""
+    def has_prepared(self, transaction: Transaction) -> bool:
+        """Return whether the id's transaction is prepared: its holder has not the pair any more that began it."""
         return self.producer_epoch != transaction.producer_epoch or self.producer_id not in transaction.producer_ids
 
 

@@ -13,7 +13,7 @@ producer id whatever is presented: that was forgotten, or is another cluster's, 
 ** A repeat of the request that made the present pair, or the first word of a client whose transaction timed out or
 was ended by EndTxn of version 2 (KIP-360). Nobody else has been given the present pair, and nothing was done under it:
 else a late repeat would let a second transaction begin under a pair that names one (decision 0011). While a transaction
-is open this holds only where the pair before is that of the kept transaction's last holder.
+is open this holds only where the pair before is that of the prepared transaction's last holder.
 
 *** The transaction stays open under the pair that it has, and whoever holds the id now ends it by the new pair, which
 writes nothing into it. Its own time-out goes on, or that it has none. Without an open transaction the flag
@@ -55,34 +55,34 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
 
 def _bind_again(state: State, held: TransactionalId, command: InitProducerId, now_ms: int) -> Outcome:
     transaction = state.open_transaction(held)
-    keeps = transaction.transaction_id if transaction is not None and command.keep_prepared else None
-    kept = transaction.pair if transaction is not None and command.keep_prepared else None
+    prepared = transaction.transaction_id if transaction is not None and command.keep_prepared else None
+    open_pair = transaction.pair if transaction is not None and command.keep_prepared else None
     presented = (command.producer_id, command.producer_epoch)
     previous = NO_PAIR
     if command.producer_id != NO_PRODUCER_ID:
-        if presented == held.previous_pair and _may_repeat(held, transaction, keeps):
-            bound = _bound(command, held.pair, presented, now_ms, keeps=keeps)
+        if presented == held.previous_pair and _may_repeat(held, transaction, prepared):
+            bound = _bound(command, held.pair, presented, now_ms, prepared=prepared)
             repeats = held.phase in (Phase.EMPTY, Phase.ONGOING)
             if repeats and bound.transaction_timeout_ms == held.transaction_timeout_ms:
-                return Outcome(reply=_reply(bound, kept))
+                return Outcome(reply=_reply(bound, open_pair))
             # It asks for another time-out; or what ended before is not repeated from here on.
-            return Outcome(events=(bound,), reply=_reply(bound, kept))
+            return Outcome(events=(bound,), reply=_reply(bound, open_pair))
         if presented != held.pair:
             return Outcome(reply=Rejection.PRODUCER_FENCED)
         previous = held.pair
     following = next_pair(state, *held.pair)
-    bound = _bound(command, following, previous, now_ms, keeps=keeps, takes_over=previous == NO_PAIR)
+    bound = _bound(command, following, previous, now_ms, prepared=prepared, takes_over=previous == NO_PAIR)
     events: tuple[Event, ...] = (bound,)
-    if transaction is not None and keeps is None:
+    if transaction is not None and prepared is None:
         events = (ending(state, transaction, commit=False, now_ms=now_ms, cause=bound.cause), bound)
-    return Outcome(events=after_reservation(state, *events), reply=_reply(bound, kept))
+    return Outcome(events=after_reservation(state, *events), reply=_reply(bound, open_pair))
 
 
-def _may_repeat(held: TransactionalId, transaction: Transaction | None, keeps: TransactionId | None) -> bool:
+def _may_repeat(held: TransactionalId, transaction: Transaction | None, prepared: TransactionId | None) -> bool:
     """Return whether who presents the pair before may be told the present one (see ** above)."""
     if transaction is None:
         return held.has_unused_pair
-    return keeps is not None and held.has_kept(transaction)
+    return prepared is not None and held.has_prepared(transaction)
 
 
 def _bound(
@@ -91,7 +91,7 @@ def _bound(
     previous: Pair,
     now_ms: int,
     *,
-    keeps: TransactionId | None = None,
+    prepared: TransactionId | None = None,
     takes_over: bool = False,
 ) -> ProducerBound:
     assert command.transactional_id is not None
@@ -103,15 +103,15 @@ def _bound(
         at_ms=now_ms,
         previous_producer_id=previous[0],
         previous_producer_epoch=previous[1],
-        keeps=keeps,
+        prepared=prepared,
         cause=Cause.NEW_INSTANCE if takes_over else Cause.OWNER,
         client_id=command.client_id,
         client_host=command.client_host,
     )
 
 
-def _reply(bound: ProducerBound, kept: Pair | None) -> ProducerBoundReply:
-    open_producer_id, open_producer_epoch = kept or NO_PAIR
+def _reply(bound: ProducerBound, open_pair: Pair | None) -> ProducerBoundReply:
+    open_producer_id, open_producer_epoch = open_pair or NO_PAIR
     return ProducerBoundReply(
         producer_id=bound.producer_id,
         producer_epoch=bound.producer_epoch,

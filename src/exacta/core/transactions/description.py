@@ -31,9 +31,9 @@ class ListedTransaction(Struct, frozen=True):
     name: str
     phase: Phase
     producer_id: ProducerId
-    """The one under which the open transaction's records lie; else the holder's."""
+    """The producer id under which the open transaction's records lie; else the holder's."""
     start_ms: int
-    """When the open transaction began, or the last one; -1: none has since the id was initialised."""
+    """The time at which the open transaction began, or the last one; -1: none has since the id was initialised."""
 
 
 class DescribedPartition(Struct, frozen=True):
@@ -61,12 +61,12 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
     client_id: str = ""
     client_host: str = ""
     open_producer_id: ProducerId = NO_PRODUCER_ID
-    """The pair of the open transaction's records, which is not its holder's where it was kept (KIP-939)."""
+    """The pair of the open transaction's records, which is not its holder's where it is prepared (KIP-939)."""
     open_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     deadline_ms: int | None = None
-    """When the open transaction is aborted; None: never, or none is open."""
+    """The time at which the open transaction is aborted; None: it never is, or none is open."""
     partitions: tuple[DescribedPartition, ...] = ()
-    """In the order of topics and indexes."""
+    """The partitions that take part, in the order of topics and indexes."""
     groups: tuple[str, ...] = ()
 
     @property

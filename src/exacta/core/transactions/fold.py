@@ -54,8 +54,8 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     held.previous_producer_epoch = event.previous_producer_epoch
     held.bumped_by_end = False
     held.last_update_ms = event.at_ms
-    held.open = event.keeps
-    if event.keeps is None:
+    held.open = event.prepared
+    if event.prepared is None:
         held.last_committed = None
     _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.may_have_forgotten.discard(event.transactional_id)

@@ -8,7 +8,7 @@ and its producer fenced, as when it is open for too long; its client is told the
     ONGOING                                  writes                   aborted, and fenced
     ended or bound of late *                 the begin and writes     fenced
     ended or bound before that               the begin **             left as it is
-    of two-phase commits; kept (KIP-939)     nothing ***              left as it is
+    of two-phase commits; prepared           nothing ***              left as it is
     an open handle                           writes                   aborted ****
 
 * Writes are acknowledged while the begin is not durable yet only if its producer's last transaction had ended, or the
@@ -18,7 +18,8 @@ most `UNSEEN_MS` before the latest that it has noted.
 
 ** A missing begin is made up for (`transaction.py`, decision 0002).
 
-*** It was durable with its acknowledgement; and a keeping is durable, and nothing is written after it.
+*** It was durable with its acknowledgement. That it is prepared (KIP-939) is durable as well, and nothing is written
+after that.
 
 **** There is no producer to be fenced. A handle whose begin is missing is not found, and its end is refused
 (`handle.py`).
@@ -34,9 +35,11 @@ from exacta.core.transactions.binding import aborted_and_fenced, fenced
 from exacta.core.transactions.expiry import latest_noted_ms
 
 UNSEEN_MS = 1_000
-"""Longer: more transactions do without a sync of their begin, and more producers are fenced that did nothing.
+"""A begin may be unseen if its producer was heard of no longer ago than this.
 
-Never to be made shorter without a new format of the journal: who recovers may be of a later version than who wrote.
+If it were longer, more transactions would do without a sync of their begin, and more producers would be fenced that did
+nothing. It must never be made shorter without a new format of the journal, because the version that recovers may be
+later than the version that wrote.
 """
 
 
@@ -81,4 +84,4 @@ def _is_spared(state: State, held: TransactionalId) -> bool:
     transaction = state.open_transaction(held)
     if transaction is None:
         return held.transaction_timeout_ms == NO_TIMEOUT_MS
-    return transaction.timeout_ms == NO_TIMEOUT_MS or held.has_kept(transaction)
+    return transaction.timeout_ms == NO_TIMEOUT_MS or held.has_prepared(transaction)

@@ -36,8 +36,8 @@ of it.
 must not go on under that pair in version 2, with two transactions that it takes for one: no write begins another, and
 EndTxn is answered as a repeat of that end, and bumps.
 
-***** But for one that was kept when its id got another holder (KIP-939, `binding.py`): that can only be ended, by the
-pair of its holder, and INVALID_STATE is what everything else gets.
+***** A prepared transaction is an exception (KIP-939, `binding.py`): it stayed open when its id got another holder, can
+only be ended, by the pair of that holder, and everything else gets INVALID_STATE.
 """
 
 from msgspec import Struct
@@ -185,11 +185,11 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
 def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
     """Return whether requests of version 1 may begin a transaction, or add to the one that is open.
 
-    Not to one that was kept. And a pair that takes part in two-phase commits names one transaction in either version,
-    since whoever recovers goes by the pair (KIP-939).
+    Nothing is added to a prepared transaction. And a pair that takes part in two-phase commits names one transaction in
+    either version, since whoever recovers goes by the pair (KIP-939).
     """
     if transaction is not None:
-        return not held.has_kept(transaction)
+        return not held.has_prepared(transaction)
     return held.has_unused_pair or held.transaction_timeout_ms != NO_TIMEOUT_MS
 
 
@@ -294,7 +294,7 @@ def extension_for_write(
     """
     transaction = state.open_transaction(held)
     if transaction is not None:
-        if held.has_kept(transaction):
+        if held.has_prepared(transaction):
             # Its client must not be told to abort what another has prepared.
             return Rejection.INVALID_TRANSACTION_STATE
         if partition_id in transaction.partitions if partition_id is not None else group_id in transaction.groups:

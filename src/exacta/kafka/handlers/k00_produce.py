@@ -33,7 +33,7 @@ MIN_VERSION = 3
 MAX_VERSION = 13
 BY_TOPIC_ID_SINCE = 13
 REGISTERS_SINCE = 12
-"""A transactional write registers its partition with the transaction (KIP-890)."""
+"""The first version in which a transactional write registers its partition with the transaction (KIP-890)."""
 ADVERTISED_MIN_VERSION = 0
 """librdkafka takes a broker that does not advertise version 0 for one of before 0.8, and speaks accordingly."""
 

@@ -54,7 +54,7 @@ SINCE = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Word that may stand for a time -> the first version that knows it."""
+"""The first version that knows each of the words that may stand for a time."""
 
 NEEDS = (Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),)
 

@@ -32,7 +32,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
-    """Commit; retention times (versions 2 to 4) are ignored, as newer Kafka does."""
+    """Commit the offsets; retention times (versions 2 to 4) are ignored, as newer Kafka does."""
     commit(
         _API,
         broker,

@@ -40,9 +40,10 @@ SEVERAL_GROUPS_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = -1
 STORED_OFFSET = -1000
-"""Beside UNSTABLE_OFFSET_COMMIT: to librdkafka "where the group is" (RD_KAFKA_OFFSET_STORED), so that it asks again.
+"""The offset beside UNSTABLE_OFFSET_COMMIT. librdkafka takes it for "where the group is" (RD_KAFKA_OFFSET_STORED), and
+so asks again.
 
-A deviation from Apache Kafka, which has -1 there (decision 0021).
+This deviates from Apache Kafka, which has -1 there (decision 0021).
 """
 
 NEEDS = (

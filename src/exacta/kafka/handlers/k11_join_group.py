@@ -23,13 +23,13 @@ NULL_PROTOCOL_SINCE = 7  # KIP-559
 SKIP_ASSIGNMENT_SINCE = 9  # KIP-814
 
 _NAMED_BY = 250
-"""Characters of the instance or client id that a member id begins with; a Kafka string must hold it."""
+"""A member id begins with so many characters of the instance or client id; a Kafka string must hold all of it."""
 
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
-    """Join or rejoin."""
+    """Let a member join or rejoin."""
 
     def refuse(code: ErrorCode, member_id: str) -> None:
         no_protocol = None if context.version >= NULL_PROTOCOL_SINCE else ""

@@ -18,7 +18,7 @@ NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: HeartbeatRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on."""
+    """Pass the heartbeat on to the core."""
     broker.ask(
         context,
         Heartbeat(

@@ -26,7 +26,7 @@ NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on; reasons (KIP-800) are for logs, and no such log is kept here."""
+    """Let the members leave; reasons (KIP-800) are for logs, and no such log is kept here."""
     several = context.version >= SEVERAL_SINCE
     if several:
         members = tuple(

@@ -21,7 +21,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
-    """List them, or those in the states (version 4) and of the types (5) asked for, whatever their letters' case."""
+    """List the groups, or those in the states (version 4) and of the types (5) asked for, in any case."""
     states = {state.casefold() for state in request.states_filter}
     types = {kind.casefold() for kind in request.types_filter}
 

@@ -88,7 +88,7 @@ def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
                 first_offset=each.first_offset,
                 start_ms=each.start_ms,
             )
-            for each in lag.holders
+            for each in lag.open_transactions
         ],
     )
 

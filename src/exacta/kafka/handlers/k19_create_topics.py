@@ -31,7 +31,7 @@ KEY = ApiKey.CREATE_TOPICS
 MIN_VERSION = 2
 MAX_VERSION = 7
 DEFAULT = -1
-"""KIP-464: the broker chooses the number of partitions, or of replicas."""
+"""The broker chooses the number of partitions, or of replicas (KIP-464)."""
 MOST_AT_ONCE = 10_000
 """The bound on topics of one request: each is answered with its configurations. Kafka bounds their partitions."""
 

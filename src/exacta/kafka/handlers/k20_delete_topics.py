@@ -44,16 +44,23 @@ def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: Request
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
     else:
         wanted = request.topics
+    named = [topic for topic in wanted if _fault(topic) is None]
     commands: list[Command] = [
         DeleteTopic(topic=topic.name or "")
         if topic.topic_id == NO_UUID
         else DeleteTopic(topic_id=bytes(topic.topic_id))
-        for topic in wanted
+        for topic in named
     ]
 
     def done(answers: list[Answer]) -> None:
-        results = []
-        for topic, answer in zip(wanted, answers, strict=True):
+        results = [
+            DeletableTopicResult(
+                name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.INVALID_REQUEST, error_message=fault
+            )
+            for topic in wanted
+            if (fault := _fault(topic)) is not None
+        ]
+        for topic, answer in zip(named, answers, strict=True):
             result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
             result.error_code = error_code(answer, KEY, context.version)
             if isinstance(answer, TopicDeletedReply):
@@ -64,6 +71,14 @@ def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: Request
         reply(DeleteTopicsResponse(responses=results))
 
     broker.submit(context, commands, done)
+
+
+def _fault(topic: DeleteTopicState) -> str | None:
+    """Return what is wrong with the way in which a topic is named, or None."""
+    by_id = topic.topic_id != NO_UUID
+    if topic.name is not None and by_id:
+        return "a topic must not be named by its name and by its id"
+    return "a topic must be named by its name or by its id" if topic.name is None and not by_id else None
 
 
 def refused(request: DeleteTopicsRequest, code: ErrorCode, version: int) -> DeleteTopicsResponse:

@@ -30,7 +30,7 @@ NEEDS = (Each(Operation.DELETE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: RequestContext, reply: Reply) -> None:
-    """Delete in each partition for itself."""
+    """Delete the records of each partition for itself."""
     response = DeleteRecordsResponse()
     commands: list[Command] = []
     asked: list[DeleteRecordsPartitionResult] = []

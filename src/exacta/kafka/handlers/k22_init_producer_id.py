@@ -54,7 +54,7 @@ def advertised_max_version(configuration: Configuration) -> int:
 
 
 def handle(broker: BrokerContext, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
-    """Bind, and abort what a predecessor left open."""
+    """Bind the transactional id to this producer, and abort what a predecessor left open."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NO_PRODUCER_EPOCH))
         return

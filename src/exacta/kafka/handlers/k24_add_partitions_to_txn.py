@@ -57,7 +57,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
-    """Register; an unknown partition refuses its whole transaction, and its others were not tried."""
+    """Register the partitions; an unknown partition refuses its whole transaction, and its others were not tried."""
     transactions = request.transactions
     if context.version < SEVERAL_SINCE:
         transactions = [

@@ -24,7 +24,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
-    """Pass it on; the client may need a push to go on (`lost_coordinators`)."""
+    """Register the group; the client may need a push to go on (`lost_coordinators`)."""
 
     def done(answer: Answer) -> None:
         reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version)))

@@ -22,7 +22,7 @@ KEY = ApiKey.TXN_OFFSET_COMMIT
 MIN_VERSION = 0
 MAX_VERSION = 6
 REGISTERS_SINCE = 5
-"""It registers its group with the transaction (KIP-890)."""
+"""The first version in which the request registers its group with the transaction (KIP-890)."""
 TOPIC_IDS_SINCE = 6
 
 _API = CommitApi(

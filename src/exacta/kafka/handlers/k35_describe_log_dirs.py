@@ -23,7 +23,7 @@ MAX_VERSION = 5
 IN_MEMORY = "memory"
 """The name by which a broker without a folder calls its own."""
 SPACE_SINCE = 4
-"""KIP-827."""
+"""The first version that tells the size and the free space of the folder (KIP-827)."""
 
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 

@@ -21,7 +21,7 @@ MIN_VERSION = 0
 MAX_VERSION = 2
 
 ELECTION_TYPES = (0, 1)
-"""Preferred, unclean."""
+"""The types of elections: preferred and unclean."""
 
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 

@@ -1,6 +1,6 @@
 """DescribeTransactions tells the state of transactional ids and of their transactions (KIP-664).
 
-Of a transaction that was kept (KIP-939) pair and time-out are its own, as its records have them, not its holder's.
+The pair and the time-out of a prepared transaction (KIP-939) are its own, as its records have them, not its holder's.
 """
 
 from itertools import groupby

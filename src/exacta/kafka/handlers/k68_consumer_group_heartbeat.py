@@ -1,7 +1,8 @@
 """ConsumerGroupHeartbeat carries all that a member of the consumer protocol says and is told (KIP-848).
 
-A pattern may match topics that the client may not describe. It then gets their ids as an assignment, but neither their
-names nor their records: Metadata and Fetch refuse them.
+A pattern matches those topics that one member may describe: the member whose heartbeat is the first one after the
+topics or the subscriptions have changed. This is how Apache Kafka does it. A member that is given partitions of a topic
+that it may not describe itself is not told of them, unlike there, and nobody reads these partitions.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,11 +13,12 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
+from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.needs import Whole, group_id
+from exacta.kafka.needs import Inside, Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -52,6 +54,7 @@ def _subscribed_topics(request: Any) -> Iterable[str]:
 NEEDS = (
     Whole(Operation.READ, ResourceKind.GROUP, group_id),
     Whole(Operation.DESCRIBE, ResourceKind.TOPIC, _subscribed_topics),
+    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
 )
 
 
@@ -77,7 +80,8 @@ def handle(
             heartbeat_interval_ms=0 if leaves else broker.configuration.group_consumer_heartbeat_interval_ms,
         )
         if answer.assignment is not None:
-            response.assignment = Assignment(topic_partitions=_by_topic(answer.assignment))
+            topics = [topic for topic in _by_topic(answer.assignment) if _may_see(broker, context, topic.topic_id)]
+            response.assignment = Assignment(topic_partitions=topics)
         reply(response)
 
     broker.ask(
@@ -95,9 +99,25 @@ def handle(
             pattern=request.subscribed_topic_regex,
             assignor=request.server_assignor,
             owned=_owned(request.topic_partitions),
+            hidden=_hidden(broker, request, context),
         ),
         done,
     )
+
+
+def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
+    """Return the topics that patterns must not match, since the client may not know of them."""
+    if broker.authorizer.allows_all:
+        return frozenset()
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    topics = broker.engine.topics_to_match(request.group_id, subscribes=subscribes)
+    return frozenset(topics).difference(describable_topics(broker, context, topics))
+
+
+def _may_see(broker: BrokerContext, context: RequestContext, topic_id: bytes) -> bool:
+    """Return whether the member may know of a topic that it has been given, maybe by its pattern."""
+    topic = broker.engine.topic_name(topic_id)
+    return topic is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)
 
 
 def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:

@@ -90,12 +90,12 @@ class Api:
 
     @cached_property
     def request(self) -> type[Message]:
-        """Class of the request's body."""
+        """The class of the request's body."""
         return self._class("Request")
 
     @cached_property
     def response(self) -> type[Message]:
-        """Class of the response's body."""
+        """The class of the response's body."""
         return self._class("Response")
 
     @property
@@ -105,7 +105,7 @@ class Api:
 
     @property
     def module(self) -> str:
-        """Full name of the module that holds the messages."""
+        """The full name of the module that holds the messages."""
         return f"exacta.protocol.kafka.messages.k{self.key:02d}_{self.key.name.lower()}"
 
     def _class(self, kind: str) -> type[Message]:

@@ -24,7 +24,7 @@ from exacta.protocol.kafka.records import (
 from exacta.protocol.kafka.schema import Buffer
 
 _COVERED: Final = struct.Struct(">hiqqqhii")
-"""What the checksum covers of the header."""
+"""The part of the header that the checksum covers."""
 
 
 def data_batch(

@@ -10,7 +10,7 @@ from typing import Any, Never
 from exacta.protocol.kafka.schema import Buffer
 
 MAX_STRING_BYTES = 0x7FFF
-"""Longest STRING in any version, in bytes of UTF-8."""
+"""The longest STRING in any version, in bytes of UTF-8."""
 
 MAX_UVARINT_BYTES = 5
 """Unsigned varints hold 32 bits, seven to a byte."""

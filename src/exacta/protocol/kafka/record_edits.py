@@ -1,4 +1,4 @@
-"""Writing a batch anew with some of its records: for who compacts a log.
+"""Rewriting a batch with some of its records, for the compaction of a log.
 
 Owns which bytes of the records change, which are those of their timestamp deltas and lengths, and only where the base
 timestamp becomes a delete horizon (KIP-534): then the deltas count from there, so that each record's time stays. All

@@ -20,7 +20,7 @@ _MOST_VARINT_BYTES = 5
 
 
 class RecordKeys(NamedTuple):
-    """One element for each record, in order; of `starts` one more, which is where the last record ends."""
+    """The records of a batch: one element for each, in order. `starts` has one more, where the last one ends."""
 
     starts: list[int]
     offset_deltas: list[int]

@@ -1,4 +1,4 @@
-"""When the records of one batch are from: for who asks for the offset of a time.
+"""The timestamps of the records of one batch, for a client that asks for the offset of a time.
 
 Owns the walk over a batch's records as far as their timestamps and offsets. A compressed batch is not opened for it, by
 choice (decision 0015). What a client has written may be no records at all, or lie outside its batch; then there is
@@ -14,7 +14,7 @@ from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, parse_batch_
 from exacta.protocol.kafka.schema import Buffer
 
 LATEST: Final = None
-"""Instead of a time: the latest of all."""
+"""This stands for the latest time of all."""
 
 _MOST_VARINT_BYTES: Final = 10
 _TIMES: Final = 1 << 63

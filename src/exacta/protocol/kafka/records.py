@@ -112,27 +112,27 @@ class BatchHeader(Struct, frozen=True, gc=False):
 
     @property
     def compression(self) -> str:
-        """Name of the compression codec; "unknown" for a number that has none."""
+        """The name of the compression codec; "unknown" for a number that has none."""
         return COMPRESSIONS[self.codec] if self.codec < len(COMPRESSIONS) else "unknown"
 
     @property
     def log_append_time(self) -> bool:
-        """Whether timestamps are the broker's, not the producer's."""
+        """True if timestamps are the broker's, not the producer's."""
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
     def transactional(self) -> bool:
-        """Whether the batch belongs to a transaction."""
+        """True if the batch belongs to a transaction."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
-        """Whether the batch holds a control record, such as the marker that ends a transaction."""
+        """True if the batch holds a control record, such as the marker that ends a transaction."""
         return bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on its tombstones, or its marker, may go; None: compaction has not said so yet (KIP-534)."""
+        """The time from which its tombstones, or its marker, may go; None: compaction has not said so yet (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
@@ -282,7 +282,7 @@ def next_offset(records: Buffer, otherwise: int) -> int:
 
 
 _UNTIL_CRC: Final = struct.Struct(">qiibI")
-"""What the checksum does not cover, and the checksum."""
+"""The part of the header that the checksum does not cover, and the checksum."""
 
 
 def sound_batches(

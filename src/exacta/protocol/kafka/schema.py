@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias, get_args, get_origin, ge
 import msgspec
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""Anything that holds contiguous bytes."""
+"""The types that hold contiguous bytes."""
 
 Records: TypeAlias = memoryview | bytes | Sequence[Buffer] | None
 """Record batches: a view into the frame when decoded; one buffer, or a scatter list, or null when encoded."""
@@ -31,7 +31,7 @@ NO_UUID = bytes(16)
 """Kafka's zero UUID: no topic id, no directory id."""
 
 EMPTY: Any = msgspec.field(default_factory=list)
-"""Default of arrays: a list of its own for every message."""
+"""The default of arrays: a list of its own for every message."""
 
 OPEN_END = 0x7FFF
 
@@ -182,7 +182,7 @@ class FieldLayout(msgspec.Struct, frozen=True, kw_only=True):
     nullable: bool
     default: Any
     structure: type[Structure] | None
-    """Class of the elements of an array, or of a nested structure."""
+    """The class of the elements of an array, or of a nested structure."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
 Offsets = Mapping[str, Mapping[int, int]]
-"""Per topic and partition an offset; -2 is the earliest, -1 the latest."""
+"""An offset for each topic and partition; -2 is the earliest, -1 the latest."""
 
 
 class AtTime(Struct, frozen=True):

@@ -160,7 +160,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         """Abort the job, unless it was decided."""
         job = self._job
         if job is not None:
-            self._driver_of(job).abort(results_of(messages), job.batch_id, driver=job.prepared.driver)
+            self._driver_of(job).abort(results_of(messages), driver=job.prepared.driver)
 
     def _forget(self, job: Job, results: list[TaskResult]) -> None:
         """Delete what the cluster remembers of a job that is committed; where it may not, that expires."""

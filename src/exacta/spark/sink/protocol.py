@@ -257,7 +257,7 @@ class SinkDriver:
 
     # --- step 4: abort ------------------------------------------------------------------------------------------------
 
-    def abort(self, results: Iterable[TaskResult | None], batch_id: int, *, driver: Producer | None = None) -> None:
+    def abort(self, results: Iterable[TaskResult | None], *, driver: Producer | None = None) -> None:
         """Abort what a failed batch left open, unless it was decided.
 
         Spark calls this also after a commit that raised, with the same results, and with None for tasks that failed. If

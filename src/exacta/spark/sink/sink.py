@@ -118,7 +118,7 @@ class ExactaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             notes = self._notes()
             # A job that failed, or a query that was stopped: the tasks have told nothing.
             prepared = last_prepared.recall(notes.identity.name)
-            driver_of(self.client(), self.options, notes).abort(results_of(messages), batchId, driver=prepared)
+            driver_of(self.client(), self.options, notes).abort(results_of(messages), driver=prepared)
 
     # --- shared -------------------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ def write_alone(
         driver.commit([result], batch_id, tasks=1, reads=reads)
     except Exception:
         with suppress(ClientError):
-            driver.abort([result], batch_id)
+            driver.abort([result])
         raise
     return result.rows
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from exacta.client.errors import ClientError
 from exacta.posix import SIGKILL
 from exacta.verify.campaign.cluster import Watcher
-from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import BROKER_KILLED, BROKER_RESTARTED, RESTART_COMMAND, Fault, Outcome
 
 _COMMAND_WITHIN_S = 300.0
@@ -25,7 +25,7 @@ _COMMITS_BETWEEN = 5
 class BrokerFaults:
     """Kills and restarts the broker as the settings say."""
 
-    def __init__(self, settings: Settings, watcher: Watcher) -> None:
+    def __init__(self, settings: CampaignSettings, watcher: Watcher) -> None:
         self._settings = settings
         self._watcher = watcher
         self._killed: int | None = None

@@ -5,7 +5,7 @@ All names begin with `exacta-verify-` and the run's id, so that a run finds noth
 
 from collections.abc import Mapping
 
-from exacta.verify.campaign.settings import Settings
+from exacta.verify.campaign.settings import CampaignSettings
 from exacta.verify.history import Isolation, Workload
 from exacta.verify.workload.spec import Role, Spec
 
@@ -13,7 +13,7 @@ from exacta.verify.workload.spec import Role, Spec
 class Roster:
     """The clients of one run."""
 
-    def __init__(self, settings: Settings, run: str, client: Mapping[str, str], epoch_ns: int) -> None:
+    def __init__(self, settings: CampaignSettings, run: str, client: Mapping[str, str], epoch_ns: int) -> None:
         """Name them; `client` are librdkafka's settings."""
         self.run = run
         self._settings = settings

@@ -23,7 +23,7 @@ from exacta.verify.campaign.faults import BrokerFaults, Clock
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
-from exacta.verify.campaign.settings import CampaignError, Settings
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import FORMAT, NEVER_ENDED, End, Fault, HistoryError, Isolation, Op, Outcome, Run
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
@@ -31,7 +31,7 @@ from exacta.verify.workload.spec import Role, Spec
 HISTORY = "history.jsonl"
 _STOP_WITHIN_S = 90.0
 _FINAL_SILENT_S = 180.0
-"""Longer than a final reader that works waits for something new; how long it takes is its own affair."""
+"""No final reader that works waits for so long for something new; how long it takes in all is its own affair."""
 _FINAL_LOOK_S = 1.0
 _FINAL_ATTEMPTS = 3
 _LIST_EVERY_S = 0.2
@@ -45,7 +45,7 @@ Say = Callable[[str], None]
 class Campaign:
     """One run against one cluster."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, version: str, say: Say) -> None:
+    def __init__(self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say) -> None:
         """Prepare; `say` is told what happens, a few words at a time."""
         self._cluster = cluster
         self._settings = settings

@@ -7,7 +7,7 @@ from msgspec import Struct
 from exacta.verify.history import Workload
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class CampaignSettings(Struct, frozen=True, kw_only=True):
     """One run. Intervals are means, in seconds."""
 
     workloads: tuple[Workload, ...] = tuple(Workload)

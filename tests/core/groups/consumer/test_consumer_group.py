@@ -9,6 +9,7 @@ from exacta.core.commands import (
     DeleteTopic,
     JoinGroup,
 )
+from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, OffsetsDeletedReply
@@ -187,6 +188,21 @@ def test_patterns(world: World) -> None:
     a.shall_own = frozenset()
     settle(a)
     assert a.state.assigned == {}
+
+
+def test_a_pattern_does_not_match_what_is_hidden_from_the_one_who_asks_first(world: World) -> None:
+    world.topic("tt", 1)
+    assert set(topics_to_match(world.state, "g", subscribes=False)) == {"t", "tt"}
+    a = Consumer(world, "a", pattern="t+")
+    a.send(0, rebalance_timeout_ms=REBALANCE_MS, pattern="t+", owned=frozenset(), hidden=frozenset({"tt"}))
+    assert set(group_of(world).topics) == {"t"}
+    assert not topics_to_match(world.state, "g", subscribes=False), "they have been matched"
+    assert topics_to_match(world.state, "g", subscribes=True)
+    epoch = group_of(world).epoch
+    world.topic("ttt", 1)
+    assert topics_to_match(world.state, "g", subscribes=False)
+    a.send(epoch, owned=frozenset(), hidden=frozenset({"tt", "ttt"}))
+    assert (set(group_of(world).topics), group_of(world).epoch) == ({"t"}, epoch), "nothing tells of the new one"
 
 
 def test_the_assignor_that_most_ask_for(world: World) -> None:

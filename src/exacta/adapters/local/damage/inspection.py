@@ -22,6 +22,7 @@ from exacta.adapters.local.format import (
     segments_of,
     unpack_snapshot,
 )
+from exacta.adapters.local.format_file import UnsupportedFormat
 from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.layout import begin_of_replay, lay_out
@@ -38,7 +39,7 @@ class Verdict(Enum):
     CUT_SHORT = "cut short"
     """Writes in flight were cut short when process or machine stopped, never durable; the next start cuts them off."""
     MADE_AGAIN = "made again"
-    """The next start makes it again, which costs time and nothing else."""
+    """The next start makes the file again, which costs time and nothing else."""
 
 
 class Finding(NamedTuple):
@@ -61,7 +62,8 @@ class Place(NamedTuple):
 def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Finding]:
     """Yield all groups that can be read, and everything that is not as it was written, in the journal's order.
 
-    The directory must be locked. Without a schema, that of the journal is not judged. Raises OSError.
+    The directory must be locked. Without a schema, that of the journal is not judged. Raises OSError, and
+    UnsupportedFormat for a directory that another version wrote: nothing is known of damage to it.
     """
     names = files.names()
     if REPAIR_NAME in names:
@@ -108,7 +110,7 @@ def _format(files: Files, names: list[str], schema: Schema | None) -> Iterator[F
     if found is None:
         yield Finding(FORMAT_NAME, 0, "it is not what was written", Verdict.DAMAGED)
     elif not format_file.is_read(found, schema):
-        yield Finding(FORMAT_NAME, 0, format_file.refusal(files, found, schema), Verdict.DAMAGED)
+        raise UnsupportedFormat(format_file.refusal(files, found, schema))
 
 
 class _Walk:

@@ -41,7 +41,7 @@ _BITS = frozenset(1 << bit for bit in range(8))
 
 
 class Patch(NamedTuple):
-    """These bytes belong at this offset of a file."""
+    """The bytes that belong at an offset of a file."""
 
     offset: int
     content: bytes
@@ -80,7 +80,7 @@ class View:
         self.sources: dict[str, str] = {name: name for name in files.names()}
         """The file in the directory that stands for each name of the view."""
         self.contents: dict[str, bytes] = {}
-        """Small files whose content is in memory only; they hide those in `sources`."""
+        """The small files whose content is in memory only; they hide those in `sources`."""
         self.patches: dict[str, list[Patch]] = {}
         self._handles: dict[int, str] = {}
         self._last_handle = -1  # ours count down, to be no one else's

@@ -66,7 +66,7 @@ class Compactor:
         self._reader.retire(dropped, lambda: self._cleaner.name_compacted(named, dropped, then))
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
-        """See `Journal.compactable`."""
+        """See `JournalSpace.compactable`."""
         begin = self._index.compacted_to(stream)
         segments = self._compactable(stream, end_offset)
         return begin, max(begin, self._index.last_offset_in(segments[-1], stream) + 1) if segments else begin
@@ -84,7 +84,7 @@ class Compactor:
         rewriter: Compact,
         done: Callable[[Failed | None], None],
     ) -> None:
-        """See `Journal.compact`."""
+        """See `JournalSpace.compact`."""
         sources = [
             Source(
                 order.stream,

@@ -83,7 +83,7 @@ def _go_on(step: Step, command: ConsumerHeartbeat, known: ConsumerMember, *, joi
     if member is not known or command.member_id not in step.group.members:
         step.put(member)
     resubscribed = (member.topics, member.pattern) != (known.topics, known.pattern)
-    step.look_at_topics(resubscribed=resubscribed)
+    step.look_at_topics(resubscribed=resubscribed, hidden=command.hidden)
     step.make_target()
     member = step.lead(member, command.owned, resubscribed=resubscribed)
     step.keep_alive(member.member_id, joins=joins)

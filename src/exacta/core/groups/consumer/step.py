@@ -104,7 +104,7 @@ class Step:
             expire = ExpireConsumer(group_id=self.group_id, member_id=member_id)
             self.timers.append(Timer(deadline_ms, expire))
 
-    def look_at_topics(self, *, resubscribed: bool) -> None:
+    def look_at_topics(self, *, resubscribed: bool, hidden: frozenset[str]) -> None:
         """Begin the next epoch if the members' subscriptions, or the topics that they name, have changed.
 
         Another assignor begins one too, once most members ask for it.
@@ -112,7 +112,7 @@ class Step:
         version = topics_version(self.state)
         changed = False
         if resubscribed or version != self.group.topics_version:
-            topics, matched = resolve(self.state, self.group.members.values())
+            topics, matched = resolve(self.state, self.group.members.values(), hidden)
             changed = topics != self.group.topics or matched != self.group.matched
             self.group = replace(self.group, topics=topics, matched=matched, topics_version=version)
         offered = self.limits.group_consumer_assignors

@@ -1,6 +1,6 @@
 """The subscriptions of a group's members: names, and patterns in RE2's syntax (KIP-848)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from exacta.core.pattern import matcher
 from exacta.core.state.consumer_membership import ConsumerMember, SubscribedTopic
@@ -10,6 +10,13 @@ from exacta.core.state.state import State
 def topics_version(state: State) -> tuple[int, int]:
     """Return a value that changes when a topic is created, grows, or is deleted."""
     return state.next_partition_id, len(state.topics)
+
+
+def topics_to_match(state: State, group_id: str, *, subscribes: bool) -> Collection[str]:
+    """Return the topics that a heartbeat may match with patterns; none where they have been matched already."""
+    group = state.volatile.consumer_groups.get(group_id)
+    is_known = group is not None and group.topics_version == topics_version(state)
+    return () if is_known and not subscribes else state.topics
 
 
 def is_pattern(pattern: str) -> bool:
@@ -30,14 +37,17 @@ def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def resolve(
-    state: State, members: Iterable[ConsumerMember]
+    state: State, members: Iterable[ConsumerMember], hidden: frozenset[str]
 ) -> tuple[dict[str, SubscribedTopic], dict[str, frozenset[str]]]:
-    """Return the topics that exist of those that members subscribe to, and what each pattern matches."""
+    """Return the topics that exist of those that members subscribe to, and what each pattern matches.
+
+    No pattern matches what is hidden.
+    """
     patterns: dict[str, frozenset[str]] = {}
     names: set[str] = set()
     for member in members:
         if member.pattern and member.pattern not in patterns:
-            patterns[member.pattern] = matching(member.pattern, state.topics)
+            patterns[member.pattern] = matching(member.pattern, state.topics.keys() - hidden)
             names |= patterns[member.pattern]
         names |= member.topics
     topics = {

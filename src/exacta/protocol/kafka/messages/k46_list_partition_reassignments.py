@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): which replicas are on the move.
+"""ListPartitionReassignments (key 46): list the replicas that are on the move.
 
 KIP-455.
 """

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50): which users can log in by SCRAM.
+"""DescribeUserScramCredentials (key 50): list the users that can log in by SCRAM.
 
 KIP-554.
 """

@@ -1,4 +1,4 @@
-"""ListConfigResources (key 74): which resources have configurations of their own.
+"""ListConfigResources (key 74): list the resources that have configurations of their own.
 
 KIP-1142; KIP-714 metrics subscriptions.
 """
