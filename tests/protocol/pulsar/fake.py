@@ -39,7 +39,7 @@ class Fake:
     async def __aenter__(self) -> str:
         """Listen; return the service's URL."""
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
-        self.url = "pulsar://127.0.0.1:{}".format(self.server.sockets[0].getsockname()[1])
+        self.url = f"pulsar://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
         return self.url
 
     async def __aexit__(self, *_: object) -> None:
@@ -80,7 +80,9 @@ class Connection:
             case pb.CommandConnect():
                 version = min(command.protocol_version, PROTOCOL_VERSION)
                 largest = self.fake.largest_message
-                self.answer(pb.CommandConnected(server_version="fake", protocol_version=version, max_message_size=largest))
+                self.answer(
+                    pb.CommandConnected(server_version="fake", protocol_version=version, max_message_size=largest)
+                )
             case pb.CommandPartitionedTopicMetadata():
                 success = pb.CommandPartitionedTopicMetadataResponse.Success
                 self.answer(

@@ -119,7 +119,9 @@ def test_a_large_message_comes_in_chunks() -> None:
 def test_the_client_tells_what_it_can() -> None:
     fake = Fake()
     run(fake, lambda client: client.create_producer("orders").close())
-    connects = [pb.BaseCommand.FromString(frame[4:]).connect for frame in fake.frames if frame[5] == pb.BaseCommand.CONNECT]
+    connects = [
+        pb.BaseCommand.FromString(frame[4:]).connect for frame in fake.frames if frame[5] == pb.BaseCommand.CONNECT
+    ]
     assert connects
     assert all(connect.protocol_version >= 20 for connect in connects)
     assert all(connect.auth_method_name == "none" for connect in connects)
