@@ -1,4 +1,4 @@
-"""A broker of sixty lines, in memory, that is just enough for a real client to produce and to consume.
+"""A broker in memory that is just enough for a real client to produce and to consume.
 
 It is built on the package under test, so that a client judges the bytes that the package makes, and the package reads
 bytes that the client has made.
