@@ -22,6 +22,9 @@ LONG_FUNCTIONS = {
 }
 """Functions that may be longer, and the reason."""
 
+GENERATED = frozenset({"src/exacta/protocol/pulsar/messages_pb2.py"})
+"""Files that a generator writes, as long as their definitions want them; a test beside them writes them anew."""
+
 CAMPAIGNS = {
     "benchmarks": "the benchmarks' own code",
     "conformance": "other people's clients, on Exacta and on Apache Kafka",
@@ -43,6 +46,15 @@ CAMPAIGNS = {
 
 ENTRIES = frozenset({"exacta.cli.__main__", "exacta.demo.pipeline", "exacta.verify.workload.process"})
 """Modules that a process is started with, so that nothing imports them."""
+
+AWAITED = frozenset(
+    [
+        "exacta.protocol.pulsar.message_ids",
+        "exacta.protocol.pulsar.topic_names",
+        "exacta.records.pulsar_entries",
+    ]
+)
+"""Modules whose tests are here before the front for Pulsar, which will import them. One that is imported must go."""
 
 HEADLESS = frozenset(
     [
@@ -92,7 +104,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_file_is_too_long() -> None:
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in EVERYWHERE}
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES and name not in GENERATED} == {}
 
 
 def test_no_function_is_too_long() -> None:
@@ -179,7 +191,14 @@ def test_every_module_is_imported() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for path in python_files("src/exacta"):
         module = module_of(path)
-        if module in known or module in ENTRIES or f"-m {module} " in makefile or path.name == "__init__.py":
+        assert not (module in known and module in AWAITED), f"{module} is imported, and no more awaited"
+        if (
+            module in known
+            or module in ENTRIES
+            or module in AWAITED
+            or f"-m {module} " in makefile
+            or path.name == "__init__.py"
+        ):
             continue
         is_loaded_by_name = any(f'"{module}' in text for text in texts)
         is_one_of_a_list = path.name[0] == "k" and path.name[1].isdigit()  # by its API's key

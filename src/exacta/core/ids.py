@@ -34,6 +34,8 @@ class Body(IntEnum):
 
     KAFKA = 2
     """Kafka's record format version 2."""
+    PULSAR = 0x50
+    """One entry of Pulsar's, as its producer sent it."""
 
 
 class TransactionVersion(IntEnum):

@@ -41,7 +41,7 @@ from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, opened, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header, sound_batches
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -53,7 +53,7 @@ def compaction(rules: Rules, slice_number: int = 0, slice_count: int = 1) -> "Re
 
 
 class RecordCompaction:
-    """Implement `exacta.ports.compaction.Compaction` for batches of magic 2."""
+    """Implement `exacta.ports.compaction.Compaction`. It opens batches of magic 2; others stay as if unreadable."""
 
     def __init__(self, rules: Rules, slice_number: int, slice_count: int) -> None:
         if not 0 <= slice_number < slice_count:
@@ -158,6 +158,8 @@ class RecordCompaction:
 
     def _read(self, batch: Buffer, header: BatchHeader) -> tuple[bytes, RecordKeys] | None:
         """Return the batch's records, decompressed, and their keys; None if they cannot be read."""
+        if header.magic != MAGIC:
+            return None
         try:
             plain = opened(batch, header, self._most_batch_bytes)
             return plain, record_keys(plain, header.record_count, header.last_offset_delta)

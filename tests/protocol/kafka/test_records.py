@@ -131,12 +131,17 @@ def test_what_a_producer_may_not_send(case: str) -> None:
 def test_a_log_may_hold_what_no_producer_may_send() -> None:
     """Whoever reads a log says which bodies it understands; a producer's batch is always Kafka's."""
     foreign = patched(GOOD, magic=FOREIGN, base_offset=0, partition_leader_epoch=0)
-    assert parse_batch_header(foreign, magics={MAGIC, FOREIGN}).magic == FOREIGN
-    assert sound_batches(foreign, (0,), magics={MAGIC, FOREIGN}) == (len(foreign), "")
-    size, fault = sound_batches(foreign, (0,))
+    assert parse_batch_header(foreign).magic == FOREIGN
+    assert sound_batches(foreign, (0,)) == (len(foreign), "")
+    size, fault = sound_batches(foreign, (0,), magics={MAGIC})
     assert (size, "magic 80" in fault) == (0, True)
-    with pytest.raises(CorruptBatch, match="magic 80; only 2 is served"):
-        parse_batch_header(foreign)
+    for read in (lambda: parse_batch_header(foreign, magics={MAGIC}), lambda: next(iter_batches(foreign))):
+        with pytest.raises(CorruptBatch, match="magic 80; only 2 is served"):
+            read()
+    unknown = patched(GOOD, magic=FOREIGN + 1, base_offset=0, partition_leader_epoch=0)
+    assert sound_batches(unknown, (0,))[0] == 0
+    with pytest.raises(CorruptBatch, match="magic 81; only 2 and 80 is served"):
+        parse_batch_header(unknown)
     assert {body.value for body in Body} == LOG_MAGICS
 
 

@@ -1,4 +1,4 @@
-"""New record batches of magic 2: a producer's, those that compaction leaves, and the markers that end transactions.
+"""New record batches: a producer's, another protocol's, those of compaction, and the markers that end transactions.
 
 The layout of a batch is told in `records.py`.
 """
@@ -93,17 +93,41 @@ def _rebuilt(
         record_count,
     )
     return _sealed(
-        (covered, records), base_offset=header.base_offset, partition_leader_epoch=header.partition_leader_epoch
+        (covered, records),
+        base_offset=header.base_offset,
+        partition_leader_epoch=header.partition_leader_epoch,
+        magic=header.magic,
     )
 
 
-def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int) -> bytes:
+def foreign_batch(
+    magic: int, body: Buffer, count: int, *, timestamp_ms: int, producer_id: int, producer_epoch: int
+) -> bytes:
+    """Build the batch of another protocol: `count` messages, whose bytes stand behind the header as they are.
+
+    It is transactional if there is a producer id, which is never negative. What the bytes say of their compression is
+    nothing that the header knows.
+    """
+    covered = _COVERED.pack(
+        TRANSACTIONAL if producer_id >= 0 else 0,
+        count - 1,
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        -1,  # what it has of sequences stands in its bytes
+        count,
+    )
+    return _sealed((covered, body), base_offset=0, partition_leader_epoch=0, magic=magic)
+
+
+def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int, magic: int = MAGIC) -> bytes:
     """Return a batch of what its checksum covers: with what comes before."""
     crc, length = 0, CRC_START - LENGTH_OFFSET
     for part in covered:
         crc = crc32c.crc32c(part, crc)
         length += len(part)
-    head = PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", MAGIC, crc)
+    head = PREFIX.pack(base_offset, length, partition_leader_epoch) + struct.pack(">bI", magic, crc)
     return b"".join((head, *covered))
 
 

@@ -10,7 +10,7 @@ A record begins: length varint | attributes i8 | timestamp delta varlong | offse
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, parse_batch_header
+from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC, BatchHeader, parse_batch_header
 from exacta.protocol.kafka.schema import Buffer
 
 LATEST: Final = None
@@ -38,7 +38,7 @@ def find_record(batch: Buffer, timestamp_ms: int | None, start_offset: int) -> R
     None if there is none. Raises `Unseen`.
     """
     header = parse_batch_header(batch)
-    if header.log_append_time:
+    if header.log_append_time or header.magic != MAGIC:  # another protocol has one time for all of a batch
         return _of_all_records(header, timestamp_ms, start_offset)
     if header.compression != "none":
         raise Unseen(header.compression)

@@ -34,13 +34,15 @@ HEADER_SIZE: Final = 61
 MAGIC: Final = 2
 """Kafka's record format v2, the only one that a producer may send."""
 
-LOG_MAGICS: Final = frozenset({MAGIC})
+LOG_MAGICS: Final = frozenset({MAGIC, 0x50})
 """The encodings of the batches in a log: the values of `exacta.core.ids.Body`."""
 
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Compression codecs by their number in the attributes."""
 
-_SENT_MAGICS: Final = frozenset({MAGIC})
+_KAFKA_MAGICS: Final = frozenset({MAGIC})
+"""What a producer sends and a consumer gets."""
+
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 PREFIX: Final = struct.Struct(">qii")
 """Base offset, batch length, partition leader epoch."""
@@ -168,7 +170,7 @@ def validate_batch(records: Buffer) -> BatchHeader:
     size = _whole_batch_size(records, 0)
     if size is None:
         raise CorruptBatch(f"no whole record batch in {len(records)} bytes", ErrorCode.INVALID_RECORD)
-    header = parse_batch_header(records, magics=_SENT_MAGICS)
+    header = parse_batch_header(records, magics=_KAFKA_MAGICS)
     if _whole_batch_size(records, size) is not None:
         raise CorruptBatch("more than one record batch for a partition", ErrorCode.INVALID_RECORD)
     if crc32c.crc32c(memoryview(records)[CRC_START:size]) != header.crc:
@@ -259,14 +261,15 @@ def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes
 
 
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Walk over batches that follow one another, with their bytes; an incomplete last one ends the walk.
+    """Walk over batches that follow one another, as a consumer gets them, with their bytes.
 
-    Raises `CorruptBatch` where a header is no header.
+    An incomplete last one ends the walk. Raises `CorruptBatch` where a header is no header, or the records are not
+    Kafka's.
     """
     view = memoryview(buffer)
     position = 0
     while len(view) - position >= HEADER_SIZE:
-        header = parse_batch_header(view, position)
+        header = parse_batch_header(view, position, _KAFKA_MAGICS)
         end = position + header.size
         if end > len(view):
             return
