@@ -17,7 +17,7 @@ Replacements = list[tuple[object, Any, object]]
 
 @canary(
     "a transaction acknowledges what another transaction has acknowledged and not committed yet",
-    shows=r"9: MessagesAcknowledgedInTransaction.* takes",
+    shows=r"10: MessagesAcknowledgedInTransaction.* takes",
 )
 def conflict_not_checked() -> Replacements:
     return [(acknowledging, "_has_conflict", lambda subscription, command, transaction_id: False)]
@@ -25,7 +25,7 @@ def conflict_not_checked() -> Replacements:
 
 @canary(
     "single and cumulative acknowledgements are not checked against each other (Apache Pulsar 4.2)",
-    shows=r"9: MessagesAcknowledgedInTransaction.* takes",
+    shows=r"10: MessagesAcknowledgedInTransaction.* takes",
 )
 def kinds_not_checked() -> Replacements:
     def one_by_one(self: Subscription, first: Offset, last: Offset) -> TransactionId | None:
@@ -36,7 +36,7 @@ def kinds_not_checked() -> Replacements:
     return [(Subscription, "pending_in", one_by_one)]
 
 
-@canary("an abort acknowledges what its transaction had acknowledged", shows=r"9: .* differs from its log")
+@canary("an abort acknowledges what its transaction had acknowledged", shows=r"10: .* differs from its log")
 def ack_of_abort_stays() -> Replacements:
     original = Subscription.end
 
@@ -46,7 +46,7 @@ def ack_of_abort_stays() -> Replacements:
     return [(Subscription, "end", end)]
 
 
-@canary("a commit forgets what its transaction had acknowledged", shows=r"acknowledged again|9: .* differs")
+@canary("a commit forgets what its transaction had acknowledged", shows=r"acknowledged again|10: .* differs")
 def ack_lost_on_commit() -> Replacements:
     original = Subscription.end
 
@@ -58,7 +58,7 @@ def ack_lost_on_commit() -> Replacements:
 
 @canary(
     "an abort gives back what was acknowledged at once after its transaction had acknowledged it",
-    shows=r"acknowledged again|9: .* (differs from its log|has)",
+    shows=r"acknowledged again|10: .* (differs from its log|has)",
 )
 def plain_ack_lost_on_abort() -> Replacements:
     def acknowledge(self: Subscription, runs: Any, before: Offset) -> None:
@@ -71,7 +71,7 @@ def plain_ack_lost_on_abort() -> Replacements:
 
 @canary(
     "the position passes messages that are not acknowledged (cumulative overtaken)",
-    shows=r"9: .* (differs from its log|has)",
+    shows=r"10: .* (differs from its log|has)",
 )
 def cumulative_overtakes() -> Replacements:
     original = Subscription.move
@@ -94,7 +94,7 @@ def ack_not_awaited() -> Replacements:
 
 @canary(
     "records that are deleted stay in the backlog of a subscription",
-    shows=r"9: .* differs from its log",
+    shows=r"10: .* differs from its log",
 )
 def cursor_behind_the_log() -> Replacements:
     original = _APPLY[LogStartMoved]

@@ -5,6 +5,8 @@ was acknowledged, plainly or by a transaction that was committed, is acknowledge
 remembered of what nobody answered.
 """
 
+from typing import Any
+
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, BeginTransaction, EndHandle, Subscribe
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.rejections import Rejection
@@ -30,7 +32,7 @@ class _Subscription:
 
     def __init__(self, here: Surroundings, place: Place) -> None:
         self._here = here
-        self._where = {"topic": place[0], "partition": place[1], "subscription": here.writer}
+        self._where: dict[str, Any] = {"topic": place[0], "partition": place[1], "subscription": here.writer}
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE
 

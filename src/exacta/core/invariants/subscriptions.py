@@ -54,12 +54,12 @@ class _Expected:
         """Let a transaction have acknowledged messages that are free, or tell of those that are not."""
         for message in _messages(event.runs):
             if self.holder_of(message) is not None:
-                yield f"9: {event} takes message {message}, which is {self.holder_of(message)}'s"
+                yield f"10: {event} takes message {message}, which is {self.holder_of(message)}'s"
             self.pending[message] = event.transaction_id
         if event.before:
             others = {self.holder_of(message) for message in range(event.before)} - {None, _NEVER, event.transaction_id}
             if others:
-                yield f"9: {event} takes messages of {others}"
+                yield f"10: {event} takes messages of {others}"
             self.cumulative = (event.transaction_id, event.before)
 
     def end(self, event: TransactionEnded) -> None:
@@ -73,7 +73,7 @@ class _Expected:
 
 
 def messages_are_acknowledged_once(state: State, log: Log) -> Iterator[str]:
-    """Invariant 9: a message is acknowledged, pending in one open transaction, or free, as the log says.
+    """Invariant 10: a message is acknowledged, pending in one open transaction, or free, as the log says.
 
     What is acknowledged stays so until the subscription is moved. A transaction takes only free messages. They are
     acknowledged if it commits, and free again if it aborts.
@@ -118,7 +118,7 @@ def _compared(state: State, expected: dict[SubscriptionKey, _Expected]) -> Itera
         for name, subscription in partition.subscriptions.items()
     }
     if found.keys() != expected.keys():
-        yield f"9: there are the subscriptions {sorted(found)}, the log has {sorted(expected)}"
+        yield f"10: there are the subscriptions {sorted(found)}, the log has {sorted(expected)}"
     for key in found.keys() & expected.keys():
         yield from _differences(key, found[key], expected[key])
 
@@ -126,17 +126,17 @@ def _compared(state: State, expected: dict[SubscriptionKey, _Expected]) -> Itera
 def _differences(key: SubscriptionKey, found: Subscription, expected: _Expected) -> Iterator[str]:
     acknowledged = set(range(found.position)) | set(_messages(found.acknowledged))
     if acknowledged != expected.acknowledged:
-        yield f"9: {key} differs from its log in messages {sorted(acknowledged ^ expected.acknowledged)[:9]}"
+        yield f"10: {key} differs from its log in messages {sorted(acknowledged ^ expected.acknowledged)[:9]}"
     if found.position in acknowledged:
-        yield f"9: {key} stands at message {found.position}, which is acknowledged"
+        yield f"10: {key} stands at message {found.position}, which is acknowledged"
     if any(after[0] <= run[1] + 1 for run, after in pairwise(found.acknowledged)):
-        yield f"9: {key} has runs that touch: {found.acknowledged}"
+        yield f"10: {key} has runs that touch: {found.acknowledged}"
     pending = {message: each for each, runs in found.pending.items() for message in _messages(runs)}
     if pending != expected.pending or not all(found.pending.values()):
-        yield f"9: {key} has {found.pending} pending, its log says {expected.pending}"
+        yield f"10: {key} has {found.pending} pending, its log says {expected.pending}"
     cumulative = found.cumulative
     if ((_NEVER, 0) if cumulative is None else (cumulative.transaction_id, cumulative.before)) != expected.cumulative:
-        yield f"9: {key} has {cumulative} pending, its log says {expected.cumulative}"
+        yield f"10: {key} has {cumulative} pending, its log says {expected.cumulative}"
 
 
 def pending_messages_can_end(state: State) -> Iterator[str]:

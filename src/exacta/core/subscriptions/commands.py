@@ -11,7 +11,7 @@ from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
 EARLIEST, LATEST = Offset(-2), Offset(-1)
-"""Instead of an offset: the start of the log, and the end of what committed readers may see."""
+"""These stand for the start of the log and for its end, as offsets that no message has."""
 
 
 class Subscribe(Command, frozen=True, kw_only=True):
