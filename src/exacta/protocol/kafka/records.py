@@ -41,7 +41,7 @@ COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Compression codecs by their number in the attributes."""
 
 _KAFKA_MAGICS: Final = frozenset({MAGIC})
-"""What a producer sends and a consumer gets."""
+"""The bytes that a producer sends and a consumer gets use this magic."""
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 PREFIX: Final = struct.Struct(">qii")

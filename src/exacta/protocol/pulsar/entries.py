@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def is_batch(self) -> bool:
-        """Whether consumers take the payload for a batch, be it one of a single message."""
+        """Return whether consumers take the payload for a batch, be it one of a single message."""
         return self.metadata.HasField("num_messages_in_batch")
 
     @property
@@ -67,17 +67,17 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def is_chunk(self) -> bool:
-        """Whether this is a part of a message that was too large for one entry."""
+        """Return whether this is a part of a message that was too large for one entry."""
         return self.metadata.num_chunks_from_msg > 1 or self.metadata.HasField("chunk_id")
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether only clients with a key can read the payload."""
+        """Return whether only clients with a key can read the payload."""
         return len(self.metadata.encryption_keys) > 0
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the payload is compressed, as a whole."""
+        """Return whether the payload is compressed, as a whole."""
         return self.metadata.compression != CompressionType.NONE
 
     @property

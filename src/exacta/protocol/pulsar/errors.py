@@ -1,4 +1,4 @@
-"""What is wrong with bytes of the other side."""
+"""Errors in the bytes that the other side has sent."""
 
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 

@@ -27,7 +27,7 @@ LARGEST_MESSAGE: Final = 5 << 20
 """The most bytes that an entry may have, unless CONNECTED says another number: Pulsar's own default."""
 
 FRAME_MARGIN: Final = 10 << 10
-"""What a frame may have beside its entry; Pulsar's clients reckon with the same number."""
+"""The most bytes that a frame may have beside its entry; Pulsar's clients reckon with the same number."""
 
 LARGEST_COMMAND: Final = 1 << 20
 """The most bytes of a command, and of metadata. They are made into objects at once, and two bytes are enough for an
