@@ -15,6 +15,10 @@ LESS_THAN_STATE = {
     "BeginTransaction": Promise.NEW_ID,
     "EndHandle": Promise.END,
     "Heartbeat": Promise.NOTHING,
+    "Disconnect": Promise.NOTHING,
+    "Permit": Promise.NOTHING,
+    "Deliver": Promise.NOTHING,
+    "Redeliver": Promise.NOTHING,
     "Acknowledge": Promise.WRITE,
     "AcknowledgeSoon": Promise.SOON,
 }

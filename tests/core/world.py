@@ -29,7 +29,7 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.invariants.invariants import Acknowledged, violations
-from exacta.core.outcome import Outcome, Timer
+from exacta.core.outcome import Notice, Outcome, Timer
 from exacta.core.promises import Promise
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
@@ -59,6 +59,8 @@ class World:
         self.now_ms = 1_000_000
         self.timers: list[Timer] = timers_after_recovery(self.state, self.now_ms)
         self.woken: dict[int, object] = {}
+        self.notices: list[tuple[object, Notice]] = []
+        """All that somebody was told without having asked."""
         self.durable_length = 0
         self.given_out: set[TransactionId] = set()
         """Ids of handles that were answered, in all lives."""
@@ -79,6 +81,7 @@ class World:
             self.durable_length = len(self.log)
         self.timers += outcome.timers
         self.woken.update(outcome.wakes)
+        self.notices += outcome.notices
         if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
             partition = self.state.partition(command.topic, command.partition)
             assert partition is not None

@@ -32,7 +32,18 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.promises import Promise
-from exacta.core.subscriptions.commands import Acknowledge, AcknowledgeSoon, Seek, Subscribe, Unsubscribe
+from exacta.core.subscriptions.commands import (
+    Acknowledge,
+    AcknowledgeSoon,
+    Connect,
+    Deliver,
+    Disconnect,
+    Permit,
+    Redeliver,
+    Seek,
+    Subscribe,
+    Unsubscribe,
+)
 from exacta.core.writers import Writer
 
 __all__ = [
@@ -48,6 +59,7 @@ __all__ = [
     "Command",
     "CommitOffsets",
     "CommitTransactionalOffsets",
+    "Connect",
     "ConsumerHeartbeat",
     "CreatePartitions",
     "CreateTopic",
@@ -55,6 +67,8 @@ __all__ = [
     "DeleteOffsets",
     "DeleteRecords",
     "DeleteTopic",
+    "Deliver",
+    "Disconnect",
     "EndHandle",
     "EndTransaction",
     "EndTransactions",
@@ -74,6 +88,8 @@ __all__ = [
     "MemberToRemove",
     "OffsetToCommit",
     "Parked",
+    "Permit",
+    "Redeliver",
     "Seek",
     "SetTopicConfigs",
     "Subscribe",

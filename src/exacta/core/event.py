@@ -44,6 +44,11 @@ TAGS = {
     "SubscriptionMoved": 43,
     "MessagesAcknowledged": 44,
     "MessagesAcknowledgedInTransaction": 45,
+    "ConsumerConnected": 46,
+    "ConsumerDisconnected": 47,
+    "PermitsGranted": 48,
+    "EntriesDelivered": 49,
+    "EntriesTakenBack": 50,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

@@ -28,8 +28,13 @@ from exacta.core.ids import (
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 from exacta.core.subscriptions.events import (
+    ConsumerConnected,
+    ConsumerDisconnected,
+    EntriesDelivered,
+    EntriesTakenBack,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
+    PermitsGranted,
     SubscriptionChanged,
     SubscriptionCreated,
     SubscriptionDeleted,
@@ -39,8 +44,12 @@ from exacta.core.subscriptions.events import (
 __all__ = [
     "AbortedForgotten",
     "BatchAppended",
+    "ConsumerConnected",
+    "ConsumerDisconnected",
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
+    "EntriesDelivered",
+    "EntriesTakenBack",
     "Event",
     "GroupDeleted",
     "GroupEpochsReserved",
@@ -56,6 +65,7 @@ __all__ = [
     "OffsetsCommitted",
     "OffsetsDeleted",
     "PartitionsAdded",
+    "PermitsGranted",
     "ProducerBound",
     "ProducerIdAllocated",
     "ProducersExpired",

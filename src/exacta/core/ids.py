@@ -21,6 +21,9 @@ Offset = NewType("Offset", int)
 WriterId = NewType("WriterId", int)
 """Dense number that stands for a writer's name in events; -1 means that the writer has no name."""
 
+ConsumerId = NewType("ConsumerId", int)
+"""Names a connected consumer of a subscription; given by the front that has it, and never used again in one life."""
+
 Ticket = NewType("Ticket", int)
 """Names a request whose answer waits for others (JoinGroup, SyncGroup); given by the engine, opaque to the core."""
 

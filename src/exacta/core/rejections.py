@@ -65,6 +65,9 @@ class Rejection(Enum):
     INVALID_SUBSCRIPTION = auto()
     """The name is empty or too long, or the properties are too large."""
     SUBSCRIPTION_NOT_FOUND = auto()
+    SUBSCRIPTION_BUSY = auto()
+    """Its consumers do not share it with this one: it is Exclusive, or of another type."""
+    CONSUMER_NOT_FOUND = auto()
     TRANSACTION_CONFLICT = auto()
     """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""
     # storage

@@ -2,8 +2,17 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    ConsumerId,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TransactionId,
+)
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -141,3 +150,19 @@ class Subscribed(Reply, frozen=True, kw_only=True):
 
     position: Offset
     is_new: bool
+
+
+class Delivering(Struct, frozen=True, kw_only=True):
+    """An entry that a consumer is to be sent; of its messages these are free, and the others are not for it."""
+
+    consumer_id: ConsumerId
+    base: Offset
+    count: int
+    redeliveries: int
+    free: tuple[Run, ...]
+
+
+class Delivered(Reply, frozen=True, kw_only=True):
+    """Consumers have these entries from now on."""
+
+    entries: tuple[Delivering, ...] = ()

@@ -57,7 +57,13 @@ CODES: dict[Rejection, ErrorCode] = {
 }
 
 CANNOT_HAPPEN_HERE = frozenset(
-    {Rejection.INVALID_SUBSCRIPTION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.TRANSACTION_CONFLICT}
+    {
+        Rejection.CONSUMER_NOT_FOUND,
+        Rejection.INVALID_SUBSCRIPTION,
+        Rejection.SUBSCRIPTION_BUSY,
+        Rejection.SUBSCRIPTION_NOT_FOUND,
+        Rejection.TRANSACTION_CONFLICT,
+    }
 )
 """Rejections of commands that no request of Kafka leads to."""
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exacta.core.ids import Offset
-from exacta.core.state.runs import Run, add, count, missing, overlaps, subtract
+from exacta.core.state.runs import Run, add, count, missing, overlaps, runs_between, subtract
 
 OFFSETS = st.integers(0, 20)
 RUN = st.tuples(OFFSETS, OFFSETS).map(lambda pair: (Offset(min(pair)), Offset(max(pair))))
@@ -29,4 +29,6 @@ def test_runs_are_sets(steps: list[tuple[bool, Run]], asked: Run) -> None:
     named = set(range(asked[0], asked[1] + 1))
     assert overlaps(runs, *asked) is bool(named & expected)
     assert numbers(missing(runs, *asked)) == named - expected
+    assert numbers(runs_between(runs, *asked)) & named == named & expected
+    assert all(numbers([run]) & named for run in runs_between(runs, *asked))
     assert count(runs) == len(expected)

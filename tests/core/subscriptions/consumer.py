@@ -1,7 +1,7 @@
 """A consumer of a subscription, as far as the core hears of it."""
 
-from exacta.core.commands import Acknowledge, AcknowledgeSoon, Seek, Subscribe, Unsubscribe
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, AppendBatch, Connect, Seek, Subscribe, Unsubscribe
+from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import Subscribed
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import Subscription, SubscriptionType
@@ -20,7 +20,7 @@ class Consumer:
         self.world = world
         self.name = name
         self._where = {"topic": "t", "partition": partition, "subscription": name}
-        self._key = (PartitionId(partition), name)
+        self.key = (PartitionId(partition), name)
 
     def subscribe(
         self, begin: int = EARLIEST, subscription_type: SubscriptionType = SubscriptionType.SHARED, **properties: str
@@ -37,7 +37,7 @@ class Consumer:
 
     @property
     def subscription(self) -> Subscription:
-        return self.world.state.partitions[self._key[0]].subscriptions[self._key[1]]
+        return self.world.state.partitions[self.key[0]].subscriptions[self.key[1]]
 
     def acknowledge(self, *pairs: tuple[int, int], inside: Handle | None = None, soon: bool = False) -> object:
         command = AcknowledgeSoon if soon else Acknowledge
@@ -51,8 +51,24 @@ class Consumer:
     def seek(self, to: int) -> object:
         return self.world.send(Seek(**self._where, to=Offset(to)))
 
-    def unsubscribe(self) -> object:
-        return self.world.send(Unsubscribe(**self._where))
+    def unsubscribe(self, consumer_id: ConsumerId | None = None) -> object:
+        return self.world.send(Unsubscribe(**self._where, consumer_id=consumer_id))
+
+    def connect(self, consumer_id: ConsumerId, subscription_type: SubscriptionType, name: str) -> object:
+        command = Connect(**self._where, consumer_id=consumer_id, subscription_type=subscription_type, name=name)
+        return self.world.send(command)
+
+    def write(self, count: int = 1) -> None:
+        """Write a batch that belongs to no transaction."""
+        self.world.send(
+            AppendBatch(
+                topic="t",
+                partition=self.key[0],
+                record_count=count,
+                size=61 + count,
+                max_timestamp_ms=self.world.now_ms,
+            )
+        )
 
     def state_of(self, message: int) -> str:
         """Return whether a message is free, acknowledged, or pending in which transaction."""

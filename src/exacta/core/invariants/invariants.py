@@ -21,7 +21,11 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
-from exacta.core.invariants.subscriptions import messages_are_acknowledged_once, pending_messages_can_end
+from exacta.core.invariants.subscriptions import (
+    entries_have_one_place,
+    messages_are_acknowledged_once,
+    pending_messages_can_end,
+)
 from exacta.core.invariants.transactions import (
     ends_are_whole,
     epochs_only_grow,
@@ -71,6 +75,7 @@ def violations(
         *lost_handles_do_not_commit(log, found_after_loss),
         *messages_are_acknowledged_once(state, log),
         *pending_messages_can_end(state),
+        *entries_have_one_place(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *groups_are_durable(state, log),

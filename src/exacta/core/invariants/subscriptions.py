@@ -1,5 +1,6 @@
 """The invariants of subscriptions, derived from the journal's events message by message."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -13,11 +14,12 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionEnded,
 )
-from exacta.core.ids import SubscriptionKey, TransactionId
+from exacta.core.ids import ConsumerId, SubscriptionKey, TransactionId
 from exacta.core.invariants.log import Log
+from exacta.core.state.delivery import Delivery
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription
+from exacta.core.state.subscription import Subscription, SubscriptionType
 
 _NEVER = TransactionId(-1)
 
@@ -153,3 +155,39 @@ def pending_messages_can_end(state: State) -> Iterator[str]:
         yield f"limits: {state.volatile.pending_runs} runs are counted as pending"
     if state.volatile.subscriptions != sum(len(each.subscriptions) for each in state.partitions.values()):
         yield f"limits: {state.volatile.subscriptions} subscriptions are counted"
+
+
+def entries_have_one_place(state: State) -> Iterator[str]:
+    """Invariant 10, for delivery: what is left of an entry is with one consumer, waits for one, or is withheld.
+
+    It is withheld if all that is left of it is pending. An entry of which nothing is left is not there any more.
+    """
+    for key, delivery in state.volatile.deliveries.items():
+        subscription = state.partitions[key[0]].subscriptions[key[1]]
+        if list(delivery.entries) and delivery.is_in_order:
+            yield f"10: {key} delivers in order, and notes {list(delivery.entries)}"
+        if sorted(delivery.entries) != delivery.order or sorted(set(delivery.waiting)) != delivery.waiting:
+            yield f"10: {key} has {sorted(delivery.entries)} in the order {delivery.order}, {delivery.waiting} wait"
+        yield from _misplaced(key, delivery, subscription)
+        held, keys = Counter[ConsumerId](), Counter[tuple[int, ConsumerId]]()
+        for entry in delivery.entries.values():
+            if entry.consumer is not None:
+                held[entry.consumer] += entry.count
+                keys[entry.key, entry.consumer] += 1
+        if held != Counter({each.consumer_id: each.held for each in delivery.consumers.values() if each.held}):
+            yield f"10: {key} counts {delivery.consumers}, which have {held}"
+        if subscription.subscription_type is SubscriptionType.KEY_SHARED:
+            found = {key: (holder, count) for (key, holder), count in keys.items()}
+            if found != delivery.key_holders or len(found) != len(keys):
+                yield f"10: {key} has the keys {delivery.key_holders}, its entries {keys}"
+
+
+def _misplaced(key: SubscriptionKey, delivery: Delivery, subscription: Subscription) -> Iterator[str]:
+    for entry in delivery.entries.values():
+        places = (entry.consumer is not None) + (entry.base in delivery.waiting)
+        if subscription.is_done(entry.base, entry.last):
+            yield f"10: {key} still has {entry}, of which nothing is left"
+        elif places != (1 if subscription.free(entry.base, entry.last) else 0):
+            yield f"10: {key} has {entry} in {places} places"
+        if entry.last >= delivery.read_to:
+            yield f"10: {key} has {entry} before it was looked at"

@@ -22,6 +22,7 @@ from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.writer import KnownWriter
+from exacta.core.subscriptions import progress
 
 
 def _topic_created(state: State, event: TopicCreated) -> None:
@@ -53,7 +54,8 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
     for partition_id in gone:
         for writer_id in state.partitions[partition_id].named_sequences:
             state.writers[writer_id].partitions.discard(partition_id)
-        state.volatile.subscriptions -= len(state.partitions[partition_id].subscriptions)
+        for name in state.partitions[partition_id].subscriptions:
+            progress.drop(state, (partition_id, name))
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         transaction.partitions -= gone
@@ -73,8 +75,8 @@ def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
-    for subscription in partition.subscriptions.values():
-        subscription.move(event.log_start_offset)
+    for name in partition.subscriptions:
+        progress.move(state, (event.partition_id, name), event.log_start_offset)
 
 
 def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:

@@ -9,6 +9,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TopicCreatedReply, TopicDeletedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
+from exacta.core.subscriptions.subscribing import closed
 
 MAX_NAME_BYTES = 512
 
@@ -84,7 +85,13 @@ def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
     if found is None:
         return Outcome(reply=unknown)
     reply = TopicDeletedReply(topic=found.topic, topic_id=found.topic_id)
-    return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply)
+    disconnected = tuple(
+        notice
+        for partition_id in found.partition_ids
+        for name in state.partitions[partition_id].subscriptions
+        for notice in closed(state.volatile.deliveries.get((partition_id, name)))
+    )
+    return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply, notices=disconnected)
 
 
 def set_configs(state: State, command: SetTopicConfigs, now_ms: int) -> Outcome:

@@ -75,6 +75,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Runs of messages that all open transactions together have acknowledged."""
     max_pending_transactions_per_subscription: int = 1_000
     """Open transactions that have acknowledged messages of one subscription one by one."""
+    max_consumers_per_subscription: int = 1_000
+    max_unacknowledged_per_consumer: int = 50_000
+    """Messages that a consumer of a Shared or Key_Shared subscription may have; delivery to it waits then."""
+    max_noted_entries: int = 200_000
+    """Entries of one Shared or Key_Shared subscription that are not acknowledged; delivery of new ones waits then."""
+    max_look_ahead_entries: int = 2_000
+    """Entries of a Key_Shared subscription that may wait for their key while delivery looks at later ones."""
     producer_protected_ms: int = 600_000
     """A producer may repeat its last batch for so long, and must be known meanwhile. This is longer than any client's
     default delivery time-out. A client that floods a partition with producers is refused; it does not make others

@@ -52,6 +52,12 @@ def missing(runs: list[Run], first: Offset, last: Offset) -> list[Run]:
     return found
 
 
+def runs_between(runs: list[Run], first: Offset, last: Offset) -> list[Run]:
+    """Return the runs, whole, that have one of these offsets."""
+    start, end = _touched(runs, first, last)
+    return runs[start:end]
+
+
 def count(runs: list[Run]) -> int:
     """Return how many offsets are in the set."""
     return sum(last - first + 1 for first, last in runs)

@@ -6,10 +6,11 @@ what is derived (indexes over the rest) and which ids come next lie beside it in
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
+from exacta.core.ids import PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.state.delivery import Delivery
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
@@ -43,6 +44,8 @@ class Volatile(Struct):
     """The open transaction whose records lie under this producer id."""
     open_handles: int = 0
     """The number of open transactions that have no owner."""
+    deliveries: dict[SubscriptionKey, Delivery] = field(default_factory=dict)
+    """The course of delivery of each subscription that has consumers, or has had some since the last start."""
     subscriptions: int = 0
     """The number of durable subscriptions of all partitions."""
     pending_runs: int = 0

@@ -9,7 +9,7 @@ from enum import IntEnum
 from msgspec import Struct, field
 
 from exacta.core.ids import Offset, TransactionId
-from exacta.core.state.runs import Run, add, overlaps, subtract
+from exacta.core.state.runs import Run, add, missing, overlaps, runs_between, subtract
 
 
 class SubscriptionType(IntEnum):
@@ -77,8 +77,8 @@ class Subscription(Struct, array_like=True):
             self.cumulative = CumulativePending(transaction_id, before)
         self._drop_what_is_acknowledged()
 
-    def end(self, transaction_id: TransactionId, *, commit: bool) -> None:
-        """Acknowledge what a transaction has acknowledged, or give it back."""
+    def end(self, transaction_id: TransactionId, *, commit: bool) -> tuple[list[Run], Offset]:
+        """Acknowledge what a transaction has acknowledged, or give it back; return it."""
         held = self.pending.pop(transaction_id, [])
         before = Offset(0)
         if self.cumulative is not None and self.cumulative.transaction_id == transaction_id:
@@ -86,10 +86,29 @@ class Subscription(Struct, array_like=True):
             self.cumulative = None
         if commit:
             self.acknowledge(held, before)
+        return held, before
 
     def is_acknowledged(self, first: Offset, last: Offset) -> bool:
         """Return whether one of these messages is acknowledged."""
         return first < self.position or overlaps(self.acknowledged, first, last)
+
+    def is_done(self, first: Offset, last: Offset) -> bool:
+        """Return whether all of these messages are acknowledged."""
+        return last < self.position or not missing(self.acknowledged, max(first, self.position), last)
+
+    def free(self, first: Offset, last: Offset) -> list[Run]:
+        """Return those of these messages that are neither acknowledged nor pending."""
+        if last < self.position:
+            return []
+        left = missing(self.acknowledged, max(first, self.position), last)
+        if self.cumulative is not None:
+            subtract(left, Offset(0), Offset(self.cumulative.before - 1))
+        for runs in self.pending.values():
+            if not left:
+                break
+            for pending_first, pending_last in runs_between(runs, first, last):
+                subtract(left, pending_first, pending_last)
+        return left
 
     def pending_in(self, first: Offset, last: Offset) -> TransactionId | None:
         """Return a transaction in which one of these messages is pending; None: there is none."""

@@ -34,8 +34,9 @@ from exacta.core.ids import Offset, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
+from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run, add, missing, overlaps
+from exacta.core.state.runs import Run, add, missing, overlaps, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
@@ -54,8 +55,9 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
         return _acknowledge_in_handle(state, partition, subscription, command, command.transaction, now_ms)
-    new = _not_acknowledged(subscription, command.runs)
-    before = command.before or Offset(0)
+    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    new = _not_acknowledged(subscription, _with_passed(delivery, command.runs))
+    before = _beyond_passed(delivery, command.before or Offset(0))
     if not new and before <= subscription.position:
         return Outcome(reply=DONE)
     if new and not _has_room(state, subscription, subscription.acknowledged, new):
@@ -64,6 +66,24 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
         partition_id=partition.partition_id, name=subscription.name, runs=tuple(new), before=before
     )
     return Outcome(events=(acknowledged,), reply=DONE)
+
+
+def _with_passed(delivery: Delivery | None, runs: Iterable[Run]) -> list[Run]:
+    """Return the runs with the offsets beside them that are for nobody, so that these fragment no cursor."""
+    if delivery is None:
+        return list(runs)
+    wider: list[Run] = []
+    for first, last in runs:
+        for passed in runs_between(delivery.passed, Offset(first - 1), Offset(last + 1)):
+            first, last = min(first, passed[0]), max(last, passed[1])
+        wider.append((first, last))
+    return wider
+
+
+def _beyond_passed(delivery: Delivery | None, before: Offset) -> Offset:
+    """Return the offset, or the one after what is for nobody from it on."""
+    passed = [] if delivery is None or not before else runs_between(delivery.passed, before, before)
+    return Offset(passed[0][1] + 1) if passed else before
 
 
 def _are_seen(partition: Partition, command: Acknowledge) -> bool:
@@ -103,12 +123,17 @@ def _acknowledge_in_handle(
         return Outcome(reply=Rejection.LIMIT_REACHED)
     key = (partition.partition_id, subscription.name)
     before = extension_in_handle(transaction, subscription=key, now_ms=now_ms)
+    delivery = state.volatile.deliveries.get(key)
+    runs: list[Run] = []
+    for named, wider in zip(command.runs, _with_passed(delivery, command.runs), strict=True):
+        for part in subscription.free(*wider) if wider != named else [named]:
+            add(runs, *part)
     pending = MessagesAcknowledgedInTransaction(
         transaction_id=transaction_id,
         partition_id=partition.partition_id,
         name=subscription.name,
-        runs=command.runs,
-        before=command.before or Offset(0),
+        runs=tuple(runs),
+        before=_beyond_passed(delivery, command.before or Offset(0)),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
 

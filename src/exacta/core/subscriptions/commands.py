@@ -5,8 +5,9 @@ from typing import ClassVar
 from msgspec import field
 
 from exacta.core.command import Command
-from exacta.core.ids import Offset, TransactionId
+from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
+from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
@@ -29,11 +30,12 @@ class Subscribe(Command, frozen=True, kw_only=True):
 
 
 class Unsubscribe(Command, frozen=True, kw_only=True):
-    """Delete a subscription."""
+    """Delete a subscription for one of its consumers, if it is the only one; None: whoever is connected."""
 
     topic: str
     partition: int
     subscription: str
+    consumer_id: ConsumerId | None = None
 
 
 class Seek(Command, frozen=True, kw_only=True):
@@ -65,3 +67,67 @@ class AcknowledgeSoon(Acknowledge, frozen=True, kw_only=True):
     """Acknowledge messages for a client that asks for no answer: a stop of the machine may forget it."""
 
     promises: ClassVar[Promise] = Promise.SOON
+
+
+class Connect(Command, frozen=True, kw_only=True):
+    """Let a consumer take messages of a subscription. Its front chooses the id, and never uses it again."""
+
+    topic: str
+    partition: int
+    subscription: str
+    consumer_id: ConsumerId
+    subscription_type: SubscriptionType
+    name: str = ""
+    priority: int = 0
+
+
+class Disconnect(Command, frozen=True, kw_only=True):
+    """Let a consumer have and take no messages any more. There is nothing to do where it is gone."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str
+    consumer_id: ConsumerId
+
+
+class Permit(Command, frozen=True, kw_only=True):
+    """Let a consumer be sent so many messages more (FLOW)."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str
+    consumer_id: ConsumerId
+    permits: int
+
+
+class Deliver(Command, frozen=True, kw_only=True):
+    """Give consumers the entries that wait, and those that were read from the log.
+
+    `seen` are the entries from `read_from` on to `read_to` that have messages for readers of committed records. They
+    are left alone if delivery goes on elsewhere by now.
+    """
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str
+    seen: tuple[SeenEntry, ...] = ()
+    read_from: Offset = Offset(0)
+    read_to: Offset = Offset(0)
+
+
+class Redeliver(Command, frozen=True, kw_only=True):
+    """Take entries back from a consumer, and deliver them again; None: all that it has."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str
+    consumer_id: ConsumerId
+    entries: tuple[Offset, ...] | None = None

@@ -3,8 +3,11 @@
 A subscription is named by its partition and its name. A message is named by its offset.
 """
 
+from typing import ClassVar
+
 from exacta.core.event import Event
-from exacta.core.ids import Offset, PartitionId, TransactionId
+from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
+from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
@@ -64,3 +67,60 @@ class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_
     name: str
     runs: tuple[Run, ...] = ()
     before: Offset = Offset(0)
+
+
+class ConsumerConnected(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a consumer is there. `active` is the one that an Exclusive or Failover subscription delivers to."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    consumer_id: ConsumerId
+    subscription_type: SubscriptionType
+    consumer_name: str
+    priority: int
+    active: ConsumerId | None
+
+
+class ConsumerDisconnected(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a consumer is gone. What it had waits to be delivered, and its redelivery count does not grow."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    consumer_id: ConsumerId
+    active: ConsumerId | None
+
+
+class PermitsGranted(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a consumer takes so many messages more."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    consumer_id: ConsumerId
+    permits: int
+
+
+class EntriesDelivered(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: consumers have these entries.
+
+    Every entry before `read_to` is known now. Those of `noted` wait, and `passed` are offsets that are for nobody.
+    """
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    read_to: Offset
+    given: tuple[tuple[ConsumerId, SeenEntry], ...]
+    noted: tuple[SeenEntry, ...] = ()
+    passed: tuple[Run, ...] = ()
+
+
+class EntriesTakenBack(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: these entries wait to be delivered again; an empty tuple: everything from the position on."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    entries: tuple[Offset, ...]

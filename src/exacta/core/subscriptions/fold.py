@@ -4,16 +4,24 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core.events import (
+    ConsumerConnected,
+    ConsumerDisconnected,
+    EntriesDelivered,
+    EntriesTakenBack,
     Event,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
+    PermitsGranted,
     SubscriptionChanged,
     SubscriptionCreated,
     SubscriptionDeleted,
     SubscriptionMoved,
 )
+from exacta.core.ids import ConsumerId
+from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
+from exacta.core.subscriptions import progress
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
@@ -30,23 +38,89 @@ def _changed(state: State, event: SubscriptionChanged) -> None:
 
 
 def _deleted(state: State, event: SubscriptionDeleted) -> None:
+    progress.drop(state, (event.partition_id, event.name))
     del state.partitions[event.partition_id].subscriptions[event.name]
-    state.volatile.subscriptions -= 1
 
 
 def _moved(state: State, event: SubscriptionMoved) -> None:
-    state.partitions[event.partition_id].subscriptions[event.name].seek(event.position)
+    progress.seek(state, (event.partition_id, event.name), event.position)
 
 
 def _acknowledged(state: State, event: MessagesAcknowledged) -> None:
-    state.partitions[event.partition_id].subscriptions[event.name].acknowledge(event.runs, event.before)
+    progress.acknowledge(state, (event.partition_id, event.name), event.runs, event.before)
 
 
 def _acknowledged_in_transaction(state: State, event: MessagesAcknowledgedInTransaction) -> None:
-    subscription = state.partitions[event.partition_id].subscriptions[event.name]
-    subscription.hold(event.transaction_id, event.runs, event.before)
+    key = (event.partition_id, event.name)
+    progress.hold(state, key, event.transaction_id, event.runs, event.before)
     state.transactions[event.transaction_id].acknowledged_runs += len(event.runs)
     state.volatile.pending_runs += len(event.runs)
+
+
+def _connected(state: State, event: ConsumerConnected) -> None:
+    key = (event.partition_id, event.name)
+    delivery = state.volatile.deliveries.get(key)
+    if delivery is None or not delivery.consumers:
+        position = state.partitions[event.partition_id].subscriptions[event.name].position
+        delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, position)
+    delivery.consumers[event.consumer_id] = Consumer(event.consumer_id, event.consumer_name, event.priority)
+    _activate(state, event, delivery, event.active)
+
+
+def _activate(
+    state: State, event: ConsumerConnected | ConsumerDisconnected, delivery: Delivery, active: ConsumerId | None
+) -> None:
+    if active != delivery.active:
+        delivery.active = active
+        delivery.begin_again(state.partitions[event.partition_id].subscriptions[event.name].position)
+
+
+def _disconnected(state: State, event: ConsumerDisconnected) -> None:
+    key = (event.partition_id, event.name)
+    delivery = state.volatile.deliveries[key]
+    for entry in delivery.entries.values():
+        if entry.consumer == event.consumer_id:
+            delivery.take_back(entry, waits=True)
+    del delivery.consumers[event.consumer_id]
+    if delivery.consumers:
+        _activate(state, event, delivery, event.active)
+    else:
+        del state.volatile.deliveries[key]
+
+
+def _permits_granted(state: State, event: PermitsGranted) -> None:
+    state.volatile.deliveries[event.partition_id, event.name].consumers[event.consumer_id].permits += event.permits
+
+
+def _entries_delivered(state: State, event: EntriesDelivered) -> None:
+    delivery = state.volatile.deliveries[event.partition_id, event.name]
+    subscription = state.partitions[event.partition_id].subscriptions[event.name]
+    delivery.read_to = event.read_to
+    delivery.pass_over(event.passed, state.limits.max_acknowledged_runs)
+    for seen in event.noted:
+        entry = Entry(seen.base, seen.count, seen.key)
+        delivery.note(entry)
+        if not subscription.free(entry.base, entry.last):
+            delivery.take_back(entry, waits=False)
+    for consumer_id, seen in event.given:
+        consumer = delivery.consumers[consumer_id]
+        consumer.permits -= seen.count
+        delivery.served = consumer_id
+        if not delivery.is_in_order:
+            if seen.base not in delivery.entries:
+                delivery.note(Entry(seen.base, seen.count, seen.key))
+            delivery.give(delivery.entries[seen.base], consumer)
+
+
+def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
+    delivery = state.volatile.deliveries[event.partition_id, event.name]
+    subscription = state.partitions[event.partition_id].subscriptions[event.name]
+    if delivery.is_in_order:
+        delivery.begin_again(subscription.position)
+    for base in event.entries:
+        entry = delivery.entries[base]
+        entry.redeliveries += 1
+        delivery.take_back(entry, waits=True)
 
 
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
@@ -56,4 +130,9 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     SubscriptionMoved: _moved,
     MessagesAcknowledged: _acknowledged,
     MessagesAcknowledgedInTransaction: _acknowledged_in_transaction,
+    ConsumerConnected: _connected,
+    ConsumerDisconnected: _disconnected,
+    PermitsGranted: _permits_granted,
+    EntriesDelivered: _entries_delivered,
+    EntriesTakenBack: _entries_taken_back,
 }

@@ -3,10 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Seek, Subscribe, Unsubscribe
+from exacta.core.commands import (
+    Acknowledge,
+    AcknowledgeSoon,
+    Command,
+    Connect,
+    Deliver,
+    Disconnect,
+    Permit,
+    Redeliver,
+    Seek,
+    Subscribe,
+    Unsubscribe,
+)
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delivering, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
@@ -14,4 +26,9 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Seek: subscribing.seek,
     Acknowledge: acknowledging.acknowledge,
     AcknowledgeSoon: acknowledging.acknowledge,
+    Connect: consumers.connect,
+    Disconnect: consumers.disconnect,
+    Permit: consumers.permit,
+    Deliver: delivering.deliver,
+    Redeliver: delivering.redeliver,
 }

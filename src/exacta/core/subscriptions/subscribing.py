@@ -12,15 +12,19 @@ The end of a transaction never depends on this table: it is answered as if every
 what is gone.
 """
 
+from collections.abc import Hashable
+
 from exacta.core.events import SubscriptionChanged, SubscriptionCreated, SubscriptionDeleted, SubscriptionMoved
 from exacta.core.ids import Offset
-from exacta.core.outcome import Outcome
+from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
+from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription
+from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
+from exacta.core.subscriptions.notices import ConsumerClosed
 
 
 def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
@@ -30,6 +34,9 @@ def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     found = partition.subscriptions.get(command.subscription)
     if found is not None:
+        delivery = state.volatile.deliveries.get((partition.partition_id, found.name))
+        if is_busy(delivery, command.subscription_type):
+            return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
         return _taken_up(partition, found, command)
     refused = _refusal(state, command)
     position = offset_of(partition, command.begin)
@@ -78,8 +85,12 @@ def unsubscribe(state: State, command: Unsubscribe, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription = found
+    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    others = set() if delivery is None else delivery.consumers.keys() - {command.consumer_id}
+    if command.consumer_id is not None and others:
+        return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
     deleted = SubscriptionDeleted(partition_id=partition.partition_id, name=subscription.name)
-    return Outcome(events=(deleted,), reply=DONE)
+    return Outcome(events=(deleted,), reply=DONE, notices=closed(delivery))
 
 
 def seek(state: State, command: Seek, now_ms: int) -> Outcome:
@@ -92,7 +103,20 @@ def seek(state: State, command: Seek, now_ms: int) -> Outcome:
     if position is None:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     moved = SubscriptionMoved(partition_id=partition.partition_id, name=subscription.name, position=position)
-    return Outcome(events=(moved,), reply=DONE)
+    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    return Outcome(events=(moved,), reply=DONE, notices=closed(delivery))
+
+
+def is_busy(delivery: Delivery | None, wanted: SubscriptionType) -> bool:
+    """Return whether the consumers that are connected leave no place for one of this type."""
+    if delivery is None or not delivery.consumers:
+        return False
+    return wanted is SubscriptionType.EXCLUSIVE or delivery.subscription_type is not wanted
+
+
+def closed(delivery: Delivery | None) -> tuple[tuple[Hashable, Notice], ...]:
+    """Return what the consumers are told when their subscription is moved or deleted: they are disconnected."""
+    return () if delivery is None else tuple((each, ConsumerClosed()) for each in delivery.consumers)
 
 
 def find(state: State, topic: str, index: int, name: str) -> tuple[Partition, Subscription] | Rejection:

@@ -22,6 +22,7 @@ from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction
 from exacta.core.state.state import State
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
+from exacta.core.subscriptions import progress
 
 
 def _ids_reserved(state: State, event: IdsReserved) -> None:
@@ -196,10 +197,8 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
         pending = group.pending.pop(event.transaction_id, None) if group is not None else None
         if group is not None and pending is not None and event.committed:
             merge(group.offsets, pending)
-    for partition_id, name in transaction.subscriptions:
-        subscription = state.partitions[partition_id].subscriptions.get(name)
-        if subscription is not None:
-            subscription.end(event.transaction_id, commit=event.committed)
+    for key in transaction.subscriptions:
+        progress.end(state, key, event.transaction_id, commit=event.committed)
     state.volatile.pending_runs -= transaction.acknowledged_runs
 
 

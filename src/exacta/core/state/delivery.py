@@ -1,0 +1,151 @@
+"""Delivery of one subscription: its consumers, and which of them has which messages; a restart forgets all of it.
+
+Messages are delivered in *entries*: an entry is a batch of the log, whole, and goes to one consumer. An entry is named
+by the offset of its first message. Exclusive and Failover subscriptions deliver in order to one active consumer, and go
+back to the position when something is to be delivered again: they note no entry. Shared and Key_Shared subscriptions
+note each entry until all of its messages are acknowledged. Such an entry is with a consumer, waits to be delivered
+again, or is withheld, because open transactions have acknowledged what is left of it.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from exacta.core.ids import ConsumerId, Offset
+from exacta.core.state.runs import Run, add, subtract
+from exacta.core.state.subscription import SubscriptionType
+
+IN_ORDER = frozenset({SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER})
+"""The types that deliver to one active consumer."""
+
+
+class Consumer(Struct):
+    """A consumer that is connected."""
+
+    consumer_id: ConsumerId
+    name: str
+    priority: int = 0
+    """Consumers of the lowest number are served before the others."""
+    permits: int = 0
+    """The number of messages that it can take. A batch may make it negative."""
+    held: int = 0
+    """The number of messages of the entries that it has, as far as entries are noted."""
+
+
+class SeenEntry(Struct, frozen=True):
+    """An entry that was read from the log. `key` is the hash of its key."""
+
+    base: Offset
+    count: int
+    key: int = -1
+
+
+class Entry(Struct):
+    """An entry that was delivered, or waits for that, and is not acknowledged as a whole."""
+
+    base: Offset
+    count: int
+    key: int
+    """The hash of its key; -1: it has none."""
+    redeliveries: int = 0
+    consumer: ConsumerId | None = None
+
+    @property
+    def last(self) -> Offset:
+        """Return the offset of its last message."""
+        return Offset(self.base + self.count - 1)
+
+
+class Delivery(Struct):
+    """The course of delivery."""
+
+    subscription_type: SubscriptionType
+    read_to: Offset
+    """Every entry before this offset was looked at: it was delivered, waits, is acknowledged, or is for nobody."""
+    consumers: dict[ConsumerId, Consumer] = field(default_factory=dict)
+    """Consumers in the order in which they came."""
+    active: ConsumerId | None = None
+    served: ConsumerId | None = None
+    """The consumer that was served last, after which the next one has its turn."""
+    entries: dict[Offset, Entry] = field(default_factory=dict)
+    order: list[Offset] = field(default_factory=list)
+    """The names of all entries, in order."""
+    waiting: list[Offset] = field(default_factory=list)
+    """The names of the entries that wait to be delivered, in order."""
+    key_holders: dict[int, tuple[ConsumerId, int]] = field(default_factory=dict)
+    """The consumer that has entries of a key, and how many (Key_Shared)."""
+    passed: list[Run] = field(default_factory=list)
+    """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
+
+    @property
+    def is_in_order(self) -> bool:
+        """Return whether one active consumer gets everything in order."""
+        return self.subscription_type in IN_ORDER
+
+    def pass_over(self, runs: tuple[Run, ...], most: int) -> None:
+        """Note that these offsets are for nobody; forget the first ones where there are too many to know."""
+        for first, last in runs:
+            add(self.passed, first, last)
+        if len(self.passed) > most:
+            del self.passed[: len(self.passed) - most]
+
+    def note(self, entry: Entry) -> None:
+        """Note an entry, which waits."""
+        self.entries[entry.base] = entry
+        insort(self.order, entry.base)
+        insort(self.waiting, entry.base)
+
+    def give(self, entry: Entry, consumer: Consumer) -> None:
+        """Let a consumer have an entry that waits."""
+        entry.consumer = consumer.consumer_id
+        consumer.held += entry.count
+        del self.waiting[bisect_left(self.waiting, entry.base)]
+        _, count = self.key_holders.get(entry.key, (consumer.consumer_id, 0))
+        self.key_holders[entry.key] = (consumer.consumer_id, count + 1)
+
+    def take_back(self, entry: Entry, *, waits: bool) -> None:
+        """Let no consumer have an entry any more; it waits to be delivered, or is withheld."""
+        if entry.consumer is not None:
+            holder, count = self.key_holders[entry.key]
+            if count == 1:
+                del self.key_holders[entry.key]
+            else:
+                self.key_holders[entry.key] = (holder, count - 1)
+            self.consumers[entry.consumer].held -= entry.count
+            entry.consumer = None
+        is_waiting = self.is_waiting(entry.base)
+        if waits and not is_waiting:
+            insort(self.waiting, entry.base)
+        elif is_waiting and not waits:
+            del self.waiting[bisect_left(self.waiting, entry.base)]
+
+    def is_waiting(self, base: Offset) -> bool:
+        """Return whether an entry waits to be delivered."""
+        place = bisect_left(self.waiting, base)
+        return place < len(self.waiting) and self.waiting[place] == base
+
+    def forget(self, entry: Entry) -> None:
+        """Forget an entry of which nothing is left to acknowledge."""
+        self.take_back(entry, waits=False)
+        del self.entries[entry.base]
+        del self.order[bisect_left(self.order, entry.base)]
+
+    def begin_again(self, position: Offset) -> None:
+        """Deliver from the position on, whatever was delivered before."""
+        self.read_to = position
+        self.entries.clear()
+        self.order.clear()
+        self.waiting.clear()
+        self.key_holders.clear()
+        for consumer in self.consumers.values():
+            consumer.held = 0
+        subtract(self.passed, Offset(0), Offset(position - 1))
+
+    def touching(self, first: Offset, last: Offset) -> Iterator[Entry]:
+        """Yield the entries that have one of these messages; they may be forgotten meanwhile."""
+        start = bisect_left(self.order, first)
+        if start and self.entries[self.order[start - 1]].last >= first:
+            start -= 1
+        for base in self.order[start : bisect_left(self.order, last + 1)]:
+            yield self.entries[base]

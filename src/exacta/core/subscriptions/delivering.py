@@ -1,0 +1,259 @@
+"""Delivery: which consumer gets which entry next (volatile).
+
+    type                 the next entry goes to
+    Exclusive, Failover  the active consumer, in order
+    Shared               the next consumer in turn that has permits, among those of the lowest priority number
+    Key_Shared           the consumer that its key belongs to. It waits while another consumer still has entries of
+                         the key, and while an earlier entry of the key waits, so that a key's entries stay in order
+
+Entries that wait go before new ones. A new entry for which there is no consumer now is not looked at yet, but for one
+whose key must wait: it is noted, and the next ones are looked at.
+
+    message \\ input   acknowledged   pending     commit          abort       redeliver   its consumer is gone
+    not looked at      acknowledged   pending     -               -           -           -
+    with a consumer    acknowledged   withheld    -               -           waits *     waits
+    waiting            acknowledged   withheld    -               -           -           -
+    withheld           acknowledged   -           acknowledged    waits *     -           -
+
+* The redelivery count of its entry grows. In an Exclusive or Failover subscription, delivery goes back to the position.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from exacta.core.events import EntriesDelivered, EntriesTakenBack, MessagesAcknowledged
+from exacta.core.ids import ConsumerId, Offset
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE, Delivered, Delivering
+from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
+from exacta.core.state.limits import Limits
+from exacta.core.state.partition import Partition
+from exacta.core.state.runs import Run, runs_between
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions.commands import Deliver, Redeliver
+from exacta.core.subscriptions.consumers import consumer_of
+from exacta.core.subscriptions.subscribing import find
+
+KEYS = 1 << 16
+"""The number of hashes that a key can have; each consumer of a Key_Shared subscription has a part of them."""
+
+
+def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
+    """Choose a consumer for each entry that can be delivered now."""
+    found = find(state, command.topic, command.partition, command.subscription)
+    if isinstance(found, Rejection):
+        return Outcome(reply=found)
+    partition, subscription = found
+    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    if delivery is None:
+        return Outcome(reply=Delivered())
+    round_ = _Round(subscription, delivery, state.limits)
+    round_.give_waiting()
+    if command.read_from == delivery.read_to < command.read_to:
+        round_.look_at(command)
+    reply = Delivered(entries=tuple(round_.entries()))
+    advanced = _advanced(partition, subscription, delivery, round_.passed)
+    if round_.is_idle:
+        return Outcome(events=advanced, reply=reply)
+    delivered = EntriesDelivered(
+        partition_id=partition.partition_id,
+        name=subscription.name,
+        read_to=round_.read_to,
+        given=tuple(round_.given),
+        noted=tuple(round_.noted),
+        passed=tuple(round_.passed),
+    )
+    return Outcome(events=(delivered, *advanced), reply=reply)
+
+
+def _advanced(
+    partition: Partition, subscription: Subscription, delivery: Delivery, passed: list[Run]
+) -> tuple[MessagesAcknowledged, ...]:
+    """Return the event by which the position passes what is for nobody; it may be lost, and nobody waits for it."""
+    position = subscription.position
+    while runs := [
+        *runs_between(delivery.passed, position, position),
+        *runs_between(passed, position, position),
+        *runs_between(subscription.acknowledged, position, position),
+    ]:
+        position = Offset(runs[0][1] + 1)
+    if position == subscription.position:
+        return ()
+    return (MessagesAcknowledged(partition_id=partition.partition_id, name=subscription.name, before=position),)
+
+
+class _Round:
+    """One round of choices, which changes nothing but itself."""
+
+    def __init__(self, subscription: Subscription, delivery: Delivery, limits: Limits) -> None:
+        self._subscription = subscription
+        self._delivery = delivery
+        self._limits = limits
+        self._permits = {each.consumer_id: each.permits for each in delivery.consumers.values()}
+        self._held = {each.consumer_id: each.held for each in delivery.consumers.values()}
+        self._keys: dict[int, ConsumerId] = {}
+        """The consumers that have got entries of these keys in this round."""
+        self._consumers = list(delivery.consumers.values())
+        self._places = {each.consumer_id: place for place, each in enumerate(self._consumers)}
+        self._takers: list[int] | None = None
+        """The places of the consumers among which the next one has its turn; None: to be looked at."""
+        self._blocked: set[int] = set()
+        """The keys of which an earlier entry waits."""
+        self._served = delivery.served
+        self.given: list[tuple[ConsumerId, SeenEntry]] = []
+        self.noted: list[SeenEntry] = []
+        self.passed: list[Run] = []
+        self.read_to = delivery.read_to
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the round has changed nothing."""
+        return not self.given and not self.noted and self.read_to == self._delivery.read_to
+
+    def give_waiting(self) -> None:
+        """Give out the entries that wait, as far as consumers take them."""
+        for base in self._delivery.waiting:
+            entry = self._delivery.entries[base]
+            seen = SeenEntry(base, entry.count, entry.key)
+            consumer = self._choose(seen)
+            if consumer is not None:
+                self._give(consumer, seen)
+            elif self._is_by_key:
+                self._blocked.add(entry.key)
+            else:
+                return
+
+    def look_at(self, command: Deliver) -> None:
+        """Give out the entries that were read, up to the first that nobody takes now."""
+        end = self.read_to
+        for seen in command.seen:
+            if self._subscription.free(seen.base, Offset(seen.base + seen.count - 1)):
+                if self._has_too_many or not self._take(seen):
+                    self._pass_over(end, seen.base)
+                    self.read_to = seen.base
+                    return
+            elif not self._delivery.is_in_order and not self._is_done(seen):
+                self.noted.append(seen)  # what is left of it is pending
+            self._pass_over(end, seen.base)
+            end = Offset(seen.base + seen.count)
+        self._pass_over(end, command.read_to)
+        self.read_to = command.read_to
+
+    def _take(self, seen: SeenEntry) -> bool:
+        consumer = self._choose(seen)
+        if consumer is not None:
+            self._give(consumer, seen)
+            return True
+        if self._is_by_key and self._may_look_ahead:
+            self._blocked.add(seen.key)
+            self.noted.append(seen)
+            return True
+        return False
+
+    def _is_done(self, seen: SeenEntry) -> bool:
+        return self._subscription.is_done(seen.base, Offset(seen.base + seen.count - 1))
+
+    def _pass_over(self, end: Offset, base: Offset) -> None:
+        if end < base:
+            self.passed.append((end, Offset(base - 1)))
+
+    @property
+    def _is_by_key(self) -> bool:
+        return self._delivery.subscription_type is SubscriptionType.KEY_SHARED
+
+    @property
+    def _may_look_ahead(self) -> bool:
+        """Return whether entries of other keys may be looked for behind one that must wait."""
+        if len(self._delivery.waiting) + len(self.noted) >= self._limits.max_look_ahead_entries:
+            return False
+        return not self._has_too_many and any(self._can_take(each) for each in self._consumers)
+
+    @property
+    def _has_too_many(self) -> bool:
+        """Return whether delivery waits for acknowledgements of what consumers have, or of the oldest messages."""
+        most = self._limits
+        if len(self._subscription.acknowledged) >= most.max_acknowledged_runs:
+            return True
+        noted = len(self._delivery.entries) + len(self.given) + len(self.noted)
+        return not self._delivery.is_in_order and noted >= most.max_noted_entries
+
+    def _can_take(self, consumer: Consumer) -> bool:
+        if self._permits[consumer.consumer_id] <= 0:
+            return False
+        is_bounded = not self._delivery.is_in_order
+        return not is_bounded or self._held[consumer.consumer_id] < self._limits.max_unacknowledged_per_consumer
+
+    def _choose(self, seen: SeenEntry) -> Consumer | None:
+        """Return the consumer that takes this entry now."""
+        delivery = self._delivery
+        if delivery.is_in_order:
+            active = None if delivery.active is None else delivery.consumers[delivery.active]
+            return active if active is not None and self._can_take(active) else None
+        return self._by_key(seen) if self._is_by_key else self._next_in_turn()
+
+    def _next_in_turn(self) -> Consumer | None:
+        if self._takers is None:
+            takers = [each for each in self._consumers if self._can_take(each)]
+            lowest = min((each.priority for each in takers), default=0)
+            self._takers = [self._places[each.consumer_id] for each in takers if each.priority == lowest]
+        if not self._takers:
+            return None
+        served = -1 if self._served is None else self._places.get(self._served, -1)
+        return self._consumers[self._takers[bisect_right(self._takers, served) % len(self._takers)]]
+
+    def _by_key(self, seen: SeenEntry) -> Consumer | None:
+        if seen.key in self._blocked or not self._consumers:
+            return None
+        owner = self._consumers[(seen.key % KEYS) * len(self._consumers) // KEYS]
+        holder = self._keys.get(seen.key)
+        if holder is None and seen.key in self._delivery.key_holders:
+            holder = self._delivery.key_holders[seen.key][0]
+        return owner if holder in (None, owner.consumer_id) and self._can_take(owner) else None
+
+    def _give(self, consumer: Consumer, seen: SeenEntry) -> None:
+        consumer_id = consumer.consumer_id
+        self._permits[consumer_id] -= seen.count
+        self._held[consumer_id] += seen.count
+        self._keys[seen.key] = consumer_id
+        self._served = consumer_id
+        if not self._can_take(consumer):
+            self._takers = None
+        self.given.append((consumer_id, seen))
+
+    def entries(self) -> Iterator[Delivering]:
+        """Yield what each consumer is to be sent."""
+        for consumer_id, seen in self.given:
+            known = self._delivery.entries.get(seen.base)
+            yield Delivering(
+                consumer_id=consumer_id,
+                base=seen.base,
+                count=seen.count,
+                redeliveries=0 if known is None else known.redeliveries,
+                free=tuple(self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))),
+            )
+
+
+def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:
+    """Take entries back from a consumer that has them; those that it has not are left where they are."""
+    found = consumer_of(state, command)
+    if isinstance(found, Rejection):
+        return Outcome(reply=found)
+    partition, delivery, consumer = found
+    if delivery.is_in_order:
+        if delivery.active != consumer.consumer_id:
+            return Outcome(reply=DONE)
+        entries: tuple[Offset, ...] = ()
+    else:
+        named = delivery.order if command.entries is None else command.entries
+        entries = tuple(base for base in named if _has(delivery, consumer, base))
+        if not entries:
+            return Outcome(reply=DONE)
+    taken_back = EntriesTakenBack(partition_id=partition.partition_id, name=command.subscription, entries=entries)
+    return Outcome(events=(taken_back,), reply=DONE)
+
+
+def _has(delivery: Delivery, consumer: Consumer, base: Offset) -> bool:
+    entry = delivery.entries.get(base)
+    return entry is not None and entry.consumer == consumer.consumer_id

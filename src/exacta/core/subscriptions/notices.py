@@ -1,0 +1,13 @@
+"""The words that consumers are told without having asked for them; each goes to the sink of a consumer's id."""
+
+from exacta.core.outcome import Notice
+
+
+class ActiveConsumerChanged(Notice, frozen=True, kw_only=True):
+    """Of a Failover subscription, the consumer is the active one from now on, or is not."""
+
+    is_active: bool
+
+
+class ConsumerClosed(Notice, frozen=True, kw_only=True):
+    """The consumer is disconnected: its subscription was moved or deleted. It may connect again."""

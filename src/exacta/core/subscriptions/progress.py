@@ -1,0 +1,101 @@
+"""What happens to messages, for a subscription and its delivery together.
+
+A message that is acknowledged, or pending in a transaction, is nobody's to deliver. One that an abort gives back is
+delivered again: of a Shared or Key_Shared subscription exactly that entry, and its redelivery count grows. An Exclusive
+or Failover subscription goes back to its position, since it delivers in order, as Apache Pulsar does.
+"""
+
+from exacta.core.ids import Offset, SubscriptionKey, TransactionId
+from exacta.core.state.delivery import Delivery
+from exacta.core.state.runs import Run
+from exacta.core.state.state import State
+from exacta.core.state.subscription import Subscription
+
+
+def acknowledge(state: State, key: SubscriptionKey, runs: tuple[Run, ...], before: Offset) -> None:
+    """Acknowledge these messages, and all before an offset."""
+    subscription = _find(state, key)
+    subscription.acknowledge(runs, before)
+    _settle(state, key, subscription, runs, before)
+
+
+def hold(
+    state: State, key: SubscriptionKey, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset
+) -> None:
+    """Let an open transaction have acknowledged these messages, or all before an offset."""
+    subscription = _find(state, key)
+    subscription.hold(transaction_id, runs, before)
+    _settle(state, key, subscription, runs, before)
+
+
+def end(state: State, key: SubscriptionKey, transaction_id: TransactionId, *, commit: bool) -> None:
+    """Acknowledge what a transaction has acknowledged, or give it back; do nothing where the subscription is gone."""
+    subscription = state.partitions[key[0]].subscriptions.get(key[1])
+    if subscription is None:
+        return
+    runs, before = subscription.end(transaction_id, commit=commit)
+    delivery = state.volatile.deliveries.get(key)
+    if commit:
+        _settle(state, key, subscription, runs, before)
+    elif delivery is not None and delivery.is_in_order:
+        if runs or before:
+            delivery.begin_again(subscription.position)
+    elif delivery is not None:
+        for first, last in _with_all_before(runs, before):
+            _give_back(delivery, subscription, first, last)
+
+
+def _give_back(delivery: Delivery, subscription: Subscription, first: Offset, last: Offset) -> None:
+    for entry in delivery.touching(first, last):
+        if delivery.is_waiting(entry.base):
+            continue
+        if subscription.free(max(entry.base, first), min(entry.last, last)):
+            entry.redeliveries += 1
+            delivery.take_back(entry, waits=True)
+
+
+def move(state: State, key: SubscriptionKey, before: Offset) -> None:
+    """Let no message before an offset be left."""
+    subscription = _find(state, key)
+    subscription.move(before)
+    _settle(state, key, subscription, (), before)
+
+
+def seek(state: State, key: SubscriptionKey, position: Offset) -> None:
+    """Let the subscription go on at a position."""
+    _find(state, key).seek(position)
+    state.volatile.deliveries.pop(key, None)  # its consumers are told to connect again
+
+
+def drop(state: State, key: SubscriptionKey) -> None:
+    """Forget the delivery of a subscription that is deleted."""
+    state.volatile.subscriptions -= 1
+    state.volatile.deliveries.pop(key, None)
+
+
+def _find(state: State, key: SubscriptionKey) -> Subscription:
+    return state.partitions[key[0]].subscriptions[key[1]]
+
+
+def _with_all_before(runs: tuple[Run, ...] | list[Run], before: Offset) -> list[Run]:
+    return [*runs, (Offset(0), Offset(before - 1))] if before else list(runs)
+
+
+def _settle(
+    state: State,
+    key: SubscriptionKey,
+    subscription: Subscription,
+    runs: tuple[Run, ...] | list[Run],
+    before: Offset,
+) -> None:
+    """Let delivery forget the entries that are done, and withhold those of which all that is left is pending."""
+    delivery = state.volatile.deliveries.get(key)
+    if delivery is None:
+        return
+    delivery.read_to = max(delivery.read_to, subscription.position)
+    for first, last in _with_all_before(runs, before):
+        for entry in delivery.touching(first, last):
+            if subscription.is_done(entry.base, entry.last):
+                delivery.forget(entry)
+            elif not subscription.free(entry.base, entry.last):
+                delivery.take_back(entry, waits=False)

@@ -1,0 +1,110 @@
+"""A dispatcher and its consumers, as far as the core hears of them: reads the log and asks who gets what."""
+
+from exacta.core.commands import Acknowledge, Connect, Deliver, Disconnect, Permit, Redeliver
+from exacta.core.events import BatchAppended, TransactionEnded
+from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
+from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
+from exacta.core.state.delivery import Delivery, SeenEntry
+from exacta.core.state.subscription import Subscription, SubscriptionType
+from tests.core.subscriptions.consumer import Consumer
+from tests.core.world import Handle, World
+
+KEYS = 3
+
+
+class Dispatcher:
+    """Delivers one subscription of partition 0 to consumers, and remembers what each was sent."""
+
+    def __init__(self, world: World, subscription_type: SubscriptionType, name: str = "s") -> None:
+        self.world = world
+        self.type = subscription_type
+        self.name = name
+        self.where = {"topic": "t", "partition": 0, "subscription": name}
+        self.sent: dict[ConsumerId, list[Delivering]] = {}
+        self._last = 0
+        assert isinstance(Consumer(world, name).subscribe(subscription_type=subscription_type), Subscribed)
+
+    @property
+    def key(self) -> tuple[PartitionId, str]:
+        return PartitionId(0), self.name
+
+    @property
+    def delivery(self) -> Delivery | None:
+        return self.world.state.volatile.deliveries.get(self.key)
+
+    @property
+    def subscription(self) -> Subscription:
+        return self.world.state.partitions[PartitionId(0)].subscriptions[self.name]
+
+    def connect(self, name: str = "", permits: int = 0, priority: int = 0) -> ConsumerId:
+        self._last += 1
+        consumer = ConsumerId(self._last)
+        self.ask_to_connect(consumer, name, priority)
+        if permits:
+            self.permit(consumer, permits)
+        return consumer
+
+    def ask_to_connect(self, consumer: ConsumerId, name: str = "", priority: int = 0) -> object:
+        answer = self.world.send(
+            Connect(**self.where, consumer_id=consumer, subscription_type=self.type, name=name, priority=priority)
+        )
+        if answer == DONE:
+            self.sent[consumer] = []
+        return answer
+
+    def disconnect(self, consumer: ConsumerId) -> None:
+        assert self.world.send(Disconnect(**self.where, consumer_id=consumer)) == DONE
+        self.sent.pop(consumer, None)
+
+    def permit(self, consumer: ConsumerId, permits: int) -> object:
+        return self.world.send(Permit(**self.where, consumer_id=consumer, permits=permits))
+
+    def redeliver(self, consumer: ConsumerId, *bases: int) -> object:
+        named = tuple(Offset(base) for base in bases) if bases else None
+        return self.world.send(Redeliver(**self.where, consumer_id=consumer, entries=named))
+
+    def acknowledge(self, each: Delivering, inside: Handle | None = None) -> object:
+        """Acknowledge what is free of an entry."""
+        transaction = None if inside is None else inside.transaction_id
+        return self.world.send(Acknowledge(**self.where, runs=each.free, transaction=transaction))
+
+    def pump(self) -> list[tuple[ConsumerId, Delivering]]:
+        """Deliver until nobody takes any more; return what was sent."""
+        sent: list[tuple[ConsumerId, Delivering]] = []
+        while self.delivery is not None:
+            begin = self.delivery.read_to
+            end = self.world.state.partitions[PartitionId(0)].last_stable_offset
+            found = self.deliver(begin, end)
+            if not found and self.delivery.read_to in (begin, end):
+                break
+            sent += [(each.consumer_id, each) for each in found]
+        return sent
+
+    def deliver(self, begin: Offset, end: Offset) -> list[Delivering]:
+        """Deliver what waits, and what lies between two offsets."""
+        seen = tuple(self.committed(begin, end))
+        answer = self.world.send(Deliver(**self.where, seen=seen, read_from=begin, read_to=end))
+        assert isinstance(answer, Delivered)
+        for each in answer.entries:
+            self.sent[each.consumer_id].append(each)
+        return list(answer.entries)
+
+    def committed(self, begin: Offset, end: Offset) -> list[SeenEntry]:
+        """Return the entries of committed records from one offset to another, by the log alone."""
+        began: dict[ProducerId, list[BatchAppended]] = {}
+        found: list[BatchAppended] = []
+        for event in self.world.log:
+            if isinstance(event, BatchAppended) and event.partition_id == 0:
+                if event.transactional:
+                    began.setdefault(event.producer_id, []).append(event)
+                else:
+                    found.append(event)
+            elif isinstance(event, TransactionEnded):
+                for producer_id in event.producer_ids:
+                    found += began.pop(producer_id, []) if event.committed else []
+                    began.pop(producer_id, None)
+        return [
+            SeenEntry(event.base_offset, event.record_count, event.base_offset % KEYS)
+            for event in sorted(found, key=lambda event: event.base_offset)
+            if begin < event.base_offset + event.record_count and event.base_offset < end
+        ]

@@ -1,0 +1,153 @@
+"""Random histories of delivery: what is delivered is free and committed, everything is delivered, keys keep order."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from exacta.core.commands import DeleteRecords
+from exacta.core.ids import ConsumerId, Offset
+from exacta.core.replies import DONE, Delivering
+from exacta.core.state.subscription import SubscriptionType
+from tests.core.subscriptions.consumer import Consumer
+from tests.core.subscriptions.delivering import KEYS, Dispatcher
+from tests.core.world import SMALL, Handle, World
+
+PLENTY = 1_000
+
+
+class DeliveryMachine(RuleBasedStateMachine):
+    """A subscription of any type with up to three consumers; handles that write and acknowledge; crashes."""
+
+    handles = Bundle("handles")
+
+    @initialize(subscription_type=st.sampled_from(SubscriptionType))
+    def begin(self, subscription_type: SubscriptionType) -> None:
+        self.world = World(SMALL)
+        self.world.topic(partition_count=1)
+        self.dispatcher = Dispatcher(self.world, subscription_type)
+        self.client = Consumer(self.world)
+
+    @property
+    def consumers(self) -> list[ConsumerId]:
+        return list(self.dispatcher.sent)
+
+    @rule(target=handles, timeout_ms=st.sampled_from([50, 1_000]))
+    def begin_handle(self, timeout_ms: int) -> Handle:
+        return self.world.handle(timeout_ms)
+
+    @rule(handle=handles, count=st.integers(1, 3))
+    def write_inside(self, handle: Handle, count: int) -> None:
+        handle.append(count=count)
+
+    @rule(count=st.integers(1, 3))
+    def write(self, count: int) -> None:
+        self.client.write(count)
+
+    @rule(handle=handles, commit=st.booleans())
+    def end(self, handle: Handle, commit: bool) -> None:
+        handle.end(commit=commit)
+
+    @precondition(lambda self: len(self.consumers) < 3)
+    @rule(name=st.sampled_from("abc"), permits=st.sampled_from([0, 2, PLENTY]), priority=st.sampled_from([0, 0, 1]))
+    def connect(self, name: str, permits: int, priority: int) -> None:
+        alone = self.dispatcher.type is SubscriptionType.EXCLUSIVE and self.consumers
+        if not alone:
+            self.dispatcher.connect(name, permits, priority)
+
+    @precondition(lambda self: self.consumers)
+    @rule(data=st.data())
+    def disconnect(self, data: st.DataObject) -> None:
+        self.dispatcher.disconnect(data.draw(st.sampled_from(self.consumers)))
+
+    @precondition(lambda self: self.consumers)
+    @rule(data=st.data(), permits=st.integers(1, 4))
+    def permit(self, data: st.DataObject, permits: int) -> None:
+        self.dispatcher.permit(data.draw(st.sampled_from(self.consumers)), permits)
+
+    @rule()
+    def deliver(self) -> None:
+        before = {who: len(sent) for who, sent in self.dispatcher.sent.items()}
+        for who, each in self.dispatcher.pump():
+            self.check_one(who, each)
+        assert before.keys() == self.dispatcher.sent.keys()
+
+    def check_one(self, who: ConsumerId, each: Delivering) -> None:
+        assert each.free, "something is left of it"
+        if self.dispatcher.type is SubscriptionType.KEY_SHARED and not each.redeliveries:
+            key = each.base % KEYS
+            held = self.dispatcher.delivery
+            assert held is not None
+            holders = {entry.consumer for entry in held.entries.values() if entry.key == key} - {None}
+            assert holders <= {who}, "nobody else has an entry of the key"
+
+    @precondition(lambda self: any(self.dispatcher.sent.values()))
+    @rule(data=st.data(), handle=st.none() | handles)
+    def acknowledge(self, data: st.DataObject, handle: Handle | None) -> None:
+        """Acknowledge what was sent, maybe long ago, and maybe for the second time."""
+        sent = [each for sent in self.dispatcher.sent.values() for each in sent]
+        self.dispatcher.acknowledge(data.draw(st.sampled_from(sent)), handle)
+
+    @rule(offsets=st.tuples(st.integers(0, 20), st.integers(0, 2)), handle=st.none() | handles)
+    def acknowledge_anything(self, offsets: tuple[int, int], handle: Handle | None) -> None:
+        self.client.acknowledge((offsets[0], sum(offsets)), inside=handle)
+
+    @rule(before=st.integers(0, 20), handle=st.none() | handles)
+    def acknowledge_before(self, before: int, handle: Handle | None) -> None:
+        self.client.acknowledge_before(before, inside=handle)
+
+    @precondition(lambda self: self.consumers)
+    @rule(data=st.data(), bases=st.none() | st.lists(st.integers(0, 20), min_size=1, max_size=3))
+    def redeliver(self, data: st.DataObject, bases: list[int] | None) -> None:
+        self.dispatcher.redeliver(data.draw(st.sampled_from(self.consumers)), *(bases or ()))
+
+    @rule(to=st.integers(0, 20))
+    def seek(self, to: int) -> None:
+        if self.client.seek(to) == DONE:
+            self.dispatcher.sent.clear()
+
+    @rule(before=st.integers(0, 20))
+    def delete_records(self, before: int) -> None:
+        self.world.send(DeleteRecords(topic="t", partition=0, before_offset=before))
+
+    @rule()
+    def pass_time(self) -> None:
+        self.world.pass_time(60)
+
+    @rule(machine_stops=st.booleans())
+    def crash(self, machine_stops: bool) -> None:
+        self.world.crash(machine_stops=machine_stops)
+        self.dispatcher.sent.clear()
+
+    @invariant()
+    def all_hold(self) -> None:
+        self.world.check()
+
+    def teardown(self) -> None:
+        """In the end consumers that take everything have, or have acknowledged, all that is committed and free."""
+        if not hasattr(self, "world"):
+            return
+        self.world.pass_time(2_000)  # every transaction has ended
+        if not self.consumers:
+            self.dispatcher.connect()
+        for consumer in self.consumers:
+            self.dispatcher.permit(consumer, PLENTY)
+        for consumer in self.consumers:
+            self.dispatcher.redeliver(consumer)
+        delivered = self.dispatcher.pump()
+        found = {message for _, each in delivered for run in each.free for message in range(run[0], run[1] + 1)}
+        delivery, subscription = self.dispatcher.delivery, self.dispatcher.subscription
+        assert delivery is not None
+        end = self.world.state.partitions[0].next_offset
+        assert delivery.read_to == end
+        for each in self.dispatcher.committed(subscription.position, end):
+            left = subscription.free(each.base, Offset(each.base + each.count - 1))
+            assert {message for run in left for message in range(run[0], run[1] + 1)} <= found, each
+        for _, each in delivered:
+            assert self.dispatcher.acknowledge(each) == DONE
+        assert self.dispatcher.pump() == []
+        assert (subscription.position, subscription.acknowledged) == (end, []), "markers fragment no cursor"
+        self.world.check()
+
+
+TestDeliveryMachine = DeliveryMachine.TestCase
+TestDeliveryMachine.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
