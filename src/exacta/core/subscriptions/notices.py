@@ -4,7 +4,7 @@ from exacta.core.outcome import Notice
 
 
 class ActiveConsumerChanged(Notice, frozen=True, kw_only=True):
-    """Of a Failover subscription, the consumer is the active one from now on, or is not."""
+    """The consumer of a Failover subscription is the active one from now on, or is not."""
 
     is_active: bool
 

@@ -1,4 +1,4 @@
-"""What happens to messages, for a subscription and its delivery together.
+"""The progress of messages, for a subscription and its delivery together.
 
 A message that is acknowledged, or pending in a transaction, is nobody's to deliver. One that an abort gives back is
 delivered again: of a Shared or Key_Shared subscription exactly that entry, and its redelivery count grows. An Exclusive
