@@ -1,7 +1,7 @@
 """An engine on a loop that is turned by hand, over a journal in memory: every order of events can be had."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
@@ -14,7 +14,7 @@ from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.server.assembly import assemble_engine
 
 EXPIRIES = 2
@@ -73,6 +73,9 @@ class PlainRecords:
 
     def place(self, batch: Buffer, base_offset: int) -> list[bytes]:
         return [batch]
+
+    def entries(self, batches: Buffer, aborted: Iterable[tuple[int, int, int]]) -> list[LogEntry]:
+        raise NotImplementedError("nobody reads these as entries")
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

@@ -22,7 +22,7 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import Command, ExpireTransaction, Parked
 from exacta.core.decide import decide
-from exacta.core.events import Event, TopicDeleted, TransactionEnded
+from exacta.core.events import ConsumerConnected, Event, TopicDeleted, TransactionEnded
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
@@ -33,6 +33,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
+from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.lookups import Lookups
@@ -98,6 +99,7 @@ class Engine:
         self._timers = Timers(self._deadlines, lambda command: self.submit((command,), _nobody))
         reader = BatchReader(journal, records, scheduler)
         self._fetcher = Fetcher(self._state, journal, reader, self._visible, self._deadlines)
+        self.dispatcher = Dispatcher(self._state, journal, reader, records, self._visible, scheduler, self.submit)
         self.lookups = Lookups(self._state, journal, reader, self.visible)
         self._writer = JournalWriter(
             self._state,
@@ -107,7 +109,7 @@ class Engine:
             clock=self._clock,
             marker_clock=clock,
             show=self._show_durable,
-            advance=self._fetcher.advance,
+            advance=self._advance,
             fail=self._fail,
         )
         self._folding = SnapshotSchedule(
@@ -300,6 +302,7 @@ class Engine:
             done()
 
         self._stop_timers()
+        self.dispatcher.stop()
         self._fetcher.finish()
         self._writer.close(written)
 
@@ -313,6 +316,8 @@ class Engine:
             gathering.touched.update(topic.partition_ids)
         elif type(event) is TransactionEnded:
             self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
+        if self._state.volatile.deliveries or type(event) is ConsumerConnected:
+            self.dispatcher.hear(event)
         apply(self._state, event)
         if event.durable:
             gathering.add(event, payload)
@@ -330,6 +335,10 @@ class Engine:
                 sink(notice)
 
         self._writer.release(tell)
+
+    def _advance(self, partition_ids: Sequence[PartitionId]) -> None:
+        self._fetcher.advance(partition_ids)
+        self.dispatcher.advance(partition_ids)
 
     def _show_durable(self, changes: Changes) -> None:
         self._show(changes)
@@ -353,6 +362,7 @@ class Engine:
             return
         self.failed = EngineFailed(reason)
         self._stop_timers()
+        self.dispatcher.stop()
         self._writer.stop()
         self._on_failure(self.failed)
 

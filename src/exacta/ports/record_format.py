@@ -4,10 +4,18 @@
 batches that end transactions.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
+
+
+class LogEntry(NamedTuple):
+    """A batch with data, and the offsets that are its own."""
+
+    base_offset: int
+    offset_count: int
+    batch: Buffer
 
 
 class RecordFormat(Protocol):
@@ -21,6 +29,12 @@ class RecordFormat(Protocol):
 
         Returns the size in bytes of the sound batches at the beginning, and what is wrong with the next one: empty if
         all are sound. Bytes after the last batch are not looked at.
+        """
+
+    def entries(self, batches: Buffer, aborted: Iterable[tuple[int, int, int]]) -> list[LogEntry]:
+        """Return the batches that readers of committed records get, of sound ones that follow one another.
+
+        `aborted` are the producer id, the first offset and the marker's offset of each aborted transaction.
         """
 
     def marker(

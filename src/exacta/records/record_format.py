@@ -1,10 +1,11 @@
 """Kafka's record batches for the engine, which does not know their format."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from exacta.ports.record_format import Buffer
+from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.batch_building import control_batch
-from exacta.protocol.kafka.records import assign_offset, sound_batches
+from exacta.protocol.kafka.committed import AbortedTransactions
+from exacta.protocol.kafka.records import assign_offset, parse_batch_header, sound_batches
 
 
 class KafkaRecordFormat:
@@ -17,6 +18,19 @@ class KafkaRecordFormat:
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
         """See `RecordFormat.sound`."""
         return sound_batches(batches, first_offsets)
+
+    def entries(self, batches: Buffer, aborted: Iterable[tuple[int, int, int]]) -> list[LogEntry]:
+        """See `RecordFormat.entries`. A batch that compaction has emptied has no data."""
+        transactions, view = AbortedTransactions(aborted), memoryview(batches)
+        found: list[LogEntry] = []
+        start = 0
+        while start < len(view):
+            header = parse_batch_header(view, start)
+            if not header.control and header.record_count and not transactions.has(header):
+                count = header.last_offset_delta + 1
+                found.append(LogEntry(header.base_offset, count, view[start : start + header.size]))
+            start += header.size
+        return found
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

@@ -68,6 +68,23 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     return Outcome(events=(delivered, *advanced), reply=reply)
 
 
+def takes_more(delivery: Delivery) -> bool:
+    """Return whether a consumer that could be served has permits."""
+    if delivery.is_in_order:
+        return delivery.active is not None and delivery.consumers[delivery.active].permits > 0
+    return any(each.permits > 0 for each in delivery.consumers.values())
+
+
+def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0) -> bool:
+    """Return whether new entries may be delivered, where so many `more` are noted in this round.
+
+    Delivery waits for acknowledgements of what consumers have, or of the oldest messages.
+    """
+    if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
+        return False
+    return delivery.is_in_order or len(delivery.entries) + more < limits.max_noted_entries
+
+
 def _advanced(
     partition: Partition, subscription: Subscription, delivery: Delivery, passed: list[Run]
 ) -> tuple[MessagesAcknowledged, ...]:
@@ -172,12 +189,8 @@ class _Round:
 
     @property
     def _has_too_many(self) -> bool:
-        """Return whether delivery waits for acknowledgements of what consumers have, or of the oldest messages."""
-        most = self._limits
-        if len(self._subscription.acknowledged) >= most.max_acknowledged_runs:
-            return True
-        noted = len(self._delivery.entries) + len(self.given) + len(self.noted)
-        return not self._delivery.is_in_order and noted >= most.max_noted_entries
+        more = len(self.given) + len(self.noted)
+        return not looks_further(self._subscription, self._delivery, self._limits, more)
 
     def _can_take(self, consumer: Consumer) -> bool:
         if self._permits[consumer.consumer_id] <= 0:

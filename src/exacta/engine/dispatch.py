@@ -1,0 +1,264 @@
+"""Dispatch: pushes the messages of subscriptions to their consumers, as far as these take them.
+
+Owns the sinks of consumers, what is being read for a subscription, and when to look again. Owns neither who gets which
+entry (`exacta.core.subscriptions.delivering`) nor what a message looks like to a client (the fronts).
+
+Theory of operation. A subscription is looked at in the loop's next turn after something has happened that may let more
+be delivered: readers may see more, a consumer has come, has gone or takes more, or a message has been acknowledged or
+given back. One read is under way for a subscription at a time, so that its entries go out in the order in which they
+were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as readers of committed
+records may see them, and then chosen: the core takes no look at what was read elsewhere than where delivery goes on by
+now. Nothing is read while no consumer takes a message. A front that cannot send just grants no permits.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from exacta.core.commands import Command, Deliver
+from exacta.core.events import (
+    ConsumerConnected,
+    ConsumerDisconnected,
+    EntriesTakenBack,
+    Event,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
+    PermitsGranted,
+    TransactionEnded,
+)
+from exacta.core.ids import ConsumerId, Offset, PartitionId, SubscriptionKey
+from exacta.core.log.aborted import aborted_between
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Delivered, Delivering, Reply
+from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.state import State
+from exacta.core.subscriptions.delivering import looks_further, takes_more
+from exacta.engine.reading import BatchReader, Read
+from exacta.engine.visible import Visible
+from exacta.ports.journal import Extent, JournalReader
+from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.scheduler import Scheduler
+
+MOST_BYTES = 256 << 10
+"""The size of what is read for a subscription at once; one entry may be larger."""
+
+NOWHERE = Offset(0)
+
+_OF_ONE = (
+    ConsumerConnected,
+    ConsumerDisconnected,
+    EntriesTakenBack,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
+    PermitsGranted,
+)
+"""The events of one subscription after which more may be delivered."""
+
+
+class Sent(NamedTuple):
+    """An entry for a consumer, and its batch as it lies in the log."""
+
+    entry: Delivering
+    batch: Buffer
+
+
+Sink = Callable[[list[Sent]], None]
+
+
+class Dispatcher:
+    """Pushes entries to the sinks of consumers."""
+
+    def __init__(
+        self,
+        state: State,
+        journal: JournalReader,
+        reader: BatchReader,
+        records: RecordFormat,
+        visible: dict[PartitionId, Visible],
+        scheduler: Scheduler,
+        submit: Callable[[Sequence[Command], Callable[[list[Reply | Rejection]], None]], object],
+    ) -> None:
+        self._state = state
+        self._journal = journal
+        self._reader = reader
+        self._records = records
+        self._visible = visible
+        self._scheduler = scheduler
+        self._submit = submit
+        self._sinks: dict[ConsumerId, Sink] = {}
+        self._due: dict[SubscriptionKey, None] = {}
+        self._reading: set[SubscriptionKey] = set()
+        self._is_scheduled = False
+        self._has_stopped = False
+        self.key_of: Callable[[Buffer], int] = lambda batch: -1
+        """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
+
+    # --- what fronts and the engine tell ------------------------------------------------------------------------------
+
+    def register(self, consumer_id: ConsumerId, sink: Sink) -> None:
+        """Push what a consumer is to have to this sink from now on; to be called before the consumer connects."""
+        self._sinks[consumer_id] = sink
+
+    def remove(self, consumer_id: ConsumerId) -> None:
+        """Push nothing to a consumer any more, not even what is being read for it."""
+        self._sinks.pop(consumer_id, None)
+
+    def advance(self, partition_ids: Sequence[PartitionId]) -> None:
+        """Look at the subscriptions of these partitions, of which readers see more."""
+        deliveries = self._state.volatile.deliveries
+        if not deliveries:
+            return
+        for partition_id in partition_ids:
+            partition = self._state.partitions.get(partition_id)
+            for name in () if partition is None else partition.subscriptions:
+                if (partition_id, name) in deliveries:
+                    self._look_soon((partition_id, name))
+
+    def hear(self, event: Event) -> None:
+        """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
+        if isinstance(event, _OF_ONE):
+            self._look_soon((event.partition_id, event.name))
+        elif isinstance(event, TransactionEnded):
+            transaction = self._state.transactions.get(event.transaction_id)
+            for key in () if transaction is None else transaction.subscriptions:
+                self._look_soon(key)
+
+    def stop(self) -> None:
+        """Push nothing any more."""
+        self._has_stopped = True
+        self._sinks.clear()
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def _look_soon(self, key: SubscriptionKey) -> None:
+        self._due[key] = None
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._scheduler.call_soon(self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        self._is_scheduled = False
+        due, self._due = self._due, {}
+        for key in due:
+            if key in self._reading:
+                self._due[key] = None  # looked at again after the read
+            elif not self._has_stopped:
+                self._look(key)
+
+    def _look(self, key: SubscriptionKey) -> None:
+        """Deliver what can be delivered now, one read after another."""
+        delivery = self._state.volatile.deliveries.get(key)
+        if delivery is None or not takes_more(delivery):
+            return
+        if delivery.waiting:
+            chosen = self._deliver(key)
+            if chosen:
+                self._read_chosen(key, chosen)
+                return
+        subscription = self._state.partitions[key[0]].subscriptions[key[1]]
+        if looks_further(subscription, delivery, self._state.limits):
+            self._read_new(key, delivery.read_to)
+
+    def _deliver(
+        self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
+    ) -> Sequence[Delivering]:
+        """Ask the core who gets what; the answer comes at once, since it promises nothing."""
+        partition = self._state.partitions.get(key[0])
+        if partition is None:
+            return ()
+        command = Deliver(
+            topic=partition.topic,
+            partition=partition.index,
+            subscription=key[1],
+            seen=seen,
+            read_from=begin,
+            read_to=end,
+        )
+        answers: list[Reply | Rejection] = []
+        self._submit((command,), answers.extend)
+        return answers[0].entries if answers and isinstance(answers[0], Delivered) else ()
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
+        """Read entries that were delivered, or looked at, before, and push them."""
+        extents = [
+            extent
+            for each in chosen
+            for extent in self._journal.find(key[0], each.base, Offset(each.base + each.count), 1)
+        ]
+
+        def push(reads: list[Read]) -> None:
+            batches = {
+                entry.base_offset: entry.batch for read in reads for entry in self._records.entries(read.batches, ())
+            }
+            self._tell_of_faults(key, extents, reads)
+            self._push([Sent(each, batches[each.base]) for each in chosen if each.base in batches])
+            self._look_soon(key)
+
+        self._read(key, extents, push)
+
+    def _read_new(self, key: SubscriptionKey, begin: Offset) -> None:
+        """Read on from where delivery has come to, and deliver what committed readers may see of it."""
+        partition = self._state.partitions[key[0]]
+        visible = self._visible.get(key[0])
+        if visible is None or begin >= visible.last_stable_offset:
+            return
+        extents = self._journal.find(key[0], begin, visible.last_stable_offset, MOST_BYTES)
+        is_all = not extents
+        end = visible.last_stable_offset if is_all else Offset(extents[-1].last_offset + 1)
+        aborted = [
+            (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
+        ]
+
+        def deliver(reads: list[Read]) -> None:
+            if self._tell_of_faults(key, extents, reads):
+                return
+            entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
+            seen = tuple(
+                SeenEntry(Offset(each.base_offset), each.offset_count, self.key_of(each.batch)) for each in entries
+            )
+            batches = {each.base_offset: each.batch for each in entries}
+            chosen = self._deliver(key, seen, begin, end)
+            if any(each.base not in batches for each in chosen):
+                self._read_chosen(key, chosen)  # some have waited since before the read
+                return
+            self._push([Sent(each, batches[each.base]) for each in chosen])
+            delivery = self._state.volatile.deliveries.get(key)
+            if delivery is not None and delivery.read_to != begin:
+                self._look_soon(key)
+
+        self._read(key, extents, deliver)
+
+    def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
+        self._reading.add(key)
+
+        def read(reads: list[Read]) -> None:
+            self._reading.discard(key)
+            if self._has_stopped:
+                return
+            done(reads)
+            if key in self._due and not self._is_scheduled:
+                self._look_soon(key)
+
+        if extents:
+            self._reader.read(extents, read)
+        else:
+            read([])
+
+    def _tell_of_faults(self, key: SubscriptionKey, extents: list[Extent], reads: list[Read]) -> bool:
+        """Tell the operator what cannot be read; delivery stays before it, and tries again when something happens."""
+        partition = self._state.partitions.get(key[0])
+        for extent, read in zip(extents, reads, strict=True):
+            if read.fault and partition is not None:
+                self._reader.tell(partition.topic, partition.index, extent.first_offsets[0], read)
+                return True
+        return False
+
+    def _push(self, sent: list[Sent]) -> None:
+        by_consumer: dict[ConsumerId, list[Sent]] = {}
+        for each in sent:
+            by_consumer.setdefault(each.entry.consumer_id, []).append(each)
+        for consumer_id, entries in by_consumer.items():
+            sink = self._sinks.get(consumer_id)
+            if sink is not None:
+                sink(entries)

@@ -1,0 +1,260 @@
+"""Dispatch: what is pushed to consumers, when, and that nothing else is."""
+
+import random
+from typing import Any
+
+import pytest
+
+from exacta.core.commands import (
+    Acknowledge,
+    BeginTransaction,
+    Connect,
+    DeleteTopic,
+    Disconnect,
+    EndHandle,
+    Permit,
+    Redeliver,
+    Subscribe,
+)
+from exacta.core.ids import ConsumerId, Offset, TransactionId
+from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
+from exacta.engine.dispatch import MOST_BYTES, Sent
+from exacta.engine.fetch import FetchResult
+from exacta.protocol.kafka.batch_building import data_batch
+from exacta.records.record_format import KafkaRecordFormat
+from simulation.clients.batches import read_batches, record
+from tests.engine.rig import Rig, batch
+
+PLENTY = 1_000
+WHERE: dict[str, Any] = {"topic": "t", "partition": 0, "subscription": "s"}
+
+
+class PushRig(Rig):
+    """Engines over batches that are batches, and consumers whose sinks remember."""
+
+    format = KafkaRecordFormat()
+
+    def __init__(self, *, reads_take_time: bool = False) -> None:
+        self.reads_take_time = reads_take_time
+        self.pushed: list[tuple[ConsumerId, Sent]] = []
+        super().__init__()
+        self.topic(partition_count=1)
+
+    def start(self) -> None:
+        super().start()
+        if self.reads_take_time:
+            self.journal.read_cached = lambda extents: None  # type: ignore[method-assign]
+
+    def write(self, count: int = 1, handle: TransactionBegunReply | None = None, value: bytes = b"value") -> None:
+        data = data_batch(
+            [record(number, value) for number in range(count)],
+            count,
+            compression=0,
+            transactional=handle is not None,
+            first_timestamp_ms=0,
+            last_timestamp_ms=0,
+            producer_id=-1 if handle is None else handle.producer_id,
+            producer_epoch=-1 if handle is None else 0,
+            base_sequence=-1,
+        )
+        transaction = None if handle is None else handle.transaction_id
+        self.submit(batch(data, count=count, transaction=transaction), payloads=[data])
+        self.settle()
+
+    def begin(self) -> TransactionBegunReply:
+        begun = self.ask(BeginTransaction(timeout_ms=60_000))
+        assert isinstance(begun, TransactionBegunReply)
+        return begun
+
+    def end(self, transaction_id: TransactionId, *, commit: bool) -> None:
+        assert self.ask(EndHandle(transaction_id=transaction_id, commit=commit)) == DONE
+
+    def connect(
+        self, number: int, permits: int = 0, subscription_type: SubscriptionType = SubscriptionType.SHARED
+    ) -> ConsumerId:
+        consumer = ConsumerId(number)
+        answer = self.ask(Subscribe(**WHERE, subscription_type=subscription_type, begin=EARLIEST))
+        assert isinstance(answer, Subscribed)
+        self.engine.dispatcher.register(consumer, lambda sent: self.pushed.extend((consumer, each) for each in sent))
+        assert self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type)) == DONE
+        if permits:
+            self.permit(consumer, permits)
+        return consumer
+
+    def permit(self, consumer: ConsumerId, permits: int) -> None:
+        assert self.ask(Permit(**WHERE, consumer_id=consumer, permits=permits)) == DONE
+
+    def disconnect(self, consumer: ConsumerId) -> None:
+        self.engine.dispatcher.remove(consumer)
+        assert self.ask(Disconnect(**WHERE, consumer_id=consumer)) == DONE
+
+    def fetched(self) -> list[FetchResult]:
+        results = self.fetch()
+        self.settle()
+        return results
+
+    def bases(self) -> list[int]:
+        """Return what was pushed since it was asked last."""
+        pushed, self.pushed = self.pushed, []
+        return [each.entry.base for _, each in pushed]
+
+
+@pytest.fixture(params=[False, True], ids=["reads at once", "reads take time"])
+def rig(request: pytest.FixtureRequest) -> PushRig:
+    return PushRig(reads_take_time=request.param)
+
+
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+def test_what_is_written_is_pushed_once_it_is_committed(rig: PushRig, subscription_type: SubscriptionType) -> None:
+    rig.connect(1, PLENTY, subscription_type)
+    rig.write(count=2, value=b"plain")
+    assert rig.bases() == [0]
+    aborted, committed = rig.begin(), rig.begin()
+    rig.write(1, aborted)
+    rig.write(1, committed)
+    rig.write()
+    assert rig.bases() == [], "an open transaction holds back what follows it"
+    rig.end(committed.transaction_id, commit=True)
+    assert rig.bases() == []
+    rig.end(aborted.transaction_id, commit=False)
+    assert rig.bases() == [3, 4]
+    assert not rig.failures
+
+
+def test_a_batch_is_pushed_as_it_lies_in_the_log(rig: PushRig) -> None:
+    rig.connect(1, PLENTY)
+    rig.write(count=3, value=b"as it is")
+    ((_, sent),) = rig.pushed
+    ((_, values, _),) = read_batches(sent.batch)
+    assert values == [(0, b"as it is"), (1, b"as it is"), (2, b"as it is")]
+    assert [bytes(buffer) for buffer in rig.fetched()[0].records] == [bytes(sent.batch)]
+
+
+def test_nothing_is_read_until_somebody_takes_it(rig: PushRig) -> None:
+    for _ in range(5):
+        rig.write()
+    consumer = rig.connect(1)
+    assert rig.bases() == []
+    for permits, expected in ((2, [0, 1]), (1, [2]), (PLENTY, [3, 4])):
+        rig.permit(consumer, permits)
+        assert rig.bases() == expected
+
+
+def test_more_than_one_read_is_pushed_in_order(rig: PushRig) -> None:
+    for _ in range(7):
+        rig.write(value=b"x" * (MOST_BYTES // 3))
+    rig.connect(1, PLENTY)
+    assert rig.bases() == list(range(7))
+
+
+def test_what_a_consumer_gives_back_is_read_again_and_pushed_before_what_is_new(rig: PushRig) -> None:
+    for _ in range(3):
+        rig.write()
+    one = rig.connect(1, 3)
+    assert rig.bases() == [0, 1, 2]
+    rig.write()
+    assert rig.ask(Redeliver(**WHERE, consumer_id=one, entries=(Offset(1),))) == DONE
+    two = rig.connect(2, PLENTY)
+    assert [(who, each.entry.base, each.entry.redeliveries) for who, each in rig.pushed] == [(two, 1, 1), (two, 3, 0)]
+    assert [values for _, each in rig.pushed for _, values, _ in read_batches(each.batch)] == [
+        [(1, b"value")],
+        [(3, b"value")],
+    ]
+    rig.bases()
+    rig.disconnect(one)
+    assert rig.bases() == [0, 2]
+
+
+def test_an_abort_gives_messages_back(rig: PushRig) -> None:
+    rig.write()
+    rig.connect(1, PLENTY)
+    handle = rig.begin()
+    run = ((Offset(0), Offset(0)),)
+    assert rig.ask(Acknowledge(**WHERE, runs=run, transaction=handle.transaction_id)) == DONE
+    assert rig.bases() == [0]
+    rig.end(handle.transaction_id, commit=False)
+    assert [(each.entry.base, each.entry.redeliveries) for _, each in rig.pushed] == [(0, 1)]
+
+
+def test_a_consumer_that_is_gone_meanwhile_gets_nothing_and_another_gets_it(rig: PushRig) -> None:
+    one = rig.connect(1, PLENTY)
+    rig.engine.dispatcher.remove(one)
+    rig.write()
+    assert rig.bases() == []
+    rig.disconnect(one)
+    rig.connect(2, PLENTY)
+    assert rig.bases() == [0]
+
+
+def test_a_topic_may_be_deleted_while_it_is_read(rig: PushRig) -> None:
+    rig.connect(1)
+    rig.write()
+    rig.submit(Permit(**WHERE, consumer_id=ConsumerId(1), permits=1))
+    rig.submit(DeleteTopic(topic="t"))
+    rig.settle()
+    assert not rig.failures
+
+
+def test_what_cannot_be_read_is_told_and_delivery_goes_on_later(rig: PushRig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.write()
+    rig.storage.read_fault = "the disk is gone"
+    consumer = rig.connect(1, 1)
+    assert rig.bases() == []
+    assert "t-0 cannot be read from offset 0 on: the disk is gone" in caplog.text
+    rig.storage.read_fault = None
+    rig.permit(consumer, 1)
+    assert rig.bases() == [0]
+
+
+def test_a_restart_delivers_what_is_not_acknowledged(rig: PushRig) -> None:
+    for _ in range(3):
+        rig.write()
+    rig.connect(1, PLENTY)
+    assert rig.ask(Acknowledge(**WHERE, runs=((Offset(1), Offset(1)),))) == DONE
+    rig.bases()
+    rig.crash()
+    rig.connect(1, PLENTY)
+    assert rig.bases() == [0, 2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_subscriptions_and_fetches_see_the_same(seed: int) -> None:
+    """Whatever is written, committed or aborted in any order: what is pushed is what committed readers fetch."""
+    chance = random.Random(seed)
+    rig = PushRig(reads_take_time=chance.random() < 0.5)
+    consumer = rig.connect(1, 1, chance.choice(list(SubscriptionType)))
+    opened: list[TransactionBegunReply] = []
+    for _ in range(60):
+        dice = chance.random()
+        if dice < 0.2:
+            opened.append(rig.begin())
+        elif dice < 0.4 and opened:
+            rig.end(opened.pop(chance.randrange(len(opened))).transaction_id, commit=chance.random() < 0.5)
+        elif dice < 0.5:
+            rig.permit(consumer, chance.randint(1, 3))
+        else:
+            rig.write(chance.randint(1, 3), chance.choice([None, *opened]))
+    for each in opened:
+        rig.end(each.transaction_id, commit=chance.random() < 0.5)
+    rig.permit(consumer, PLENTY)
+    (result,) = rig.fetched()
+    aborted = {(each.producer_id, each.first_offset) for each in result.aborted}
+    fetched = committed_bases(b"".join(map(bytes, result.records)), aborted)
+    assert rig.bases() == fetched
+    assert not rig.failures
+
+
+def committed_bases(records: bytes, aborted: set[tuple[int, int]]) -> list[int]:
+    """Return the batches that a client of Kafka shows to its reader (KIP-98), which goes by markers."""
+    found: list[int] = []
+    gone: set[int] = set()
+    for header, _, is_commit in read_batches(records):
+        gone |= {producer_id for producer_id, first in aborted if first == header.base_offset}
+        if header.control:
+            if not is_commit:
+                gone.discard(header.producer_id)
+        elif not header.transactional or header.producer_id not in gone:
+            found.append(header.base_offset)
+    return found
