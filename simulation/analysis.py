@@ -22,6 +22,7 @@ def anomalies(history: History) -> list[str]:
         *_polls(history),
         *_torn_answers(history),
         *_moves_back(history),
+        *_pushed(history),
         *_pipelines(history),
         *compacted_anomalies(history),
     ]
@@ -60,6 +61,17 @@ def _writings(history: History) -> Iterator[str]:
             yield f"lost write: {lost[:3]!r} of {writing.name}, which is {writing.outcome.value}"
         elif there or any(value in visible for value in kept):
             yield f"torn transaction: of {writing.name} {sorted(there)[:3]!r} are there, {lost[:3]!r} are not"
+
+
+def _pushed(history: History) -> Iterator[str]:
+    """Yield what a consumer of a subscription got, and no reader of committed records may get."""
+    for consumer, place, offset, value in history.pushed:
+        writing = history.writings.get(whose(value))
+        if writing is None or writing.outcome is Outcome.NO_COMMIT:
+            yield f"aborted read: {value!r} was never committed, and {consumer} got it"
+        final = history.final.get(place)
+        if final is not None and offset >= final.log_start and final.committed.get(offset) != value:
+            yield f"aborted read: {consumer} got {value!r} from {place} at {offset}, which is not committed there"
 
 
 def _duplicates(history: History) -> Iterator[str]:

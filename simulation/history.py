@@ -80,6 +80,10 @@ class History:
     """The compacted places whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
     """Answers that a client got and that nobody may get."""
+    pushed: list[tuple[str, Place, int, bytes]] = field(default_factory=list)
+    """The records that consumers of subscriptions got: whose, and from where."""
+    consumers: int = 0
+    """The number of consumers that have connected: each has an id of its own."""
     given: set[tuple[str, int]] = field(default_factory=set)
     """The ids that some client was told are its own: their kind and number."""
 

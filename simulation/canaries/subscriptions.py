@@ -7,9 +7,13 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon
 from exacta.core.events import LogStartMoved
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.promises import Promise
+from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
-from exacta.core.subscriptions import acknowledging
+from exacta.core.subscriptions import acknowledging, delivering
+from exacta.ports.record_format import LogEntry
+from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -106,3 +110,51 @@ def cursor_behind_the_log() -> Replacements:
         partition.subscriptions = subscriptions
 
     return [(_APPLY, LogStartMoved, moved)]
+
+
+@canary("a consumer of a subscription gets what was aborted", shows=r"aborted read: ")
+def aborted_leaked() -> Replacements:
+    original = KafkaRecordFormat.entries
+
+    def entries(self: KafkaRecordFormat, batches: Any, aborted: Any) -> list[LogEntry]:
+        return original(self, batches, list(aborted)[1:])
+
+    return [(KafkaRecordFormat, "entries", entries)]
+
+
+@canary(
+    "a message that a transaction has acknowledged is delivered to somebody else (pending ack delivered)",
+    shows=r"10: .* (places|before it was looked at)",
+)
+def pending_delivered() -> Replacements:
+    def free(self: Subscription, first: Offset, last: Offset) -> list[Run]:
+        return [] if last < self.position else missing(self.acknowledged, max(first, self.position), last)
+
+    return [(delivering.Subscription, "free", free)]
+
+
+@canary("a message that is acknowledged is delivered again", shows=r"acknowledged again")
+def acknowledged_delivered() -> Replacements:
+    def free(self: Subscription, first: Offset, last: Offset) -> list[Run]:
+        return [(first, last)]
+
+    return [(Subscription, "free", free), (Subscription, "is_done", lambda self, first, last: last < self.position)]
+
+
+@canary(
+    "the consumer of a key changes while another one still has entries of the key, so that its order is lost",
+    shows=r"10: .* has the keys",
+)
+def key_given_to_two() -> Replacements:
+    original = delivering._Round._by_key
+
+    def by_key(self: Any, seen: SeenEntry) -> Any:
+        holders, self._delivery.key_holders = self._delivery.key_holders, {}
+        self._blocked.clear()
+        self._keys.clear()
+        try:
+            return original(self, seen)
+        finally:
+            self._delivery.key_holders = holders
+
+    return [(delivering._Round, "_by_key", by_key)]

@@ -6,9 +6,12 @@ and whoever calls a broker that is down, or that dies meanwhile, hears nothing.
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from exacta.core.commands import Command
+from exacta.core.ids import ConsumerId
+from exacta.engine.dispatch import Sent
 from simulation.broker import Broker
 from simulation.clients.connection import Disconnected
 
@@ -47,6 +50,19 @@ class PlainCalls:
         if chance.random() < LOST_SHARE:
             raise Disconnected
         return answer
+
+    def receive(self, consumer_id: ConsumerId, deliver: Callable[[list[Sent]], None]) -> bool:
+        """Let what is pushed to a consumer come here, after its way; return whether there is a broker to push it."""
+        life = self._broker.life
+        if life is None or not life.process.alive or not life.takes_requests:
+            return False
+
+        def push(sent: list[Sent]) -> None:
+            copied = [Sent(each.entry, bytes(each.batch)) for each in sent]
+            self._loop.call_later(self._chance.uniform(*WAY_SECONDS), deliver, copied)
+
+        life.process.run(lambda: life.engine.dispatcher.register(consumer_id, push))
+        return True
 
     async def until_answered(self, command: Command) -> Any:
         """Ask until an answer comes."""

@@ -1,19 +1,31 @@
 """A program of acknowledgements: plain ones and those of transactions, on subscriptions that nobody else uses.
 
-It reads no message, and names messages by their offsets. It remembers of each message what it was told: a message that
-was acknowledged, plainly or by a transaction that was committed, is acknowledged for ever, over all crashes. Nothing is
-remembered of what nobody answered.
+It names messages by their offsets, those that it was sent and others. It remembers of each message what it was told: a
+message that was acknowledged, plainly or by a transaction that was committed, is acknowledged for ever, over all
+crashes: no consumer that connects afterwards gets it. Nothing is remembered of what nobody answered.
 """
 
 from typing import Any
 
-from exacta.core.commands import Acknowledge, AcknowledgeSoon, BeginTransaction, EndHandle, Subscribe
-from exacta.core.ids import Offset, TransactionId
+from exacta.core.commands import (
+    Acknowledge,
+    AcknowledgeSoon,
+    BeginTransaction,
+    Connect,
+    Disconnect,
+    EndHandle,
+    Permit,
+    Redeliver,
+    Subscribe,
+)
+from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
+from exacta.engine.dispatch import Sent
+from simulation.clients.batches import read_batches
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.history import Place
@@ -33,12 +45,58 @@ class _Subscription:
     def __init__(self, here: Surroundings, place: Place) -> None:
         self._here = here
         self._where: dict[str, Any] = {"topic": place[0], "partition": place[1], "subscription": here.writer}
+        self._place = place
+        self._type = here.chance.choice(list(SubscriptionType))
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE
+        self._consumer: ConsumerId | None = None
 
     async def begin(self) -> bool:
-        command = Subscribe(**self._where, subscription_type=SubscriptionType.SHARED, begin=EARLIEST)
+        command = Subscribe(**self._where, subscription_type=self._type, begin=EARLIEST)
         return isinstance(await self._here.calls.until_answered(command), Subscribed)
+
+    async def take_some(self) -> None:
+        """Take some messages more, as a consumer that connects where it is not connected; or give back what it has."""
+        here, chance = self._here, self._here.chance
+        if self._consumer is None:
+            await self._connect()
+        elif chance.random() < 0.1:
+            await here.calls.ask(Redeliver(**self._where, consumer_id=self._consumer))
+        elif chance.random() < 0.1:
+            await here.calls.ask(Disconnect(**self._where, consumer_id=self._consumer))
+            self._consumer = None
+        elif chance.random() < 0.8:
+            answer = await here.calls.ask(
+                Permit(**self._where, consumer_id=self._consumer, permits=chance.choice([1, 3, 20]))
+            )
+            if answer == Rejection.CONSUMER_NOT_FOUND:
+                self._consumer = None  # the broker has begun another life
+
+    async def _connect(self) -> None:
+        """Connect under a new id; where nobody answers, the one before may be there still, and is alone."""
+        here = self._here
+        here.history.consumers += 1
+        consumer = ConsumerId(here.history.consumers)
+        known = frozenset(self._acknowledged)
+        if not here.calls.receive(consumer, lambda sent: self._receive(known, sent)):
+            return
+        answer = await here.calls.ask(Connect(**self._where, consumer_id=consumer, subscription_type=self._type))
+        if answer == DONE:
+            self._consumer = consumer
+        elif answer != Rejection.SUBSCRIPTION_BUSY:
+            here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
+
+    def _receive(self, known: frozenset[int], sent: list[Sent]) -> None:
+        """Look at what was pushed; `known` are the messages that were acknowledged when the consumer connected."""
+        here = self._here
+        for each in sent:
+            free = _messages(each.entry.free)
+            if free & known:
+                here.history.refusals.append(f"acknowledged again: {sorted(free & known)} pushed to {here.writer}")
+            for _, values, _ in read_batches(each.batch):
+                for offset, value in values:
+                    if offset in free:
+                        here.history.pushed.append((here.writer, self._place, offset, value))
 
     async def acknowledge(self) -> None:
         """Acknowledge one by one, or all before an offset, with an answer or without."""
@@ -118,7 +176,9 @@ async def subscriptions(here: Surroundings) -> bool:
     while not here.is_over():
         await here.think(0.7)
         try:
-            if here.chance.random() < 0.5:
+            if here.chance.random() < 0.4:
+                await subscription.take_some()
+            elif here.chance.random() < 0.5:
                 await subscription.acknowledge()
             else:
                 await subscription.acknowledge_in_transaction()
