@@ -21,6 +21,7 @@ from exacta.engine.schema import SCHEMA
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
+from exacta.ports.record_format import Buffer
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
@@ -186,6 +187,7 @@ class Broker:
             self.stays_down = True
             raise ProcessKilled from defect
         self._machine_stopped = False
+        engine.dispatcher.key_of = _key_of
         context = assemble_broker(
             engine,
             self._configuration,
@@ -311,3 +313,8 @@ class Broker:
                 life.connections.remove(connection)
 
         return life.process, Connection(life.context, cast("Any", life.process), register, forget)
+
+
+def _key_of(batch: Buffer) -> int:
+    """Return one of three keys, by the batch's offset, which is its first field."""
+    return int.from_bytes(batch[:8], "big") % 3

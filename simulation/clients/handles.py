@@ -129,10 +129,11 @@ async def _end(here: Surroundings, transaction_id: TransactionId, writing: Writi
     commit = dice >= ABANDONED + ABORTED
     if commit:
         writing.outcome = Outcome.UNKNOWN
-    answer = await here.calls.until_answered(EndHandle(transaction_id=transaction_id, commit=commit))
+    answer, tries = await here.calls.answer_and_tries(EndHandle(transaction_id=transaction_id, commit=commit))
     if answer == DONE and commit:
         writing.outcome = Outcome.COMMITTED
-    elif commit:
+    elif commit and (tries == 1 or answer != Rejection.TRANSACTION_NOT_FOUND):
         writing.outcome = Outcome.NO_COMMIT  # it timed out, or a loss has ended or forgotten it
+    # An earlier try may have committed it so long ago, by a clock that jumps, that its outcome is forgotten.
     if answer != DONE and answer not in REFUSED:
         here.history.refusals.append(f"refused: the end of {writing.name}: {answer}")

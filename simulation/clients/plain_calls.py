@@ -5,6 +5,7 @@ and whoever calls a broker that is down, or that dies meanwhile, hears nothing.
 """
 
 import asyncio
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -66,8 +67,13 @@ class PlainCalls:
 
     async def until_answered(self, command: Command) -> Any:
         """Ask until an answer comes."""
-        while True:
+        return (await self.answer_and_tries(command))[0]
+
+    async def answer_and_tries(self, command: Command) -> tuple[Any, int]:
+        """Ask until an answer comes; return how often it was asked for, too."""
+        for tries in itertools.count(1):
             try:
-                return await self.ask(command)
+                return await self.ask(command), tries
             except Disconnected:
                 await asyncio.sleep(self._chance.uniform(0.02, 0.4))
+        raise AssertionError

@@ -39,6 +39,10 @@ LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
 NOT_NOW = (Rejection.TRANSACTION_CONFLICT, Rejection.OFFSET_OUT_OF_RANGE, *LATE)
 
 
+Held = tuple[TransactionId | None, frozenset[int]]
+"""An open transaction, and the messages that it has acknowledged."""
+
+
 class _Subscription:
     """One instance's subscription, and what was promised of it."""
 
@@ -49,48 +53,60 @@ class _Subscription:
         self._type = here.chance.choice(list(SubscriptionType))
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE
-        self._consumer: ConsumerId | None = None
+        self._consumers: list[ConsumerId] = []
+        self._open: TransactionId | None = None
+        self._held: set[int] = set()
+        """The messages that the open transaction has acknowledged, as far as that was answered."""
+        self._got: list[tuple[Held, int]] = []
+        """The messages that were pushed, and what was held when their consumer connected."""
 
     async def begin(self) -> bool:
         command = Subscribe(**self._where, subscription_type=self._type, begin=EARLIEST)
         return isinstance(await self._here.calls.until_answered(command), Subscribed)
 
     async def take_some(self) -> None:
-        """Take some messages more, as a consumer that connects where it is not connected; or give back what it has."""
+        """Take some messages more, as a consumer that connects where there is none; or give back what it has."""
         here, chance = self._here, self._here.chance
-        if self._consumer is None:
+        if not self._consumers or (len(self._consumers) == 1 and chance.random() < 0.2):
             await self._connect()
-        elif chance.random() < 0.1:
-            await here.calls.ask(Redeliver(**self._where, consumer_id=self._consumer))
-        elif chance.random() < 0.1:
-            await here.calls.ask(Disconnect(**self._where, consumer_id=self._consumer))
-            self._consumer = None
-        elif chance.random() < 0.8:
-            answer = await here.calls.ask(
-                Permit(**self._where, consumer_id=self._consumer, permits=chance.choice([1, 3, 20]))
-            )
+            return
+        consumer = chance.choice(self._consumers)
+        dice = chance.random()
+        if dice < 0.1:
+            await here.calls.ask(Redeliver(**self._where, consumer_id=consumer))
+        elif dice < 0.2:
+            self._consumers.remove(consumer)
+            await here.calls.ask(Disconnect(**self._where, consumer_id=consumer))
+        else:
+            permits = chance.choice([1, 3, 20])
+            answer = await here.calls.ask(Permit(**self._where, consumer_id=consumer, permits=permits))
             if answer == Rejection.CONSUMER_NOT_FOUND:
-                self._consumer = None  # the broker has begun another life
+                self._consumers.clear()  # the broker has begun another life
 
     async def _connect(self) -> None:
         """Connect under a new id; where nobody answers, the one before may be there still, and is alone."""
         here = self._here
         here.history.consumers += 1
         consumer = ConsumerId(here.history.consumers)
-        known = frozenset(self._acknowledged)
-        if not here.calls.receive(consumer, lambda sent: self._receive(known, sent)):
+        known, held = frozenset(self._acknowledged), (self._open, frozenset(self._held))
+        if not here.calls.receive(consumer, lambda sent: self._receive(known, held, sent)):
             return
         answer = await here.calls.ask(Connect(**self._where, consumer_id=consumer, subscription_type=self._type))
         if answer == DONE:
-            self._consumer = consumer
+            self._consumers.append(consumer)
         elif answer != Rejection.SUBSCRIPTION_BUSY:
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
 
-    def _receive(self, known: frozenset[int], sent: list[Sent]) -> None:
-        """Look at what was pushed; `known` are the messages that were acknowledged when the consumer connected."""
+    def _receive(self, known: frozenset[int], held: Held, sent: list[Sent]) -> None:
+        """Look at what was pushed.
+
+        `known` are the messages that were acknowledged when the consumer connected, `held` those that the open
+        transaction had.
+        """
         here = self._here
         for each in sent:
             free = _messages(each.entry.free)
+            self._got += ((held, message) for message in free)
             if free & known:
                 here.history.refusals.append(f"acknowledged again: {sorted(free & known)} pushed to {here.writer}")
             for _, values, _ in read_batches(each.batch):
@@ -121,17 +137,26 @@ class _Subscription:
             return
         here.history.given_out("transaction", begun.transaction_id)
         here.history.given_out("producer", begun.producer_id)
-        held: set[int] = set()
+        self._open, self._held = begun.transaction_id, set()
+        held = self._held
+        self._got.clear()
         for _ in range(chance.randint(1, 3)):
             held |= await self._put_in(begun.transaction_id)
-            if chance.random() < 0.3:
+            if chance.random() < 0.2:
                 await self.acknowledge()
+            for _ in range(chance.choice([0, 0, 3])):
+                await self.take_some()
+        self._open, self._held = None, set()
         if chance.random() < ABANDONED:
             return
         commit = chance.random() < COMMITTED
         answer = await here.calls.until_answered(EndHandle(transaction_id=begun.transaction_id, commit=commit))
         if answer == DONE and commit:
             self._acknowledged |= held
+            if taken := {
+                message for before, message in self._got if before[0] == begun.transaction_id and message in before[1]
+            }:
+                here.history.refusals.append(f"pending and delivered: {sorted(taken)} of {here.writer}")
         elif answer != DONE and answer not in LATE:
             here.history.refusals.append(f"refused: the end of {here.writer}'s {begun.transaction_id}: {answer}")
 

@@ -4,9 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from exacta.core.commands import AcknowledgeSoon, AddPartitions, Command, CreateTopic, EndTransaction, Heartbeat
+from exacta.core.commands import (
+    AcknowledgeSoon,
+    AddPartitions,
+    Command,
+    CreateTopic,
+    EndTransaction,
+    Heartbeat,
+    Subscribe,
+)
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.promises import Promise
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
 from tests.engine.producer import Producer
@@ -64,7 +74,7 @@ def command(producer: Producer, promise: Promise, *, inside: bool) -> Command:
         Promise.REGISTRATION: AddPartitions(**producer.who(), partitions=(("t", 1), ("u", 0))),
         Promise.END: EndTransaction(**producer.who(), commit=inside),
         Promise.NOTHING: Heartbeat(group_id="g", member_id="m", generation=1),
-        Promise.SOON: AcknowledgeSoon(topic="u", partition=0, subscription="s", before=Offset(1)),
+        Promise.SOON: AcknowledgeSoon(topic="s", partition=0, subscription="s", before=Offset(1)),
     }[promise]
 
 
@@ -73,6 +83,7 @@ def test_each_answer_waits_as_the_table_says(
     rig: Rig, foundation: Foundation, promise: Promise, expected: Wait
 ) -> None:
     rig.topic("u", 1)
+    subscribe_to_one_message(rig)
     producer, other = Producer(rig), Producer(rig, "other")
     other.begin()
     rig.loop.pass_time(1)
@@ -96,6 +107,15 @@ def test_each_answer_waits_as_the_table_says(
         assert not answered
         rig.settle()
         assert answered == [expected]
+
+
+def subscribe_to_one_message(rig: Rig) -> None:
+    rig.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=1))
+    rig.ask(batch(b"message", topic="s"), payloads=[b"message"])
+    subscribe = Subscribe(
+        topic="s", partition=0, subscription="s", subscription_type=SubscriptionType.SHARED, begin=EARLIEST
+    )
+    rig.ask(subscribe)
 
 
 def open_of(rig: Rig, transactional_id: str = "x") -> TransactionId:
