@@ -6,10 +6,16 @@ from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
 from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
 from exacta.core.state.delivery import Delivery, SeenEntry
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions.delivering import KEYS as HASHES
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import Handle, World
 
 KEYS = 3
+
+
+def key_of(base: int) -> int:
+    """Return the hash of an entry's key: one of three, far apart."""
+    return base % KEYS * (HASHES // KEYS)
 
 
 class Dispatcher:
@@ -104,7 +110,7 @@ class Dispatcher:
                     found += began.pop(producer_id, []) if event.committed else []
                     began.pop(producer_id, None)
         return [
-            SeenEntry(event.base_offset, event.record_count, event.base_offset % KEYS)
+            SeenEntry(event.base_offset, event.record_count, key_of(event.base_offset))
             for event in sorted(found, key=lambda event: event.base_offset)
             if begin < event.base_offset + event.record_count and event.base_offset < end
         ]

@@ -9,7 +9,7 @@ from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
-from tests.core.subscriptions.delivering import KEYS, Dispatcher
+from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.world import SMALL, Handle, World
 
 PLENTY = 1_000
@@ -74,7 +74,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     def check_one(self, who: ConsumerId, each: Delivering) -> None:
         assert each.free, "something is left of it"
         if self.dispatcher.type is SubscriptionType.KEY_SHARED and not each.redeliveries:
-            key = each.base % KEYS
+            key = key_of(each.base)
             held = self.dispatcher.delivery
             assert held is not None
             holders = {entry.consumer for entry in held.entries.values() if entry.key == key} - {None}
