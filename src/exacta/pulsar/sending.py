@@ -202,7 +202,8 @@ class Sends:
         if transaction_id is None:
             raise BrokenEntry(text_of(Rejection.TRANSACTION_NOT_FOUND))
         # The core refuses what is sent to one that is not open, so that the bytes do not matter then.
-        return transaction_id, self._broker.open_handle(transaction_id) or NO_PRODUCER_ID
+        producer_id = self._broker.open_handle(transaction_id)
+        return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 
     def _writer(
         self, producer: Producer, command: Any, entry: Entry, highest: dict[tuple[str, Place], int]
