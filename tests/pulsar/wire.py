@@ -132,8 +132,8 @@ def send_frame(*values: bytes, sequence: int = 0, number: int = 0, transaction: 
 
 @contextmanager
 def client(url: str) -> Iterator[pulsar.Client]:
-    """Run Pulsar's own client for Python, which says nothing but errors."""
-    opened = pulsar.Client(url, operation_timeout_seconds=20, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Fatal))
+    """Run Pulsar's own client for Python, which logs errors only."""
+    opened = pulsar.Client(url, operation_timeout_seconds=20, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     try:
         yield opened
     finally:

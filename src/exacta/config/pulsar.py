@@ -15,7 +15,7 @@ class PulsarOptions:
         Meta(
             ge=64 << 10,
             le=100 << 20,
-            description="Largest entry of a Pulsar producer, a message or a batch; clients are told it, and cut into "
+            description="Largest payload of a Pulsar producer, a message or a batch; clients are told it, and cut into "
             "chunks what is larger. A topic's own max.message.bytes counts instead.",
         ),
     ] = 5 << 20

@@ -46,7 +46,7 @@ class PulsarBroker(Broker):
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
 
-    def largest_entry(self, topic: str) -> int:
-        """Return how many bytes an entry of the topic may have; it says so itself, or the broker's option does."""
+    def largest_payload(self, topic: str) -> int:
+        """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""
         own = (self.topic_configs(topic) or {}).get(MAX_MESSAGE_BYTES)
         return self.configuration.pulsar_max_message_size if own is None else int(own)

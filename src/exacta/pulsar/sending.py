@@ -181,7 +181,7 @@ class Sends:
         check_entry(entry, command)
         transaction, producer_id = self._transaction(command)
         writer = self._writer(producer, command, entry, highest) if producer.is_named else None
-        kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_entry(place[0]), producer_id)
+        kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id)
         append = AppendBatch(
             topic=place[0],
             partition=place[1],

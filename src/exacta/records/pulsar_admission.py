@@ -19,10 +19,11 @@ def admit_entry(
 ) -> tuple[bytes, int]:
     """Return the batch of a checked entry and its time, in milliseconds; with a producer id it is a transaction's.
 
-    `largest` is in bytes. Raises `BrokenEntry` if the topic does not take it.
+    `largest` bounds the payload, in bytes; metadata come on top of it, as clients reckon, and the front bounds the
+    frame. Raises `BrokenEntry` if the topic does not take it.
     """
-    if len(entry.body) > largest:
-        raise BrokenEntry(f"an entry of {len(entry.body)} bytes, above the limit of {largest}")
+    if len(entry.payload) > largest:
+        raise BrokenEntry(f"a payload of {len(entry.payload)} bytes, above the limit of {largest}")
     if rules.needs_keys:
         raise BrokenEntry("the topic is compacted, and does not take the messages of Pulsar's producers yet")
     if not rules.log_append_time:
