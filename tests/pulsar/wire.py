@@ -85,6 +85,10 @@ class Wire:
             )
         )
 
+    def lookup(self, topic: str) -> Any:
+        """Ask which broker serves a topic; return the answer."""
+        return self.ask(pb.CommandLookupTopic(topic=topic, request_id=self.next_request()))
+
     def begin(self, timeout_ms: int = 60_000) -> Any:
         """Begin a transaction; return the answer."""
         return self.ask(pb.CommandNewTxn(request_id=self.next_request(), txn_ttl_millis=timeout_ms, tc_id=0))
