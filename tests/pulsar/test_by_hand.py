@@ -168,3 +168,43 @@ def test_a_topic_is_created_only_for_those_who_may() -> None:
     assert client.ask(open_producer("t")).error == pb.ServerError.TopicNotFound
     assert broker.engine.partition_count("t") == 0
     broker.end()
+
+
+def test_a_client_that_leaves_before_its_producer_is_open_keeps_no_name() -> None:
+    broker = Broker()
+    client = broker.connect()
+    broker.held_syncs = []
+    client.send(open_producer("t", "p"))
+    broker.settle()
+    client.vanish()
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    opened(broker, "t", "p")
+    broker.end()
+
+
+@pytest.mark.parametrize("command", [pb.CommandSuccess(request_id=1), pb.CommandSend(producer_id=7, sequence_id=0)])
+def test_a_command_that_ends_its_connection_is_counted_no_more(command: Any) -> None:
+    broker = Broker()
+    client = opened(broker)
+    if isinstance(command, pb.CommandSend):
+        client.send_bytes(send_frame(b"x", number=7))
+    else:
+        client.send(command)
+    broker.settle()
+    assert client.closed
+    broker.end()
+
+
+def test_a_command_names_so_many_topics_at_most() -> None:
+    broker = Broker()
+    client = opened(broker)
+    begun = client.ask(pb.CommandNewTxn(request_id=1, txn_ttl_millis=10_000, tc_id=0))
+    added = pb.CommandAddPartitionToTxn(
+        request_id=2, txnid_least_bits=begun.txnid_least_bits, partitions=["t"] * 10_000
+    )
+    assert not client.ask(added).HasField("error")
+    added.partitions.append("t")
+    assert client.ask(added).error == pb.ServerError.NotAllowedError
+    broker.end()

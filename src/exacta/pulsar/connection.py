@@ -74,6 +74,11 @@ class Connection(FramedConnection):
         """Return True if the process is about to end, so that nothing in memory may be relied on."""
         return self._broker.engine.failed is not None
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True if nothing may be opened on the connection any more."""
+        return self._closing
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport over, and begin to ask whether the client is there."""
         super().connection_made(transport)

@@ -42,6 +42,10 @@ class PulsarConnection(RequestConnection, Protocol):
     def engine_has_failed(self) -> bool:
         """Return True if the process is about to end, so that nothing in memory may be relied on."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True if nothing may be opened on the connection any more."""
+
     def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
         """Send the answer to a request; no bytes if it wants none."""
 
@@ -102,6 +106,11 @@ class PulsarRequest(Request):
         if not self.connection.engine_has_failed:
             logger.exception("%s from %s failed", type(self.command).__name__, self.connection.peer)
         self.connection.abort()
+        self.end()
+
+    def hang_up(self, reason: str) -> None:
+        """Close the connection because of this command."""
+        super().hang_up(reason)
         self.end()
 
     def reads(self, request: FetchRequest) -> None:

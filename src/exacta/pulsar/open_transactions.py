@@ -1,6 +1,7 @@
 """The check of a transaction and of topics before a client uses them together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
@@ -12,12 +13,18 @@ from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import parsed_name
 from exacta.pulsar.transactions import transaction_of
 
+MOST_TOPICS: Final = 10_000
+"""The topics that one command may name; each is looked up on the event loop."""
 
-def when_open(broker: PulsarBroker, request: PulsarRequest, topics: Iterable[str], done: Callable[[], None]) -> None:
+
+def when_open(broker: PulsarBroker, request: PulsarRequest, topics: Sequence[str], done: Callable[[], None]) -> None:
     """Call back if the transaction of the command is open and the topics are there; refuse the command otherwise."""
     transaction_id = transaction_of(request.command)
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
+        return
+    if len(topics) > MOST_TOPICS:
+        request.refuse(ServerError.NotAllowedError, f"one command may name {MOST_TOPICS} topics")
         return
     for topic in topics:
         name = parsed_name(request, topic)

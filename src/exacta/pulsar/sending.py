@@ -38,7 +38,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error, text_of
-from exacta.pulsar.producers import Place, Producer
+from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry
 
@@ -182,6 +182,7 @@ class Sends:
         transaction, producer_id = self._transaction(command)
         writer = self._writer(producer, command, entry, highest) if producer.is_named else None
         kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id)
+        send.request.entry = None  # what is kept is a copy, and one of the two is enough
         append = AppendBatch(
             topic=place[0],
             partition=place[1],
@@ -249,6 +250,8 @@ def close_producer(broker: PulsarBroker, connection: PulsarConnection, producer:
     """Close a producer from this side, and tell its client."""
     if connection.producers.get(producer.number) is producer:
         del connection.producers[producer.number]
+        if len(connection.closed_producers) >= MOST_PRODUCERS:
+            connection.closed_producers.clear()
         connection.closed_producers.add(producer.number)
         broker.producers.close(producer)
         message: Message = CommandCloseProducer(producer_id=producer.number, request_id=NO_REQUEST)

@@ -51,6 +51,9 @@ def _open(
     broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
 ) -> None:
     connection = request.connection
+    if connection.has_ended:  # while its topic was created: nobody would close the producer
+        request.end()
+        return
     partition_id = broker.partition_id(place)
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")

@@ -1,6 +1,5 @@
 """ADD_PARTITION_TO_TXN says what a transaction will write to. It is checked; the writes themselves register it."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.message import Message
@@ -19,7 +18,7 @@ from exacta.pulsar.needs import Need
 from exacta.pulsar.open_transactions import when_open
 
 
-def _topics(command: Any) -> Iterable[str]:
+def _topics(command: Any) -> list[str]:
     return list(command.partitions)
 
 
@@ -38,7 +37,7 @@ def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: Pul
             )
         )
 
-    when_open(broker, request, command.partitions, is_open)
+    when_open(broker, request, _topics(command), is_open)
 
 
 def refused(command: Any, error: ServerError, text: str) -> Message:

@@ -1,6 +1,5 @@
 """ADD_SUBSCRIPTION_TO_TXN names subscriptions whose messages a transaction will acknowledge. It is checked only."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.message import Message
@@ -19,7 +18,7 @@ from exacta.pulsar.needs import Need
 from exacta.pulsar.open_transactions import when_open
 
 
-def _topics(command: Any) -> Iterable[str]:
+def _topics(command: Any) -> list[str]:
     return [each.topic for each in command.subscription]
 
 
