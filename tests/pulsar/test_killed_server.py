@@ -31,8 +31,8 @@ class Served:
         assert self._process.stdout is not None
         first, second = self._process.stdout.readline(), self._process.stdout.readline()
         self._listen = parse_endpoint(first.split("listening on ")[1].split(",")[0])
-        self.url = second.split()[-1]
-        self._pulsar = parse_endpoint(self.url.removeprefix("pulsar://"))
+        self._pulsar = parse_endpoint(second.split()[-1])
+        self.url = f"pulsar://{self._pulsar}"
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)

@@ -43,14 +43,25 @@ def test_a_server_says_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None
     try:
         assert server.process.stdout is not None
         said = server.process.stdout.readline()
-        assert said.startswith("exacta: Pulsar's producers connect to pulsar://127.0.0.1:")
-        wire = Wire(said.split()[-1])
+        assert said.startswith("exacta: listening for Pulsar's producers on 127.0.0.1:")
+        wire = Wire(f"pulsar://{said.split()[-1]}")
         assert isinstance(wire.open_producer("t").producer_name, str)
         assert wire.lookup("t").broker_service_url == "pulsar://broker.example:6650"
         code, errors = server.end(signal.SIGTERM)
         assert (code, "WARNING" in errors) == (0, False)
         assert wire.is_closed()
         wire.close()
+    finally:
+        server.clean_up()
+
+
+def test_whoever_can_be_reached_by_others_is_warned_about(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--pulsar-listen", ":0")
+    try:
+        _, errors = server.end(signal.SIGTERM)
+        [warning] = [line for line in errors.splitlines() if "WARNING" in line]
+        assert " :" in warning
+        assert "can be reached from other machines" in warning
     finally:
         server.clean_up()
 

@@ -95,15 +95,15 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     gc.collect()
     gc.freeze()
     gc.enable()
-    if server.is_for_all:
+    for reachable in server.reachable:
         logger.warning(
             "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
             "reaches it can read, write and delete everything",
-            server.listening,
+            reachable,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
     if server.pulsar_listening is not None:
-        sys.stdout.write(f"exacta: Pulsar's producers connect to pulsar://{server.pulsar_listening}\n")
+        sys.stdout.write(f"exacta: listening for Pulsar's producers on {server.pulsar_listening}\n")
     sys.stdout.flush()
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)

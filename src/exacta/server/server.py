@@ -83,9 +83,9 @@ class Server:
         return None if self._pulsar is None else self._pulsar.listening
 
     @property
-    def is_for_all(self) -> bool:
-        """True if other machines can connect, once the server is open."""
-        return any(listener.is_for_all for listener in self._listeners)
+    def reachable(self) -> list[Endpoint]:
+        """The endpoints to which other machines can connect, once the server is open."""
+        return [listener.listening for listener in self._listeners if listener.is_for_all]
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
