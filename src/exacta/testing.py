@@ -35,7 +35,8 @@ class Broker:
     It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
     log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
     latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores
-    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one.
+    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one. With `pulsar` producers of
+    Apache Pulsar are served, too, by `pulsar_url`; that needs the extra `exacta[pulsar]`.
 
     Clients see a restart as they see one of Apache Kafka: connections break, members of groups go on, an open
     transaction goes on. A transactional producer of librdkafka may take a second longer for its first
@@ -49,6 +50,8 @@ class Broker:
         data: str | Path | None = None,
         *,
         port: int = 0,
+        pulsar: bool = False,
+        pulsar_port: int = 0,
         config: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -56,9 +59,11 @@ class Broker:
         if data == "":
             raise ValueError("data must be a directory, not an empty name")
         self._given = None if data is None else Path(data)
-        if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65535:
-            raise ValueError(f"port must be a number from 0 to 65535, not {port!r}")
+        for each in (port, pulsar_port):
+            if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
+                raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
         self._listen = Endpoint(DEFAULT_HOST, port)
+        self._pulsar_listen = Endpoint(DEFAULT_HOST, pulsar_port) if pulsar else None
         self._temporary: Path | None = None
         self._remove: weakref.finalize[Any, Any] | None = None
         """Removes the temporary directory, if it is still there when nobody has the Broker any more."""
@@ -73,6 +78,18 @@ class Broker:
         if self._listen.port == 0:
             raise ServerError("the broker has not been started")
         return str(self._listen)
+
+    @property
+    def pulsar_url(self) -> str:
+        """Return where Pulsar's clients connect: `pulsar://host:port`, known from the first start on.
+
+        Raises ServerError for a broker that was not made with `pulsar=True`.
+        """
+        if self._pulsar_listen is None:
+            raise ServerError("the broker does not serve Pulsar's clients: make it with pulsar=True")
+        if self._pulsar_listen.port == 0:
+            raise ServerError("the broker has not been started")
+        return f"pulsar://{self._pulsar_listen}"
 
     @property
     def data(self) -> Path:
@@ -162,10 +179,12 @@ class Broker:
 
     async def _main(self, ready: Future[None]) -> None:
         loop = asyncio.get_running_loop()
-        server = Server(loop, self._configuration, self.data, self._listen)
+        server = Server(loop, self._configuration, self.data, self._listen, pulsar_listen=self._pulsar_listen)
         server.open()
         await server.start()
         self._listen = server.listening
+        if server.pulsar_listening is not None:
+            self._pulsar_listen = server.pulsar_listening
         end: asyncio.Future[bool] = loop.create_future()
         self._loop, self._end = loop, end
         if self._to_be_ended is not None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId, TransactionVersion
+from exacta.core.ids import Body, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import EngineFailed
-from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.fetch import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.ports.journal import Journal
@@ -178,10 +178,11 @@ class Rig:
         max_wait_ms: int = 0,
         min_bytes: int = 1,
         max_bytes: int = 1 << 20,
+        bodies: frozenset[Body] = ALL_BODIES,
     ) -> list[FetchResult]:
         results: list[FetchResult] = []
         wanted = FetchPartition("t", partition, fetch_offset, max_bytes)
-        request = FetchRequest([wanted], max_wait_ms, min_bytes, max_bytes, read_committed)
+        request = FetchRequest([wanted], max_wait_ms, min_bytes, max_bytes, read_committed, bodies)
         self.engine.fetch(request, results.extend)
         return results
 
@@ -203,6 +204,7 @@ def batch(
     topic: str = "t",
     timestamp_ms: int = 0,
     transaction: TransactionId | None = None,
+    body: Body = Body.KAFKA,
 ) -> AppendBatch:
     writer = IdempotentWriter(
         producer_id=ProducerId(producer[0]),
@@ -217,6 +219,7 @@ def batch(
         record_count=count,
         size=len(payload),
         max_timestamp_ms=timestamp_ms,
+        body=body,
         writer=None if producer[0] < 0 else writer,
         transaction=transaction,
     )

@@ -1,6 +1,7 @@
 """Fetches: what they wait for, how much they get, and when they are refused."""
 
 from exacta.core.commands import DeleteTopic
+from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicDeletedReply
 from tests.engine.rig import Rig
@@ -33,6 +34,20 @@ def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
     assert rig.fetch(5)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
     assert rig.fetch(-1)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
     assert rig.fetch(partition=9)[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_partition_with_a_body_that_its_reader_does_not_understand_is_refused(rig: Rig) -> None:
+    kafka_only = frozenset({Body.KAFKA})
+    rig.append(b"one")
+    rig.loop.settle()
+    assert rig.fetch(bodies=kafka_only)[0].rejection is None
+    waiting = rig.fetch(1, bodies=kafka_only, max_wait_ms=10_000)
+    rig.append(b"two", body=Body.PULSAR)
+    rig.loop.settle()
+    for found in (waiting, rig.fetch(bodies=kafka_only), rig.fetch(2, bodies=kafka_only)):
+        rig.loop.settle()
+        assert (found[0].rejection, found[0].records) == (Rejection.UNREADABLE_BODY, [])
+    assert rig.records() == b"onetwo"
 
 
 def test_a_deleted_topic_answers_who_waits_for_it(rig: Rig) -> None:

@@ -9,8 +9,8 @@ from typing import NoReturn, TypeVar
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure, options, parse_setting, read_properties
-from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT, Endpoint, parse_endpoint
-from exacta.server.process import serve
+from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_PULSAR_PORT, Endpoint, parse_endpoint
+from exacta.server.process import Doors, serve
 
 EXIT_USAGE = 2
 
@@ -34,7 +34,13 @@ def run(arguments: Sequence[str]) -> int:
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
-    return serve(configuration, parsed.data, parsed.listen, parsed.advertise)
+    doors = Doors(
+        listen=parsed.listen,
+        advertise=parsed.advertise,
+        pulsar_listen=parsed.pulsar_listen,
+        pulsar_advertise=parsed.pulsar_advertise,
+    )
+    return serve(configuration, parsed.data, doors)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,6 +73,19 @@ def _parser() -> argparse.ArgumentParser:
         type=_usage(parse_endpoint),
         metavar="HOST:PORT",
         help="what clients are told to connect to, where that is not what is listened on",
+    )
+    parser.add_argument(
+        "--pulsar-listen",
+        type=_usage(parse_endpoint),
+        metavar="HOST:PORT",
+        help="where to accept Apache Pulsar's producers; its consumers are not served yet (default: nowhere; "
+        f"Pulsar's own port is {DEFAULT_PULSAR_PORT})",
+    )
+    parser.add_argument(
+        "--pulsar-advertise",
+        type=_usage(parse_endpoint),
+        metavar="HOST:PORT",
+        help="what Pulsar's clients are told to connect to, where that is not what is listened on",
     )
     parser.add_argument(
         "--set",

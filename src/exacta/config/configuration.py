@@ -9,6 +9,7 @@ from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
+from exacta.config.pulsar import PulsarOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.core.state.limits import Limits
 
@@ -18,7 +19,7 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions, KafkaOptions):
+class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, KafkaOptions):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 
     def limits(self) -> Limits:

@@ -20,6 +20,8 @@ class Rejection(Enum):
     """The topic is the cluster's own: clients do not write into it."""
     DELETION_NOT_ALLOWED = auto()
     """Records of this topic are not deleted by their age, only by their keys."""
+    UNREADABLE_BODY = auto()
+    """The partition has batches of an encoding that the reader does not understand."""
     # idempotence (KIP-98, KIP-360)
     OUT_OF_ORDER_SEQUENCE = auto()
     INVALID_PRODUCER_EPOCH = auto()

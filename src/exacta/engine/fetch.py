@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import AbortedTransaction, Partition
@@ -39,6 +39,8 @@ class FetchPartition(Struct, gc=False):
     topic_id: bytes = b""
 
 
+ALL_BODIES = frozenset(Body)
+
 Admitted = Callable[[int], None]
 """Gets the most bytes that may be read now. One batch may always be read."""
 
@@ -59,6 +61,8 @@ class FetchRequest(Struct):
     min_bytes: int
     max_bytes: int
     read_committed: bool
+    bodies: frozenset[Body] = ALL_BODIES
+    """The encodings that the reader understands; a partition with a batch of another one is refused."""
     admit: Callable[[int, Admitted], None] = _at_once
     key: int = 0
     """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
@@ -188,6 +192,10 @@ class Fetcher:
                 continue
             if wanted.topic_id and self._state.topics[wanted.topic].topic_id != wanted.topic_id:
                 result.rejection = Rejection.INCONSISTENT_TOPIC_ID
+                plan.final = True
+                continue
+            if not partition.bodies <= request.bodies:
+                result.rejection = Rejection.UNREADABLE_BODY
                 plan.final = True
                 continue
             result.visible = visible

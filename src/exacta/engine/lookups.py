@@ -6,7 +6,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import PartitionId
+from exacta.core.ids import PartitionId, ProducerId, TransactionId
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -93,3 +93,20 @@ class Lookups:
         if entry is None or seen is None:
             return 0
         return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
+
+    # --- the state as it is in this step, durable or not --------------------------------------------------------------
+
+    def partition_id(self, topic: str, partition: int) -> PartitionId | None:
+        """Return the id of a partition; None if there is none. A topic that is created again has others."""
+        entry = self._state.partition(topic, partition)
+        return None if entry is None else entry.partition_id
+
+    def named_sequence(self, name: str, topic: str, partition: int) -> int:
+        """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
+        entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)
+        return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
+
+    def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
+        """Return the producer id under which the records of an open handle lie; None if no such handle is open."""
+        transaction = self._state.transactions.get(transaction_id)
+        return None if transaction is None or transaction.owner is not None else transaction.producer_ids[0]

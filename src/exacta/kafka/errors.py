@@ -20,6 +20,8 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_REPLICA_ASSIGNMENT: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
     Rejection.INTERNAL_TOPIC: ErrorCode.INVALID_TOPIC_EXCEPTION,
     Rejection.DELETION_NOT_ALLOWED: ErrorCode.POLICY_VIOLATION,
+    # librdkafka reports it once and goes on; Java's client throws it. Neither takes it for data or for an empty topic.
+    Rejection.UNREADABLE_BODY: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     Rejection.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     Rejection.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
     Rejection.UNKNOWN_PRODUCER_ID: ErrorCode.UNKNOWN_PRODUCER_ID,

@@ -102,8 +102,12 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         if self.log_append_time:
             says_so = "timestamps are the broker's, not the producer's, and the batch says so"
             return says_so if header.log_append_time else None
+        return self.times_fault((header.base_timestamp, header.max_timestamp), now_ms)
+
+    def times_fault(self, times_ms: Sequence[int], now_ms: int) -> str | None:
+        """Return the fault in times that a producer has given, or None."""
         earliest_ms, latest_ms = now_ms - self.before_max_ms, now_ms + self.after_max_ms
-        for timestamp_ms in (header.base_timestamp, header.max_timestamp):
+        for timestamp_ms in times_ms:
             if not earliest_ms <= timestamp_ms <= latest_ms and timestamp_ms != _NO_TIMESTAMP:
                 return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
         return None

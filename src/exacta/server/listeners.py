@@ -1,6 +1,9 @@
 """The sockets that a server listens on: their endpoints, as an operator writes them, and how they are bound."""
 
+import asyncio
+import ipaddress
 import socket
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -9,6 +12,7 @@ from exacta.server.errors import ServerError
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
+DEFAULT_PULSAR_PORT = 6650
 
 BACKLOG = 4096
 """The connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
@@ -63,3 +67,47 @@ def cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
     """Return the message for an endpoint that cannot be had."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"cannot listen on {listen}: {reason.lower()}"
+
+
+class Listener:
+    """One socket, and the clients of one front that come to it."""
+
+    def __init__(self, listen: Endpoint, advertise: Endpoint | None = None) -> None:
+        self.listening = listen
+        """The endpoint where clients find it, once it is open: with the real port."""
+        self.is_for_all = False
+        """True if other machines can connect, once it is open."""
+        self._listen = listen
+        self._advertise = advertise
+        self._socket: socket.socket | None = None
+        self._server: asyncio.Server | None = None
+
+    def open(self) -> None:
+        """Bind the port. Raises ServerError."""
+        self._socket = bind(self._listen)
+        address, port = self._socket.getsockname()[:2]
+        self.listening = Endpoint(self._listen.host, port)
+        self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+    @property
+    def advertised(self) -> Endpoint:
+        """The endpoint that clients are told to connect to, once it is open."""
+        advertised = self._advertise or self.listening
+        return Endpoint(advertised.host, advertised.port or self.listening.port)
+
+    async def start(self, loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
+        assert self._socket is not None
+        try:
+            self._server = await loop.create_server(connect, sock=self._socket, backlog=BACKLOG)
+        except OSError as error:
+            raise ServerError(cannot_listen(self._listen, error)) from error
+
+    def close(self) -> None:
+        """Accept no clients any more; harmless if it is not open."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+from msgspec import Struct
+
 from exacta.config.configuration import Configuration
 from exacta.posix import resource
 from exacta.server.advice import with_advice
@@ -27,7 +29,16 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 """The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
 
 
-def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None = None) -> int:
+class Doors(Struct, frozen=True, kw_only=True):
+    """The endpoints of a server: `listen` for Kafka's clients, the others where there is one."""
+
+    listen: Endpoint
+    advertise: Endpoint | None = None
+    pulsar_listen: Endpoint | None = None
+    pulsar_advertise: Endpoint | None = None
+
+
+def serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
 
     Says where it listens in one line on stdout.
@@ -37,7 +48,7 @@ def serve(configuration: Configuration, data: Path, listen: Endpoint, advertise:
     allow_many_files(configuration)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
-            return runner.run(_serve(configuration, data, listen, advertise))
+            return runner.run(_serve(configuration, data, doors))
         except ServerError as error:
             sys.stderr.write(f"exacta: {error}\n")
             return EXIT_FAILED
@@ -61,10 +72,18 @@ def allow_many_files(configuration: Configuration) -> None:
         )
 
 
-async def _serve(configuration: Configuration, data: Path, listen: Endpoint, advertise: Endpoint | None) -> int:
+async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     loop = asyncio.get_running_loop()
     refuse_foreign(data)
-    server = Server(loop, configuration, data, listen, advertise)
+    server = Server(
+        loop,
+        configuration,
+        data,
+        doors.listen,
+        doors.advertise,
+        pulsar_listen=doors.pulsar_listen,
+        pulsar_advertise=doors.pulsar_advertise,
+    )
     server.open()
     await server.start()
     asked = asyncio.Event()
@@ -76,13 +95,15 @@ async def _serve(configuration: Configuration, data: Path, listen: Endpoint, adv
     gc.collect()
     gc.freeze()
     gc.enable()
-    if server.is_for_all:
+    for reachable in server.reachable:
         logger.warning(
             "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
             "reaches it can read, write and delete everything",
-            server.listening,
+            reachable,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
+    if server.pulsar_listening is not None:
+        sys.stdout.write(f"exacta: listening for Pulsar's producers on {server.pulsar_listening}\n")
     sys.stdout.flush()
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)

@@ -13,9 +13,8 @@ must abandon it (decision D4).
 
 import asyncio
 import contextlib
-import ipaddress
 import os
-import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -34,7 +33,7 @@ from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.listeners import BACKLOG, Endpoint, bind, cannot_listen
+from exacta.server.listeners import Endpoint, Listener
 from exacta.server.open_files import files_allowed
 
 _DRAIN_SECONDS = 5.0
@@ -50,20 +49,19 @@ class Server:
         data: Path,
         listen: Endpoint,
         advertise: Endpoint | None = None,
+        *,
+        pulsar_listen: Endpoint | None = None,
+        pulsar_advertise: Endpoint | None = None,
     ) -> None:
+        """Pulsar's clients are served if there is an endpoint to listen on for them."""
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
-        self.listening = listen
-        """The endpoint where clients find the server, once it is open: with the real port."""
-        self.is_for_all = False
-        """True if other machines can connect, once the server is open."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
-        self._listen = listen
-        self._advertise = advertise
-        self._socket: socket.socket | None = None
-        self._listener: asyncio.Server | None = None
+        self._kafka = Listener(listen, advertise)
+        self._pulsar = None if pulsar_listen is None else Listener(pulsar_listen, pulsar_advertise)
+        self._listeners = [self._kafka] if self._pulsar is None else [self._kafka, self._pulsar]
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
@@ -74,18 +72,33 @@ class Server:
         self._deserted = asyncio.Event()
         self._deserted.set()
 
+    @property
+    def listening(self) -> Endpoint:
+        """The endpoint where Kafka's clients find the server, once it is open: with the real port."""
+        return self._kafka.listening
+
+    @property
+    def pulsar_listening(self) -> Endpoint | None:
+        """The endpoint where Pulsar's clients find the server, once it is open; None: they are not served."""
+        return None if self._pulsar is None else self._pulsar.listening
+
+    @property
+    def reachable(self) -> list[Endpoint]:
+        """The endpoints to which other machines can connect, once the server is open."""
+        return [listener.listening for listener in self._listeners if listener.is_for_all]
+
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
-        self._socket = bind(self._listen)
-        address, port = self._socket.getsockname()[:2]
-        self.listening = Endpoint(self._listen.host, port)
-        self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
         try:
+            if self._pulsar is not None:
+                _require_protobuf()
+            for listener in self._listeners:
+                listener.open()
             self._recover()
         except BaseException:
-            self._close_socket()
+            self._close_listeners()
             self._close_journal()
             raise
 
@@ -116,13 +129,13 @@ class Server:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
-        advertised = self._advertise or self.listening
+        advertised = self._kafka.advertised
         self._broker = assemble_broker(
             self._engine,
             self._configuration,
             cluster_id=identity,
             advertised_host=advertised.host,
-            advertised_port=advertised.port or self.listening.port,
+            advertised_port=advertised.port,
             log_dir=self._data.absolute(),
             wall_clock=clock.wall_ms,
         )
@@ -136,16 +149,20 @@ class Server:
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
-        broker, sock = self._broker, self._socket
+        broker = self._broker
         assert broker is not None
-        assert sock is not None
         try:
-            self._listener = await self._loop.create_server(
-                lambda: Connection(broker, self._loop, self._register, self._forget), sock=sock, backlog=BACKLOG
-            )
-        except OSError as error:
+            await self._kafka.start(self._loop, lambda: Connection(broker, self._loop, self._register, self._forget))
+            if self._pulsar is not None:
+                await self._pulsar.start(self._loop, self._pulsar_connections(broker, self._pulsar.advertised))
+        except ServerError:
             self.abandon()
-            raise ServerError(cannot_listen(self._listen, error)) from error
+            raise
+
+    def _pulsar_connections(self, broker: BrokerContext, advertised: Endpoint) -> Callable[[], asyncio.BaseProtocol]:
+        from exacta.server.pulsar_front import pulsar_connections  # loads protobuf
+
+        return pulsar_connections(broker, advertised, self._loop, self._register, self._forget)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -154,7 +171,7 @@ class Server:
         engine, journal = self._engine, self._journal
         assert engine is not None
         assert journal is not None
-        self._close_socket()
+        self._close_listeners()
         for connection in self._connections:
             connection.stop_taking_requests()
         stopped = asyncio.Event()
@@ -179,18 +196,14 @@ class Server:
 
     def abandon(self) -> None:
         """Drop everything, as a crash would; only what the journal has written still becomes durable."""
-        self._close_socket()
+        self._close_listeners()
         for connection in list(self._connections):
             connection.abort()
         self._close_journal()
 
-    def _close_socket(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.close()
 
     def _close_journal(self) -> None:
         if self._journal is not None:
@@ -219,3 +232,11 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+def _require_protobuf() -> None:
+    """Raise ServerError if Pulsar's messages cannot be read."""
+    try:
+        import google.protobuf.message  # noqa: F401
+    except ImportError as error:
+        raise ServerError("Pulsar's clients need protobuf: install it by pip install 'exacta[pulsar]'") from error

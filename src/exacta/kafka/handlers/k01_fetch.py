@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
@@ -37,6 +38,8 @@ BY_TOPIC_ID_SINCE = 13
 LEADER_SINCE = 16
 """The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 READ_COMMITTED = 1
+READABLE_BODIES = frozenset({Body.KAFKA})
+"""A partition that Pulsar's producers have written to is refused: nothing converts their entries yet."""
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
 
@@ -185,6 +188,7 @@ def _read(
             min_bytes=min(max(request.min_bytes, 0), max_bytes),
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
+            bodies=READABLE_BODIES,
         ),
         lambda results: done([*zip(reading, results, strict=True), *refused]),
     )

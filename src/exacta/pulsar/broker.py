@@ -1,0 +1,52 @@
+"""The broker as Pulsar's handlers see it: the one behind all fronts, with what only Pulsar's protocol has."""
+
+from collections.abc import Callable
+
+from exacta.config.configuration import Configuration
+from exacta.config.topic import MAX_MESSAGE_BYTES
+from exacta.core.ids import PartitionId, ProducerId, TransactionId
+from exacta.engine.engine import Engine
+from exacta.front.broker import Broker, Identity
+from exacta.front.memory import Memory
+from exacta.front.request import Request
+from exacta.ports.authorizer import Authorizer
+from exacta.ports.entropy import Entropy
+from exacta.pulsar.producers import Place, Producers
+
+SCHEME = "pulsar"
+
+
+class PulsarBroker(Broker):
+    """The broker with its Pulsar-only parts; there is one per server."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        configuration: Configuration,
+        identity: Identity,
+        entropy: Entropy,
+        memory: Memory,
+        authorizer: Authorizer,
+        *,
+        wall_clock: Callable[[], int] | None = None,
+    ) -> None:
+        super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
+        self.producers = Producers()
+
+    def url(self, request: Request) -> str:
+        """Return the URL that this client is told to connect to."""
+        host, port = self.endpoint(request)
+        return f"{SCHEME}://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def partition_id(self, place: Place) -> PartitionId | None:
+        """Return the id of a partition as it is in this step; None: it is not there."""
+        return self.engine.lookups.partition_id(*place)
+
+    def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
+        """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
+        return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
+
+    def largest_payload(self, topic: str) -> int:
+        """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""
+        own = (self.topic_configs(topic) or {}).get(MAX_MESSAGE_BYTES)
+        return self.configuration.pulsar_max_message_size if own is None else int(own)

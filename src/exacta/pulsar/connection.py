@@ -1,0 +1,167 @@
+"""One client's connection: frames to commands of Pulsar's protocol, and their answers.
+
+Owns the handshake, the choice of a command's handler, the questions whether the other side is there, and what becomes
+of a client that sends nonsense. Owns no command; frames, memory and time are `FramedConnection`'s.
+
+Theory of operation. CONNECT comes first. Each command is handed to its handler the moment that its frame is whole. An
+answer leaves when it is there, since it names its request; only receipts leave in the order of their SENDs
+(`sending.py`). SENDs are gathered until another command comes, or until the next turn of the loop.
+
+A connection on which nothing has come for 30 seconds is asked by a PING, and closed if nothing has come 30 seconds
+later either. A client that sends what cannot be understood loses this connection, with one line in the log.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exacta.front.connection import SIZE_BYTES, FramedConnection
+from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.commands import unwrapped
+from exacta.protocol.pulsar.errors import BrokenFrame
+from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, ServerError
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handlers import HANDLERS
+from exacta.pulsar.needs import lacking
+from exacta.pulsar.producers import Producer
+from exacta.pulsar.sending import Sends
+from exacta.pulsar.unserved import refuse_unserved
+
+logger = logging.getLogger("exacta.pulsar")
+
+PING_SECONDS = 30.0
+"""Clients ask as often, and give a connection up that is silent for twice this time."""
+
+
+class Connection(FramedConnection):
+    """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
+
+    logger = logger
+    smallest_frame = 4  # the size of the command
+
+    def __init__(
+        self,
+        broker: PulsarBroker,
+        loop: asyncio.AbstractEventLoop,
+        register: Callable[["Connection"], bool | None],
+        forget: Callable[["Connection"], None],
+    ) -> None:
+        configuration = broker.configuration
+        super().__init__(
+            configuration,
+            broker.memory,
+            loop,
+            register,
+            forget,
+            largest_frame=configuration.pulsar_max_message_size + FRAME_MARGIN,
+        )
+        self.client_version = ""
+        self.producers: dict[int, Producer] = {}
+        self.closed_producers: set[int] = set()
+        self._broker = broker
+        self._sends = Sends(broker, self)
+        self._worked_on_bytes = 0
+        """The bytes of the frames that are owed an answer."""
+        self._ping_timer: asyncio.TimerHandle | None = None
+        self._heard_bytes = 0
+        self._has_asked = False
+
+    @property
+    def engine_has_failed(self) -> bool:
+        """Return True if the process is about to end, so that nothing in memory may be relied on."""
+        return self._broker.engine.failed is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if nothing may be opened on the connection any more."""
+        return self._closing
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport over, and begin to ask whether the client is there."""
+        super().connection_made(transport)
+        self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def wrong_size(self, size: int, beginning: bytes) -> str:
+        """See `FramedConnection`."""
+        return f"a frame of {size} bytes; from {self.smallest_frame} to {self._largest_frame} are allowed"
+
+    def may_begin(self, frame: memoryview) -> bool:
+        """Let every frame begin: no answer is long."""
+        return True
+
+    def receive(self, frame: memoryview) -> None:
+        """Hand a command to its handler."""
+        try:
+            parsed = parse_frame(frame)
+        except BrokenFrame as broken:
+            self.refuse(str(broken))
+            return
+        is_connect = parsed.command.type == BaseCommand.CONNECT
+        if is_connect is bool(self.client_version):
+            self.refuse("CONNECT came twice" if is_connect else "the first command is not CONNECT")
+            return
+        request = self._request(parsed, SIZE_BYTES + len(frame))
+        try:
+            if parsed.command.type != BaseCommand.SEND:
+                self._sends.flush()
+            self._serve(request)
+        except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
+            request.fail()
+
+    def _request(self, frame: Frame, size: int) -> PulsarRequest:
+        self._worked_on_bytes += size
+        handler = HANDLERS.get(frame.command.type)
+        return PulsarRequest(self, handler, frame.command.type, unwrapped(frame.command), frame.entry, size)
+
+    def _serve(self, request: PulsarRequest) -> None:
+        handler = HANDLERS.get(request.type)
+        if handler is None:
+            refuse_unserved(request)
+            return
+        lack = lacking(self._broker, request, handler.needs, request.command)
+        if lack is not None:
+            request.refuse(ServerError.AuthorizationError, lack)
+            return
+        handler.handle(self._broker, request.command, request)
+
+    def gather(self, request: PulsarRequest, producer: Producer, command: Any) -> None:
+        """See `PulsarConnection`."""
+        if self._sends.take(request, producer, command):
+            self._loop.call_soon(self._sends.flush)
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def answered(self, request: PulsarRequest, answer: Sequence[Buffer]) -> None:
+        """See `PulsarConnection`."""
+        size = sum(map(len, answer))
+        self._worked_on_bytes -= request.size
+        if self.answer_made(request.size, size):
+            self.send_answer(answer, size)
+
+    def _look_whether_there(self) -> None:
+        if self._closing:
+            return
+        if self._received_bytes != self._heard_bytes or self._owed:
+            self._heard_bytes, self._has_asked = self._received_bytes, False
+        elif self._has_asked:
+            logger.warning("closing the connection of %s, which does not answer", self.peer)
+            self.abort()
+            return
+        else:
+            self._has_asked = True
+            self.push([build_frame(CommandPing())])
+        self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
+
+    def on_closed(self) -> int:
+        """Forget the producers; return the bytes of the commands that are still worked on."""
+        if self._ping_timer is not None:
+            self._ping_timer.cancel()
+        for producer in self.producers.values():
+            self._broker.producers.close(producer)
+        self.producers.clear()
+        return self._worked_on_bytes

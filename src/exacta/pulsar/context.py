@@ -1,0 +1,118 @@
+"""One command of a client on its way, and the connection as handlers see it."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from google.protobuf.message import Message
+
+from exacta.config.configuration import Configuration
+from exacta.core.rejections import Rejection
+from exacta.engine.fetch import FetchRequest
+from exacta.front.request import Request, RequestConnection
+from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.frames import build_frame
+from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.errors import server_error, text_of
+from exacta.pulsar.producers import Producer
+
+logger = logging.getLogger("exacta.pulsar")
+
+
+class ServedCommand(Protocol):
+    """The kind of a command, as the request sees it."""
+
+    @property
+    def refused(self) -> Callable[[Any, ServerError, str], Message]:
+        """The function that makes the answer which refuses the command."""
+
+
+class PulsarConnection(RequestConnection, Protocol):
+    """The connection of a request, as the request and the handlers see it."""
+
+    configuration: Configuration
+    client_version: str
+    """The client's software by its own name; empty: it has not sent CONNECT."""
+    producers: dict[int, Producer]
+    """The producers that are open, by the client's numbers."""
+    closed_producers: set[int]
+    """The numbers of producers that were closed from this side, to which sends may still be under way."""
+
+    @property
+    def engine_has_failed(self) -> bool:
+        """Return True if the process is about to end, so that nothing in memory may be relied on."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if nothing may be opened on the connection any more."""
+
+    def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
+        """Send the answer to a request; no bytes if it wants none."""
+
+    def gather(self, request: "PulsarRequest", producer: Producer, command: Any) -> None:
+        """Let a SEND be appended with the others that come in this turn of the loop."""
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """Send what answers no frame."""
+
+
+class PulsarRequest(Request):
+    """A command that has been read and not answered yet; `entry` is what came behind it."""
+
+    __slots__ = ("command", "entry", "handler", "is_answered", "size", "type")
+
+    connection: PulsarConnection
+
+    def __init__(
+        self,
+        connection: PulsarConnection,
+        handler: ServedCommand | None,
+        type: int,
+        command: Any,
+        entry: memoryview | None,
+        size: int,
+    ) -> None:
+        self.connection = connection
+        self.handler = handler
+        self.type = type
+        """The command's number."""
+        self.command = command
+        self.entry = entry
+        self.size = size
+        """The bytes of its frame, with the size field."""
+        self.is_answered = False
+
+    def reply(self, message: Message) -> None:
+        """Answer with a command."""
+        self.end([build_frame(message)])
+
+    def end(self, answer: Sequence[Buffer] = ()) -> None:
+        """Answer with bytes, or with nothing where the client waits for none. A second answer is dropped."""
+        if not self.is_answered:
+            self.is_answered = True
+            self.connection.answered(self, answer)
+
+    def refuse(self, error: ServerError, text: str) -> None:
+        """Answer with an error."""
+        assert self.handler is not None
+        self.reply(self.handler.refused(self.command, error, text))
+
+    def reject(self, rejection: Rejection) -> None:
+        """Answer with an error that says why the core has refused it."""
+        self.refuse(server_error(rejection), text_of(rejection))
+
+    def fail(self) -> None:
+        """Report the exception that is being handled; the client connects anew, and asks again."""
+        if not self.connection.engine_has_failed:
+            logger.exception("%s from %s failed", type(self.command).__name__, self.connection.peer)
+        self.connection.abort()
+        self.end()
+
+    def hang_up(self, reason: str) -> None:
+        """Close the connection because of this command."""
+        super().hang_up(reason)
+        self.end()
+
+    def reads(self, request: FetchRequest) -> None:
+        """Refuse: nothing is read for clients yet."""
+        raise NotImplementedError

@@ -1,0 +1,83 @@
+"""Rejections as Pulsar's errors: one total table, and what a SEND is told instead.
+
+What decides is what clients make of a number. The Go client looks only at the text in most answers, so no text is ever
+empty. After a SEND_ERROR it gives its messages up for NotAllowedError, and for all other numbers it connects again and
+sends them once more: right where that may help, and an endless loop where it cannot.
+"""
+
+from typing import Final
+
+from exacta.core.rejections import Rejection
+from exacta.protocol.pulsar.messages_pb2 import ServerError
+
+CODES: Final[dict[Rejection, ServerError]] = {
+    Rejection.UNKNOWN_TOPIC_OR_PARTITION: ServerError.TopicNotFound,
+    Rejection.TOPIC_ALREADY_EXISTS: ServerError.MetadataError,
+    Rejection.INVALID_TOPIC: ServerError.InvalidTopicName,
+    Rejection.INVALID_PARTITIONS: ServerError.NotAllowedError,
+    Rejection.INTERNAL_TOPIC: ServerError.NotAllowedError,
+    Rejection.INVALID_PRODUCER_ID_MAPPING: ServerError.NotAllowedError,
+    Rejection.INVALID_TRANSACTION_STATE: ServerError.InvalidTxnStatus,
+    Rejection.INVALID_TRANSACTION_TIMEOUT: ServerError.NotAllowedError,
+    Rejection.TRANSACTION_NOT_FOUND: ServerError.TransactionNotFound,
+    Rejection.TRANSACTION_CONFLICT: ServerError.TransactionConflict,
+    Rejection.LIMIT_REACHED: ServerError.TooManyRequests,
+    Rejection.INVALID_SUBSCRIPTION: ServerError.NotAllowedError,
+    Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
+    Rejection.OFFSET_OUT_OF_RANGE: ServerError.NotAllowedError,
+    Rejection.STORAGE_ERROR: ServerError.PersistenceError,
+}
+
+CANNOT_HAPPEN_HERE: Final = frozenset(
+    {
+        Rejection.UNKNOWN_TOPIC_ID,
+        Rejection.INCONSISTENT_TOPIC_ID,
+        Rejection.INVALID_REPLICA_ASSIGNMENT,
+        Rejection.DELETION_NOT_ALLOWED,
+        Rejection.UNREADABLE_BODY,
+        Rejection.OUT_OF_ORDER_SEQUENCE,
+        Rejection.INVALID_PRODUCER_EPOCH,
+        Rejection.UNKNOWN_PRODUCER_ID,
+        Rejection.PRODUCER_FENCED,
+        Rejection.TRANSACTION_NOT_BEGUN,
+        Rejection.INVALID_TRANSACTIONAL_ID,
+        Rejection.TOO_MANY_TRANSACTIONS,
+        Rejection.UNKNOWN_MEMBER_ID,
+        Rejection.FENCED_INSTANCE_ID,
+        Rejection.ILLEGAL_GENERATION,
+        Rejection.FENCED_MEMBER_EPOCH,
+        Rejection.STALE_MEMBER_EPOCH,
+        Rejection.MEMBER_EPOCH_NEEDED,
+        Rejection.UNRELEASED_INSTANCE_ID,
+        Rejection.UNSUPPORTED_ASSIGNOR,
+        Rejection.INVALID_REGULAR_EXPRESSION,
+        Rejection.REBALANCE_IN_PROGRESS,
+        Rejection.INCONSISTENT_GROUP_PROTOCOL,
+        Rejection.INVALID_SESSION_TIMEOUT,
+        Rejection.INVALID_GROUP_ID,
+        Rejection.GROUP_MAX_SIZE_REACHED,
+        Rejection.NON_EMPTY_GROUP,
+        Rejection.GROUP_ID_NOT_FOUND,
+        Rejection.GROUP_SUBSCRIBED_TO_TOPIC,
+        Rejection.OFFSET_METADATA_TOO_LARGE,
+    }
+)
+"""Rejections of commands that no command of Pulsar leads to."""
+
+RETRIED_SENDS: Final = frozenset({Rejection.STORAGE_ERROR})
+"""The rejections after which it may help to send a message again; all others fail its producer."""
+
+
+def server_error(rejection: Rejection) -> ServerError:
+    """Return the error for the answer to any command but SEND."""
+    return CODES[rejection]
+
+
+def send_error(rejection: Rejection) -> ServerError:
+    """Return the error for SEND_ERROR."""
+    return CODES[rejection] if rejection in RETRIED_SENDS else ServerError.NotAllowedError
+
+
+def text_of(rejection: Rejection) -> str:
+    """Return a rejection in words."""
+    return rejection.name.lower().replace("_", " ")

@@ -1,0 +1,21 @@
+"""The commands that are served, one module each, named by the command's number: the directory is the coverage.
+
+A module ends with `HANDLER`, the `Handler` that says what a command needs of its client (`NEEDS`, see
+`pulsar/needs.py`), what handles it (`handle(broker, command, request)`; nothing awaits), and how it is refused. The
+commands that are not served stand in `pulsar/unserved.py`.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+from exacta.pulsar.handler import Handler
+
+
+def _handlers() -> Iterator[Handler]:
+    for found in pkgutil.iter_modules(__path__, f"{__name__}."):
+        handler: Handler = importlib.import_module(found.name).HANDLER
+        yield handler
+
+
+HANDLERS: dict[int, Handler] = {handler.type: handler for handler in _handlers()}

@@ -1,0 +1,33 @@
+"""CONNECT opens a connection: the versions, the largest message, and what is offered."""
+
+from typing import Final
+
+from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandConnect, CommandConnected, FeatureFlags
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+LONGEST_VERSION: Final = 255
+"""So many characters of a client's version are kept: transactions remember them."""
+
+
+def handle(broker: PulsarBroker, command: CommandConnect, request: PulsarRequest) -> None:
+    """Let everybody in: there are no logins yet, and credentials are not looked at.
+
+    Topic watchers are not offered, so that clients ask for the topics of a namespace themselves.
+    """
+    request.connection.client_version = command.client_version[:LONGEST_VERSION] or "unknown"
+    request.reply(
+        CommandConnected(
+            server_version="Exacta",
+            protocol_version=min(command.protocol_version, PROTOCOL_VERSION),
+            max_message_size=broker.configuration.pulsar_max_message_size,
+            feature_flags=FeatureFlags(supports_get_partitioned_metadata_without_auto_creation=True),
+        )
+    )
+
+
+HANDLER = Handler(type=BaseCommand.CONNECT, needs=NEEDS, handle=handle)

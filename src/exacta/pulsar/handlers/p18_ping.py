@@ -1,0 +1,17 @@
+"""PING asks whether this side is there."""
+
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandPong
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandPing, request: PulsarRequest) -> None:
+    """Answer at once."""
+    request.reply(CommandPong())
+
+
+HANDLER = Handler(type=BaseCommand.PING, needs=NEEDS, handle=handle)

@@ -1,0 +1,63 @@
+"""PARTITIONED_METADATA tells how many partitions a topic has: 0 if it is not partitioned (decision 0032)."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandPartitionedTopicMetadata,
+    CommandPartitionedTopicMetadataResponse,
+    ServerError,
+)
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.producers import Place
+from exacta.pulsar.topic_names import coordinator_partition
+from exacta.pulsar.topics import find_topic, parsed_name
+
+NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+
+COORDINATORS = 1
+
+
+def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, request: PulsarRequest) -> None:
+    """Answer once the topic is there; it is created unless the client does not want that (PIP-344)."""
+    name = parsed_name(request, command.topic)
+    if name is None:
+        return
+    if coordinator_partition(name) or name.partition is not None:
+        is_whole = name.partition is None
+        request.reply(_answer(command, COORDINATORS if is_whole else 0))
+        return
+
+    def found(topic: TopicName, place: Place) -> None:
+        count = broker.engine.partition_count(place[0])
+        request.reply(_answer(command, count if count > 1 else 0))
+
+    find_topic(broker, request, command.topic, found, creates=command.metadata_auto_creation_enabled)
+
+
+def _answer(command: CommandPartitionedTopicMetadata, partitions: int) -> Message:
+    return CommandPartitionedTopicMetadataResponse(
+        request_id=command.request_id,
+        response=CommandPartitionedTopicMetadataResponse.Success,
+        partitions=partitions,
+    )
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to tell."""
+    return CommandPartitionedTopicMetadataResponse(
+        request_id=command.request_id,
+        response=CommandPartitionedTopicMetadataResponse.Failed,
+        error=error,
+        message=text,
+    )
+
+
+HANDLER = Handler(type=BaseCommand.PARTITIONED_METADATA, needs=NEEDS, handle=handle, refused=refused)

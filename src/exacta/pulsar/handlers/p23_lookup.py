@@ -1,0 +1,44 @@
+"""LOOKUP tells which broker serves a topic: this one, whatever the topic."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandLookupTopic,
+    CommandLookupTopicResponse,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.topics import parsed_name
+
+NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+
+
+def handle(broker: PulsarBroker, command: CommandLookupTopic, request: PulsarRequest) -> None:
+    """Answer at once; whether the topic is there is told to those who open something on it."""
+    if parsed_name(request, command.topic) is None:
+        return
+    request.reply(
+        CommandLookupTopicResponse(
+            request_id=command.request_id,
+            response=CommandLookupTopicResponse.Connect,
+            broker_service_url=broker.url(request),
+            authoritative=True,
+        )
+    )
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to tell."""
+    return CommandLookupTopicResponse(
+        request_id=command.request_id, response=CommandLookupTopicResponse.Failed, error=error, message=text
+    )
+
+
+HANDLER = Handler(type=BaseCommand.LOOKUP, needs=NEEDS, handle=handle, refused=refused)

@@ -1,0 +1,54 @@
+"""ADD_PARTITION_TO_TXN says what a transaction will write to. It is checked; the writes themselves register it."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandAddPartitionToTxn,
+    CommandAddPartitionToTxnResponse,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need
+from exacta.pulsar.open_transactions import when_open
+
+
+def _topics(command: Any) -> list[str]:
+    return list(command.partitions)
+
+
+NEEDS = (Need(Operation.WRITE, _topics),)
+
+
+def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: PulsarRequest) -> None:
+    """Answer with success if the transaction is open and the topics are there."""
+
+    def is_open() -> None:
+        request.reply(
+            CommandAddPartitionToTxnResponse(
+                request_id=command.request_id,
+                txnid_most_bits=command.txnid_most_bits,
+                txnid_least_bits=command.txnid_least_bits,
+            )
+        )
+
+    when_open(broker, request, _topics(command), is_open)
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to add them."""
+    return CommandAddPartitionToTxnResponse(
+        request_id=command.request_id,
+        txnid_most_bits=command.txnid_most_bits,
+        txnid_least_bits=command.txnid_least_bits,
+        error=error,
+        message=text,
+    )
+
+
+HANDLER = Handler(type=BaseCommand.ADD_PARTITION_TO_TXN, needs=NEEDS, handle=handle, refused=refused)

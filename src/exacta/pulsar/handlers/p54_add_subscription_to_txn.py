@@ -1,0 +1,54 @@
+"""ADD_SUBSCRIPTION_TO_TXN names subscriptions whose messages a transaction will acknowledge. It is checked only."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandAddSubscriptionToTxn,
+    CommandAddSubscriptionToTxnResponse,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need
+from exacta.pulsar.open_transactions import when_open
+
+
+def _topics(command: Any) -> list[str]:
+    return [each.topic for each in command.subscription]
+
+
+NEEDS = (Need(Operation.READ, _topics),)
+
+
+def handle(broker: PulsarBroker, command: CommandAddSubscriptionToTxn, request: PulsarRequest) -> None:
+    """Answer with success if the transaction is open and the topics are there."""
+
+    def is_open() -> None:
+        request.reply(
+            CommandAddSubscriptionToTxnResponse(
+                request_id=command.request_id,
+                txnid_most_bits=command.txnid_most_bits,
+                txnid_least_bits=command.txnid_least_bits,
+            )
+        )
+
+    when_open(broker, request, _topics(command), is_open)
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to add them."""
+    return CommandAddSubscriptionToTxnResponse(
+        request_id=command.request_id,
+        txnid_most_bits=command.txnid_most_bits,
+        txnid_least_bits=command.txnid_least_bits,
+        error=error,
+        message=text,
+    )
+
+
+HANDLER = Handler(type=BaseCommand.ADD_SUBSCRIPTION_TO_TXN, needs=NEEDS, handle=handle, refused=refused)

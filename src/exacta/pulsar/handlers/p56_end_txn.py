@@ -1,0 +1,75 @@
+"""END_TXN commits or aborts a transaction, durably and everywhere at once (decision 0027)."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.core.commands import EndHandle
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandEndTxn,
+    CommandEndTxnResponse,
+    ServerError,
+    TxnAction,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import text_of
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.transactions import transaction_of
+
+NEEDS = OPEN_TO_ALL
+"""Nothing: whoever knows the id may end it."""
+
+STRICT = "strict"
+
+
+def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest) -> None:
+    """Answer when the outcome is durable."""
+    transaction_id = transaction_of(command)
+    if transaction_id is None:
+        request.reject(Rejection.TRANSACTION_NOT_FOUND)
+        return
+    is_strict = broker.configuration.pulsar_transaction_repeat == STRICT
+    if is_strict and broker.open_handle(transaction_id) is None:
+        text = text_of(Rejection.TRANSACTION_NOT_FOUND)
+        broker.when_durable(request, lambda: request.refuse(ServerError.TransactionNotFound, text))
+        return
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            request.reply(_answer(command))
+
+    broker.ask(
+        request,
+        EndHandle(
+            transaction_id=transaction_id,
+            commit=command.txn_action == TxnAction.COMMIT,
+            client_id=request.connection.client_version,
+            client_host=request.client_host,
+        ),
+        done,
+    )
+
+
+def _answer(command: Any) -> CommandEndTxnResponse:
+    return CommandEndTxnResponse(
+        request_id=command.request_id,
+        txnid_most_bits=command.txnid_most_bits,
+        txnid_least_bits=command.txnid_least_bits,
+    )
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to end it."""
+    answer = _answer(command)
+    answer.error, answer.message = error, text
+    return answer
+
+
+HANDLER = Handler(type=BaseCommand.END_TXN, needs=NEEDS, handle=handle, refused=refused)

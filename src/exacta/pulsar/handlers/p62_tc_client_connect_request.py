@@ -1,0 +1,35 @@
+"""TC_CLIENT_CONNECT_REQUEST asks whether the coordinator of transactions is here."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandTcClientConnectRequest,
+    CommandTcClientConnectResponse,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.transactions import COORDINATOR_NUMBER
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandTcClientConnectRequest, request: PulsarRequest) -> None:
+    """Answer with success for the one coordinator that there is."""
+    if command.tc_id == COORDINATOR_NUMBER:
+        request.reply(CommandTcClientConnectResponse(request_id=command.request_id))
+    else:
+        request.refuse(ServerError.TransactionCoordinatorNotFound, f"there is no coordinator {command.tc_id}")
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Say that it is not here."""
+    return CommandTcClientConnectResponse(request_id=command.request_id, error=error, message=text)
+
+
+HANDLER = Handler(type=BaseCommand.TC_CLIENT_CONNECT_REQUEST, needs=NEEDS, handle=handle, refused=refused)

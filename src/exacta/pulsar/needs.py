@@ -1,0 +1,61 @@
+"""The operations on resources that a command needs of its client: each handler declares them beside its type.
+
+Owns the form of a declaration and the question to the authorizer. Topics are asked about by the names that Kafka's
+clients know them by, so that one rule holds for both protocols.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from exacta.front.broker import Broker
+from exacta.front.request import Request
+from exacta.ports.authorizer import Operation, Resource, ResourceKind
+from exacta.protocol.pulsar.topic_names import InvalidTopicName, parse_topic_name
+from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+
+
+class Need(Struct, frozen=True):
+    """A right on each topic that `topics` finds in the command; without it the command is refused."""
+
+    operation: Operation
+    topics: Callable[[Any], Iterable[str]]
+
+
+Needs: TypeAlias = tuple[Need, ...]
+
+OPEN_TO_ALL: Needs = ()
+"""The declaration of a command that everybody may send."""
+
+
+def the_topic(command: Any) -> Iterable[str]:
+    """Name the one topic of a command."""
+    return (command.topic,)
+
+
+def allows(broker: Broker, request: Request, operation: Operation, topic: str) -> bool:
+    """Return whether the client of this request may do this with a topic, given by its name in the log."""
+    authorizer = broker.authorizer
+    return authorizer.allows_all or authorizer.allows(
+        request.principal, request.connection.peer_host, operation, Resource(ResourceKind.TOPIC, topic)
+    )
+
+
+def lacking(broker: Broker, request: Request, needs: Needs, command: Any) -> str | None:
+    """Say which right the client lacks for a command; None: it may send it.
+
+    Illegal names are the handler's to refuse.
+    """
+    if broker.authorizer.allows_all:
+        return None
+    for need in needs:
+        for name in need.topics(command):
+            try:
+                parsed = parse_topic_name(name)
+                if coordinator_partition(parsed) or allows(broker, request, need.operation, kafka_name(parsed)):
+                    continue
+            except InvalidTopicName:
+                continue
+            return f"the client has no right to {need.operation.value} on {name}"
+    return None

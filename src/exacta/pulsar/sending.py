@@ -1,0 +1,271 @@
+"""The SENDs of one connection: gathered into one step of the log, and answered in their order.
+
+Owns what an entry is checked for, how it becomes a command of the core, and the order of receipts. A client takes a
+receipt for that of its oldest message without one, so the receipts of a connection leave in the order of its SENDs,
+even if the core could answer a later one sooner.
+
+Theory of operation. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
+other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
+message is stored when it is not: a batch of which only a part is stored already is refused.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+from msgspec import Struct
+
+from exacta.core.commands import AppendBatch, Command
+from exacta.core.ids import NO_PRODUCER_ID, Body, PartitionId, ProducerId, TransactionId
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Appended
+from exacta.core.writers import NamedWriter
+from exacta.engine.engine import Answer
+from exacta.engine.fetch import FetchRequest
+from exacta.front.request import Request
+from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.entries import Entry, check_entry, parse_entry
+from exacta.protocol.pulsar.errors import BrokenEntry
+from exacta.protocol.pulsar.frames import build_frame
+from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, message_id
+from exacta.protocol.pulsar.messages_pb2 import (
+    CommandCloseProducer,
+    CommandSendError,
+    CommandSendReceipt,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
+from exacta.pulsar.errors import send_error, text_of
+from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer
+from exacta.pulsar.transactions import is_transactional, transaction_of
+from exacta.records.pulsar_admission import admit_entry
+
+NO_REQUEST = 2**64 - 1
+"""The request id of a CLOSE_PRODUCER that the broker sends."""
+
+MOST_SEQUENCE = 2**63 - 1
+
+
+class Send(Struct, eq=False):
+    """One SEND; `answer` is None until it is known, and empty where the client waits for none any more."""
+
+    request: PulsarRequest
+    producer: Producer
+    command: Any
+    answer: list[Buffer] | None = None
+    partition_id: PartitionId = PartitionId(-1)
+
+    def refuse(self, error: ServerError, text: str) -> None:
+        """Answer with an error."""
+        self.answer = [
+            build_frame(
+                CommandSendError(
+                    producer_id=self.producer.number, sequence_id=self.command.sequence_id, error=error, message=text
+                )
+            )
+        ]
+
+    def receipt(self, base_offset: int) -> None:
+        """Answer that the entry is stored; a repeat has no offset."""
+        command = self.command
+        receipt = CommandSendReceipt(producer_id=self.producer.number, sequence_id=command.sequence_id)
+        if command.HasField("highest_sequence_id"):
+            receipt.highest_sequence_id = command.highest_sequence_id
+        if base_offset < 0:
+            found = message_id(EARLIEST_NUMBER, EARLIEST_NUMBER)
+        else:
+            found = message_id(self.partition_id, base_offset, partition=self.producer.index)
+        receipt.message_id.CopyFrom(found)
+        self.answer = [build_frame(receipt)]
+
+
+class SendGroup(Request):
+    """The SENDs that are appended in one step."""
+
+    __slots__ = ("leave", "sends")
+
+    connection: PulsarConnection
+
+    def __init__(self, connection: PulsarConnection, sends: list[Send], leave: Callable[[], None]) -> None:
+        self.connection = connection
+        self.sends = sends
+        self.leave = leave
+
+    def fail(self) -> None:
+        """Report the exception that is being handled; the client connects anew, and sends again."""
+        if not self.connection.engine_has_failed:
+            logger.exception("%d SENDs from %s failed", len(self.sends), self.connection.peer)
+        self.connection.abort()
+        for send in self.sends:
+            send.answer = send.answer or []
+        self.leave()
+
+    def reads(self, request: FetchRequest) -> None:
+        """Refuse: sends read nothing."""
+        raise NotImplementedError
+
+
+class Sends:
+    """The SENDs of one connection."""
+
+    def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
+        self._broker = broker
+        self._connection = connection
+        self._gathered: list[Send] = []
+        self._unanswered: deque[Send] = deque()
+
+    def take(self, request: PulsarRequest, producer: Producer, command: Any) -> bool:
+        """Gather a SEND; return whether it is the first one, so that somebody must flush."""
+        send = Send(request, producer, command)
+        self._gathered.append(send)
+        self._unanswered.append(send)
+        return len(self._gathered) == 1
+
+    def flush(self) -> None:
+        """Append what was gathered."""
+        if not self._gathered:
+            return
+        sends, self._gathered = self._gathered, []
+        group = SendGroup(self._connection, sends, self._leave)
+        try:
+            self._append(group)
+        except Exception:  # noqa: BLE001  # a bug in one front must not end the server
+            group.fail()
+
+    def _append(self, group: SendGroup) -> None:
+        commands: list[Command] = []
+        payloads: list[Buffer | None] = []
+        asked: list[Send] = []
+        highest: dict[tuple[str, Place], int] = {}
+        now_ms = self._broker.wall_ms()
+        for send in group.sends:
+            try:
+                found = self._command(send, highest, now_ms)
+            except BrokenEntry as broken:
+                send.refuse(broken.error, str(broken))
+                continue
+            if found is not None:
+                commands.append(found[0])
+                payloads.append(found[1])
+                asked.append(send)
+
+        def done(answers: list[Answer]) -> None:
+            for send, answer in zip(asked, answers, strict=True):
+                self._take_answer(send, answer)
+            self._leave()
+
+        if commands:
+            self._broker.submit(group, commands, done, payloads)
+        else:  # refused by a state that may not be durable yet
+            self._broker.when_durable(group, self._leave)
+
+    def _command(
+        self, send: Send, highest: dict[tuple[str, Place], int], now_ms: int
+    ) -> tuple[AppendBatch, bytes] | None:
+        """Return the command and the bytes to be kept; None where the answer is known. Raises `BrokenEntry`."""
+        producer, command = send.producer, send.command
+        if self._connection.producers.get(producer.number) is not producer:
+            send.answer = []  # closed by what came before it in this turn: its client sends again
+            return None
+        place = producer.place
+        partition_id, rules = self._broker.partition_id(place), self._broker.batch_rules(place[0])
+        if rules is None or partition_id != producer.partition_id:
+            send.answer = []
+            self._close(producer)
+            return None
+        send.partition_id = partition_id
+        assert send.request.entry is not None
+        entry = parse_entry(send.request.entry)
+        check_entry(entry, command)
+        transaction, producer_id = self._transaction(command)
+        writer = self._writer(producer, command, entry, highest) if producer.is_named else None
+        kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id)
+        send.request.entry = None  # what is kept is a copy, and one of the two is enough
+        append = AppendBatch(
+            topic=place[0],
+            partition=place[1],
+            record_count=entry.message_count,
+            size=len(kept),
+            max_timestamp_ms=time_ms,
+            body=Body.PULSAR,
+            writer=writer,
+            transaction=transaction,
+        )
+        return append, kept
+
+    def _transaction(self, command: Any) -> tuple[TransactionId | None, ProducerId]:
+        """Return the transaction of a SEND and the producer id of its records. Raises `BrokenEntry`."""
+        if not is_transactional(command):
+            return None, NO_PRODUCER_ID
+        transaction_id = transaction_of(command)
+        if transaction_id is None:
+            raise BrokenEntry(text_of(Rejection.TRANSACTION_NOT_FOUND))
+        # The core refuses what is sent to one that is not open, so that the bytes do not matter then.
+        producer_id = self._broker.open_handle(transaction_id)
+        return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
+
+    def _writer(
+        self, producer: Producer, command: Any, entry: Entry, highest: dict[tuple[str, Place], int]
+    ) -> NamedWriter | None:
+        """Return the writer by which the core tells repeats; None: this is not to be compared. Raises `BrokenEntry`."""
+        key = (producer.name, producer.place)
+        known = highest.get(key)
+        if known is None:
+            known = self._broker.engine.lookups.named_sequence(producer.name, *producer.place)
+        sequence = _sequence(command)
+        writer = NamedWriter(name=producer.name, sequence=sequence)
+        if sequence <= known:
+            return writer
+        if entry.is_chunk and not _is_last_chunk(entry):
+            return None  # all chunks of a message have one sequence id, which counts when the message is whole
+        if command.sequence_id <= known:
+            raise BrokenEntry(f"messages up to {known} of the batch are stored already, and others are not")
+        highest[key] = sequence
+        return writer
+
+    def _take_answer(self, send: Send, answer: Answer) -> None:
+        if isinstance(answer, Appended):
+            send.receipt(answer.base_offset)
+        elif answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+            send.answer = []
+            self._close(send.producer)
+        else:
+            assert isinstance(answer, Rejection)
+            send.refuse(send_error(answer), text_of(answer))
+
+    def _close(self, producer: Producer) -> None:
+        """Close a producer whose topic is gone: its client opens it again, or is told that there is no such topic."""
+        close_producer(self._broker, self._connection, producer)
+
+    def _leave(self) -> None:
+        """Let the receipts leave that are next."""
+        unanswered = self._unanswered
+        while unanswered and (answer := unanswered[0].answer) is not None:
+            unanswered.popleft().request.end(answer)
+
+
+def close_producer(broker: PulsarBroker, connection: PulsarConnection, producer: Producer) -> None:
+    """Close a producer from this side, and tell its client."""
+    if connection.producers.get(producer.number) is producer:
+        del connection.producers[producer.number]
+        if len(connection.closed_producers) >= MOST_PRODUCERS:
+            connection.closed_producers.clear()
+        connection.closed_producers.add(producer.number)
+        broker.producers.close(producer)
+        message: Message = CommandCloseProducer(producer_id=producer.number, request_id=NO_REQUEST)
+        connection.push([build_frame(message)])
+
+
+def _sequence(command: Any) -> int:
+    """Return the highest sequence id of a SEND. Raises `BrokenEntry`."""
+    sequence: int = max(command.sequence_id, command.highest_sequence_id)
+    if sequence > MOST_SEQUENCE:
+        raise BrokenEntry(f"the sequence id {sequence} is beyond 2**63 - 1")
+    return sequence
+
+
+def _is_last_chunk(entry: Entry) -> bool:
+    """Return whether a large message ends here."""
+    return entry.metadata.chunk_id == entry.metadata.num_chunks_from_msg - 1

@@ -1,0 +1,87 @@
+"""The names of topics in the log for Pulsar's names (decision 0032).
+
+Owns the mapping. It is applied at this front's door and nowhere else. `persistent://public/default/orders` is the topic
+`orders`, as Kafka's clients know it. Any other name is written in the alphabet that Kafka allows:
+
+    persistent://acme/shop/orders/2026   ->   pulsar..acme..shop..orders.2F2026
+
+Two dots part the three parts of a name. A byte that is no letter, digit, `_` or `-` is a dot and two hexadecimal
+digits. A name of the default namespace is written so, too, if Kafka does not allow it, or if it looks like a name that
+was written so. Therefore two topics of Pulsar never have one name in the log.
+"""
+
+import re
+from typing import Final
+
+from exacta.protocol.pulsar.topic_names import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_TENANT,
+    PERSISTENT,
+    InvalidTopicName,
+    TopicName,
+)
+
+LONGEST: Final = 249
+"""The bytes of the longest name that Kafka allows."""
+
+_LEGAL: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST}}}")
+_WRITTEN: Final = re.compile(r"pulsar((?:\.\.(?:[A-Za-z0-9_-]|\.[0-9A-F]{2})+){3})")
+_PART: Final = re.compile(r"\.\.((?:[A-Za-z0-9_-]|\.[0-9A-F]{2})+)")
+_BYTE: Final = re.compile(rb"\.([0-9A-F]{2})")
+_ESCAPED: Final = re.compile(rb"[^A-Za-z0-9_-]")
+
+COORDINATOR: Final = TopicName(tenant="pulsar", namespace="system", local_name="transaction_coordinator_assign")
+"""The topic that no log has: its partitions stand for the coordinators of transactions. There is one."""
+
+
+def coordinator_partition(name: TopicName) -> bool:
+    """Return whether this is the topic that stands for the coordinators, or its partition."""
+    return name.topic == COORDINATOR.topic
+
+
+def kafka_name(name: TopicName) -> str:
+    """Return the name in the log of a topic; its partition does not matter. Raises `InvalidTopicName`."""
+    if name.domain != PERSISTENT:
+        raise InvalidTopicName(f"{name} is not kept: only persistent:// topics are served")
+    local = name.local_name
+    if (name.tenant, name.namespace) == (DEFAULT_TENANT, DEFAULT_NAMESPACE) and _is_plain(local):
+        return local
+    written = _written(name.tenant, name.namespace, local)
+    if len(written) > LONGEST:
+        raise InvalidTopicName(
+            f"{name} is too long: in the log its name has {len(written)} bytes, {LONGEST} are allowed"
+        )
+    return written
+
+
+def pulsar_name(topic: str) -> TopicName:
+    """Return the name by which Pulsar's clients know a topic of the log."""
+    parts = _parts(topic)
+    if parts is None:
+        return TopicName(local_name=topic)
+    tenant, namespace, local_name = parts
+    return TopicName(tenant=tenant, namespace=namespace, local_name=local_name)
+
+
+def _is_plain(local: str) -> bool:
+    return _LEGAL.fullmatch(local) is not None and local not in (".", "..") and _parts(local) is None
+
+
+def _written(*parts: str) -> str:
+    escaped = (_ESCAPED.sub(lambda found: b".%02X" % found[0][0], part.encode()).decode() for part in parts)
+    return "..".join(("pulsar", *escaped))
+
+
+def _parts(topic: str) -> tuple[str, str, str] | None:
+    """Return tenant, namespace and local name of a written name; None: it is none."""
+    found = _WRITTEN.fullmatch(topic)
+    if found is None:
+        return None
+    try:
+        tenant, namespace, local = (
+            _BYTE.sub(lambda each: bytes.fromhex(each[1].decode()), part.encode()).decode()
+            for part in _PART.findall(found[1])
+        )
+    except UnicodeDecodeError:
+        return None
+    return (tenant, namespace, local) if _written(tenant, namespace, local) == topic else None

@@ -1,0 +1,83 @@
+"""Topics as Pulsar's clients name them: read, found in the log, and created where they may be.
+
+A topic of one partition is not partitioned for Pulsar's clients, and one of several is (decision 0032).
+"""
+
+from collections.abc import Callable
+
+from exacta.core.rejections import Rejection
+from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.front.topics import create_missing
+from exacta.ports.authorizer import CLUSTER, Operation
+from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import server_error, text_of
+from exacta.pulsar.needs import allows
+from exacta.pulsar.producers import Place
+from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+
+
+def parsed_name(request: PulsarRequest, topic: str) -> TopicName | None:
+    """Read a topic's name. None: it is none that a topic here can have, and the request is answered so."""
+    try:
+        name = parse_topic_name(topic)
+        kafka_name(name)
+    except InvalidTopicName as invalid:
+        request.refuse(ServerError.InvalidTopicName, str(invalid))
+        return None
+    return name
+
+
+def find_topic(
+    broker: PulsarBroker,
+    request: PulsarRequest,
+    topic: str,
+    found: Callable[[TopicName, Place], None],
+    *,
+    creates: bool = True,
+) -> None:
+    """Call back with the name and the place of a topic, once it is there; refuse the request where it is not to be.
+
+    The name of a partition creates nothing. A topic of several partitions that is named as a whole is its first one:
+    a client that took it for one that is not partitioned goes on after partitions were added.
+    """
+    name = parsed_name(request, topic)
+    if name is None:
+        return
+    log_name = kafka_name(name)
+    place = (log_name, name.partition or 0)
+    if coordinator_partition(name) or log_name in INTERNAL_TOPICS:
+        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
+        return
+    count = broker.engine.partition_count(log_name)
+    if place[1] < count:
+        broker.when_durable(request, lambda: found(name, place))
+        return
+    may_create = (
+        creates
+        and name.partition is None
+        and broker.configuration.auto_create_topics_enable
+        and _may_create(broker, request, log_name)
+    )
+    if not may_create:
+        text = f"{name} is not there"
+        broker.when_durable(request, lambda: request.refuse(ServerError.TopicNotFound, text))
+        return
+
+    def created(refusals: dict[str, Rejection]) -> None:
+        rejection = refusals.get(log_name)
+        if rejection is None:
+            found(name, place)
+        else:
+            request.refuse(server_error(rejection), f"{name} cannot be created: {text_of(rejection)}")
+
+    create_missing(broker, request, [log_name], created)
+
+
+def _may_create(broker: PulsarBroker, request: PulsarRequest, log_name: str) -> bool:
+    authorizer = broker.authorizer
+    return allows(broker, request, Operation.CREATE, log_name) or authorizer.allows(
+        request.principal, request.connection.peer_host, Operation.CREATE, CLUSTER
+    )

@@ -1,0 +1,23 @@
+"""Pulsar's ids of transactions: the coordinator's number, which is 0, and the transaction's id in the core."""
+
+from typing import Any, Final
+
+from exacta.core.ids import TransactionId
+
+COORDINATOR_NUMBER: Final = 0
+"""There is one coordinator."""
+
+
+def transaction_of(command: Any) -> TransactionId | None:
+    """Return the transaction that a command names; None: it is none of this coordinator's."""
+    if command.txnid_most_bits != COORDINATOR_NUMBER:
+        return None
+    return TransactionId(command.txnid_least_bits)
+
+
+def is_transactional(send: Any) -> bool:
+    """Return whether a SEND belongs to a transaction.
+
+    Only the command says so: the Go client leaves it out of the message's own metadata, or writes another one there.
+    """
+    return bool(send.HasField("txnid_least_bits") or send.HasField("txnid_most_bits"))

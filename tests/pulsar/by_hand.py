@@ -1,0 +1,116 @@
+"""A broker for Pulsar's clients whose loop is turned by hand: time is virtual, and every byte is counted."""
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.adapters.entropy import SystemEntropy
+from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.config.options import configure
+from exacta.front.broker import Identity
+from exacta.front.memory import Memory
+from exacta.ports.authorizer import AllowAll, Authorizer
+from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.commands import unwrapped
+from exacta.protocol.pulsar.frames import SIZE_BYTES, build_frame, frame_at, parse_frame
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.connection import Connection
+from exacta.server.assembly import assemble_engine
+from tests.front.transport import HandTransport, Loop
+
+
+class Client(HandTransport):
+    """A connection that has said CONNECT."""
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker.loop, True)
+        self.connection: Connection = Connection(
+            broker.context,
+            broker.loop,
+            broker.connections.append,
+            broker.connections.remove,  # type: ignore[arg-type]
+        )
+        self.connection.connection_made(self)
+        self._broker = broker
+        self.ask(pb.CommandConnect(client_version="by hand", protocol_version=20))
+
+    def send(self, *commands: Message) -> None:
+        self.send_bytes(b"".join(map(build_frame, commands)))
+
+    def answers(self) -> list[Any]:
+        """Return the commands that have come since the last call."""
+        found = []
+        while (frame := frame_at(bytes(self.received))) is not None:
+            found.append(unwrapped(parse_frame(bytes(frame)).command))
+            del self.received[: SIZE_BYTES + len(frame)]
+        return found
+
+    def ask(self, command: Message) -> Any:
+        """Send a command and return its answer, which must come by itself."""
+        self.send(command)
+        self._broker.settle()
+        [answer] = self.answers()
+        return answer
+
+
+class Broker:
+    """The loop is turned by `settle` and `pass_time`."""
+
+    def __init__(self, authorizer: Authorizer | None = None, **options: Any) -> None:
+        self.loop = Loop()
+        self.held_syncs: list[Callable[[], Any]] | None = None
+        """Not None: the disk takes its time, and what it would call back waits here."""
+        configuration = configure(options)
+        self.engine = assemble_engine(
+            MemoryJournal(MemoryStorage(), self._synced),
+            self.loop,
+            clock=lambda: self.loop.now_ms,
+            limits=configuration.limits(),
+            on_failure=lambda failure: None,
+        )
+        self.context = PulsarBroker(
+            self.engine,
+            configuration,
+            Identity(cluster_id="c", advertised_host="h", advertised_port=6650),
+            SystemEntropy(),
+            Memory(configuration, self.loop),
+            authorizer or AllowAll(),
+            wall_clock=lambda: 1_700_000_000_000,
+        )
+        self.connections: list[Connection] = []
+        self.clients: list[Client] = []
+
+    def connect(self) -> Client:
+        self.clients.append(Client(self))
+        return self.clients[-1]
+
+    def _synced(self, callback: Callable[..., Any], *args: Any) -> None:
+        if self.held_syncs is None:
+            self.loop.call_soon(callback, *args)
+        else:
+            self.held_syncs.append(lambda: callback(*args))
+
+    def release_syncs(self) -> None:
+        """Let the syncs end that have been held, and those that come."""
+        held, self.held_syncs = self.held_syncs or [], None
+        self.loop.ready.extend(held)
+
+    def settle(self) -> None:
+        """Let the loop turn until nothing happens any more."""
+        while self.loop.ready:
+            self.loop.turn()
+
+    def pass_time(self, ms: int) -> None:
+        self.loop.pass_time(ms)
+        self.settle()
+
+    def end(self) -> None:
+        """Let all clients vanish; nothing may be counted any more, nor wait."""
+        for client in self.clients:
+            client.vanish()
+        self.settle()
+        for budget in (self.context.memory.requests, self.context.memory.answers):
+            assert (budget.used_bytes, len(budget.line), budget.let_on) == (0, 0, None), budget.option
+        assert not self.connections
+        assert not self.context.producers._by_place

@@ -1,0 +1,54 @@
+"""The commands as a whole: each is served, refused, or no client's; each handler says what it needs."""
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand
+from exacta.pulsar import handlers
+from exacta.pulsar.handlers import HANDLERS
+from exacta.pulsar.needs import Need
+from exacta.pulsar.unserved import UNSERVED
+
+BROKERS_ONLY = {
+    "CONNECTED",
+    "SEND_RECEIPT",
+    "SEND_ERROR",
+    "MESSAGE",
+    "SUCCESS",
+    "ERROR",
+    "PRODUCER_SUCCESS",
+    "REACHED_END_OF_TOPIC",
+    "ACTIVE_CONSUMER_CHANGE",
+    "AUTH_CHALLENGE",
+    "TOPIC_MIGRATED",
+}
+"""Commands that a client never sends, beside those whose names end with RESPONSE."""
+
+MODULES = [found.name for found in pkgutil.iter_modules(handlers.__path__)]
+
+
+def test_every_command_of_a_client_is_served_or_refused() -> None:
+    clients = {
+        name: number
+        for name, number in BaseCommand.Type.items()
+        if not name.endswith("_RESPONSE") and name not in BROKERS_ONLY
+    }
+    assert HANDLERS.keys() | UNSERVED.keys() == set(clients.values())
+    assert not HANDLERS.keys() & UNSERVED.keys()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_named_by_its_command_and_declares_its_needs(name: str) -> None:
+    module = importlib.import_module(f"{handlers.__name__}.{name}")
+    number, word = re.fullmatch(r"p(\d\d)_(\w+)", name).groups()
+    assert BaseCommand.Type.Name(int(number)) == word.upper()
+    assert module.HANDLER.type == int(number)
+    assert module.HANDLER.needs is module.NEEDS
+    assert all(isinstance(need, Need) for need in module.NEEDS)
+
+
+def test_every_module_has_its_place_in_the_table() -> None:
+    assert len(HANDLERS) == len(MODULES)

@@ -1,0 +1,88 @@
+"""The listener for Pulsar's clients: nothing of it is loaded unless it is asked for, and what a server says of it."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import exacta
+from exacta.server.errors import ServerError
+from tests.pulsar.wire import Wire
+from tests.server.test_server import Process
+
+
+def test_nothing_of_pulsar_is_loaded_unless_it_is_asked_for() -> None:
+    script = """
+import sys, exacta
+with exacta.Broker() as broker:
+    pass
+print([name for name in sys.modules if "protobuf" in name or "pulsar" in name])
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['exacta.config.pulsar']"
+
+
+def test_without_protobuf_one_line_says_what_to_install(tmp_path: Path) -> None:
+    script = """
+import sys
+sys.modules["google.protobuf"] = sys.modules["google.protobuf.message"] = None
+from exacta.cli.serve import run
+sys.exit(run(["--data", sys.argv[1], "--listen", "127.0.0.1:0", "--pulsar-listen", "127.0.0.1:0"]))
+"""
+    data = tmp_path / "data"
+    found = subprocess.run([sys.executable, "-c", script, str(data)], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert found.stderr == "exacta: Pulsar's clients need protobuf: install it by pip install 'exacta[pulsar]'\n"
+    assert not data.exists()
+
+
+def test_a_server_says_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--pulsar-listen", "127.0.0.1:0", "--pulsar-advertise", "broker.example:6650")
+    try:
+        assert server.process.stdout is not None
+        said = server.process.stdout.readline()
+        assert said.startswith("exacta: listening for Pulsar's producers on 127.0.0.1:")
+        wire = Wire(f"pulsar://{said.split()[-1]}")
+        assert isinstance(wire.open_producer("t").producer_name, str)
+        assert wire.lookup("t").broker_service_url == "pulsar://broker.example:6650"
+        code, errors = server.end(signal.SIGTERM)
+        assert (code, "WARNING" in errors) == (0, False)
+        assert wire.is_closed()
+        wire.close()
+    finally:
+        server.clean_up()
+
+
+def test_whoever_can_be_reached_by_others_is_warned_about(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--pulsar-listen", ":0")
+    try:
+        _, errors = server.end(signal.SIGTERM)
+        [warning] = [line for line in errors.splitlines() if "WARNING" in line]
+        assert " :" in warning
+        assert "can be reached from other machines" in warning
+    finally:
+        server.clean_up()
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with exacta.Broker(pulsar=True) as first:
+        port = int(first.pulsar_url.rpartition(":")[2])
+        second = exacta.Broker(pulsar=True, pulsar_port=port)
+        with pytest.raises(ServerError, match=f"cannot listen on 127.0.0.1:{port}"):
+            second.start()
+
+
+def test_the_url_of_an_embedded_broker() -> None:
+    broker = exacta.Broker()
+    with pytest.raises(ServerError, match="pulsar=True"):
+        _ = broker.pulsar_url
+    broker = exacta.Broker(pulsar=True)
+    with pytest.raises(ServerError, match="not been started"):
+        _ = broker.pulsar_url
+    with broker:
+        url = broker.pulsar_url
+        assert broker.restart().pulsar_url == url
+    with pytest.raises(ValueError, match="port must be"):
+        exacta.Broker(pulsar=True, pulsar_port=70_000)
