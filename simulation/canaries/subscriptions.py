@@ -43,8 +43,8 @@ def kinds_not_checked() -> Replacements:
 def ack_of_abort_stays() -> Replacements:
     original = Subscription.end
 
-    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> None:
-        original(self, transaction_id, commit=True)
+    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> tuple[list[Run], Offset]:
+        return original(self, transaction_id, commit=True)
 
     return [(Subscription, "end", end)]
 
@@ -53,8 +53,8 @@ def ack_of_abort_stays() -> Replacements:
 def ack_lost_on_commit() -> Replacements:
     original = Subscription.end
 
-    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> None:
-        original(self, transaction_id, commit=False)
+    def end(self: Subscription, transaction_id: TransactionId, *, commit: bool) -> tuple[list[Run], Offset]:
+        return original(self, transaction_id, commit=False)
 
     return [(Subscription, "end", end)]
 

@@ -15,14 +15,14 @@ from simulation.world import Verdict
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "200" if FROM_THE_FIRST else "60"))
 BEGIN_AT = {
-    "ack-not-awaited": 71,
+    "ack-not-awaited": 44,
     "always-unseen": 51,
     "answer-before-durable": 2,
     "begin-not-awaited": 46,
     "cursor-behind-the-log": 51,
     "directory-not-synced": 4,
-    "kinds-not-checked": 39,
-    "offsets-not-fenced": 77,
+    "kinds-not-checked": 38,
+    "offsets-not-fenced": 49,
     "pending-offsets-ignored": 158,
     "repeat-refused": 6,
     "reservation-not-awaited": 66,
