@@ -208,3 +208,31 @@ def test_a_command_names_so_many_topics_at_most() -> None:
     added.partitions.append("t")
     assert client.ask(added).error == pb.ServerError.NotAllowedError
     broker.end()
+
+
+def test_what_was_sent_before_the_server_stops_is_appended_before_the_engine_closes() -> None:
+    broker = Broker()
+    client = opened(broker)
+    client.send_bytes(send_frame(b"x"))
+    while not client.connection._sends._gathered:
+        broker.loop.turn()
+    client.connection.stop_taking_requests()
+    broker.engine.close(lambda: None)
+    assert not client.connection._sends._gathered
+    broker.settle()
+    assert [type(each) for each in client.answers()] == [pb.CommandSendReceipt]
+    broker.end()
+
+
+def test_what_was_sent_before_its_connection_ended_is_not_appended_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a crash-like end of the server its engine takes no commands."""
+    broker = Broker()
+    client = opened(broker)
+    client.send_bytes(send_frame(b"x"))
+    while not client.connection._sends._gathered:
+        broker.loop.turn()
+    client.connection.abort()
+    monkeypatch.setattr(broker.engine, "submit", None)
+    broker.settle()
+    assert client.closed
+    broker.end()

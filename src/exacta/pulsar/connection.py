@@ -134,6 +134,11 @@ class Connection(FramedConnection):
         if self._sends.take(request, producer, command):
             self._loop.call_soon(self._sends.flush)
 
+    def stop_taking_requests(self) -> None:
+        """Read no more; what was gathered is appended now, since the engine takes no commands afterwards."""
+        self._sends.flush()
+        super().stop_taking_requests()
+
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def answered(self, request: PulsarRequest, answer: Sequence[Buffer]) -> None:

@@ -124,10 +124,15 @@ class Sends:
         return len(self._gathered) == 1
 
     def flush(self) -> None:
-        """Append what was gathered."""
+        """Append what was gathered; drop it if nobody can be told, since the engine may take no commands any more."""
         if not self._gathered:
             return
         sends, self._gathered = self._gathered, []
+        if self._connection.has_ended:
+            for send in sends:
+                send.answer = []
+            self._leave()
+            return
         group = SendGroup(self._connection, sends, self._leave)
         try:
             self._append(group)
