@@ -24,6 +24,8 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.LIMIT_REACHED: ServerError.TooManyRequests,
     Rejection.INVALID_SUBSCRIPTION: ServerError.NotAllowedError,
     Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
+    Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,
+    Rejection.CONSUMER_NOT_FOUND: ServerError.ConsumerNotFound,
     Rejection.OFFSET_OUT_OF_RANGE: ServerError.NotAllowedError,
     Rejection.STORAGE_ERROR: ServerError.PersistenceError,
 }
