@@ -1,21 +1,23 @@
 """Clients write down what they are told. The tests need no cluster, and script librdkafka."""
 
+import time
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 import exacta
 from exacta.core.commands import EndTransaction
 from exacta.core.ids import TransactionVersion
 from exacta.kafka.handlers import k26_end_txn
 from exacta.verify.history import CommitAsked, End, Isolation, Op, Outcome, Poll, ReadTo
-from exacta.verify.workload import reading
+from exacta.verify.workload import reading, transforming
 from exacta.verify.workload.clients import Producers
 from exacta.verify.workload.notes import Notes
 from exacta.verify.workload.plan import Plan, PlannedEnd
 from exacta.verify.workload.producing import Transactor
 from exacta.verify.workload.spec import Role, Spec
+from exacta.verify.workload.transforming import Beginning
 
 
 class Kept(Notes):
@@ -229,3 +231,25 @@ def test_librdkafka_still_speaks_version_1_of_the_transaction_protocol(monkeypat
         transactor.transact("append-0.1.1", plan_of(PlannedEnd.COMMIT))
     assert [end.outcome for end in notes.of(End)] == [Outcome.OK]
     assert set(versions) == {TransactionVersion.V1}
+
+
+def test_a_callback_that_fails_does_so_where_it_can_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What confluent_kafka raises inside a callback comes out of it as something that no `except` clause catches."""
+    with exacta.Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        producer.produce("t", b"made by this")
+        assert producer.flush(30) == 0
+        member = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
+        beginning = Beginning()
+        monkeypatch.setattr(transforming, "CALL_S", 0.000001)
+        try:
+            member.subscribe(["t"], on_assign=beginning)
+            deadline = time.monotonic() + 30
+            while beginning._failure is None and time.monotonic() < deadline:
+                member.consume(1, 0.1)
+            with pytest.raises(KafkaException):
+                beginning.check()
+            beginning.check()
+            assert member.assignment() == []
+        finally:
+            member.close()

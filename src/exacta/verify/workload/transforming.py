@@ -41,6 +41,7 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
     chance = random.Random(spec.seed)
     transactor = Transactor(spec, notes)
     member: Consumer | None = None
+    beginning = Beginning()
     while not stop.is_set():
         try:
             if not transactor.ready():
@@ -49,8 +50,9 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
             if member is None:
                 member = consumer(spec.client, Isolation.COMMITTED, spec.group, **{"auto.offset.reset": "error"})
                 # With callbacks the group goes on with this member only while it polls; without, behind its back.
-                member.subscribe([spec.source], on_assign=_begin, on_revoke=_taken, on_lost=_taken)
+                member.subscribe([spec.source], on_assign=beginning, on_revoke=_taken, on_lost=_taken)
             placed = _transform_some(spec, notes, chance, transactor, member, stop)
+            beginning.check()
             if not placed or chance.randrange(_LEAVES_ONCE_IN) == 0:
                 now_us = notes.now_us()
                 member.close()
@@ -67,12 +69,30 @@ def transform(spec: Spec, notes: Notes, stop: threading.Event) -> None:
         member.close()
 
 
-def _begin(member: Consumer, partitions: list[TopicPartition]) -> None:
-    """Read on where the group has committed; by itself librdkafka may take a partition for new that is not.
+class Beginning:
+    """Lets a member read on where the group has committed, as a callback that fails without raising.
 
-    It does so where a transaction holds the offset back and the coordinator goes away meanwhile (decision 0021).
+    By itself librdkafka may take a partition for new that is not. It does so where a transaction holds the offset back
+    and the coordinator goes away meanwhile (decision 0021). An exception that confluent_kafka raises inside a callback
+    comes out of it as something that no `except` clause catches.
     """
-    member.assign(_committed(member, partitions))
+
+    def __init__(self) -> None:
+        self._failure: KafkaException | None = None
+
+    def __call__(self, member: Consumer, partitions: list[TopicPartition]) -> None:
+        """Assign the partitions, or nothing if the coordinator does not say where the group is."""
+        try:
+            member.assign(_committed(member, partitions))
+        except KafkaException as failure:
+            self._failure = failure
+            member.assign([])
+
+    def check(self) -> None:
+        """Raise the KafkaException with which the callback has failed, once."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
 
 def _committed(member: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
