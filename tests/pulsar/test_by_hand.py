@@ -1,4 +1,4 @@
-"""What needs virtual time, a slow disk, a bug or an authorizer: on a loop that is turned by hand."""
+"""The tests that need virtual time, a slow disk, a bug or an authorizer, on a loop that is turned by hand."""
 
 import logging
 from collections.abc import Callable

@@ -148,7 +148,7 @@ def client(url: str) -> Iterator[pulsar.Client]:
 
 
 class Stored:
-    """What one partition holds: entries with their offsets, of Kafka's batches None."""
+    """The entries of one partition with their offsets; None stands for a batch of Kafka."""
 
     def __init__(self, batches: list[bytes], aborted: set[int]) -> None:
         self.headers = [parse_batch_header(batch) for batch in batches]

@@ -234,7 +234,7 @@ def test_librdkafka_still_speaks_version_1_of_the_transaction_protocol(monkeypat
 
 
 def test_a_callback_that_fails_does_so_where_it_can_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What confluent_kafka raises inside a callback comes out of it as something that no `except` clause catches."""
+    """An exception that confluent_kafka raises in a callback comes out as something that no `except` clause catches."""
     with exacta.Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
         producer.produce("t", b"made by this")

@@ -204,8 +204,7 @@ class Dispatcher:
         if visible is None or begin >= visible.last_stable_offset:
             return
         extents = self._journal.find(key[0], begin, visible.last_stable_offset, MOST_BYTES)
-        is_all = not extents
-        end = visible.last_stable_offset if is_all else Offset(extents[-1].last_offset + 1)
+        end = Offset(extents[-1].last_offset + 1) if extents else visible.last_stable_offset
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
         ]

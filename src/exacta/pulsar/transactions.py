@@ -15,6 +15,15 @@ def transaction_of(command: Any) -> TransactionId | None:
     return TransactionId(command.txnid_least_bits)
 
 
+def named_again(command: Any) -> dict[str, Any]:
+    """Return the fields by which an answer names its request and its transaction: as the command has them."""
+    return {
+        "request_id": command.request_id,
+        "txnid_most_bits": command.txnid_most_bits,
+        "txnid_least_bits": command.txnid_least_bits,
+    }
+
+
 def is_transactional(send: Any) -> bool:
     """Return whether a SEND belongs to a transaction.
 

@@ -61,7 +61,7 @@ class Fake:
 
 
 class Connection:
-    """What one client has opened: its producers and consumers by its own numbers."""
+    """The producers and consumers that one client has opened, by its own numbers."""
 
     def __init__(self, fake: Fake, writer: asyncio.StreamWriter) -> None:
         self.fake = fake

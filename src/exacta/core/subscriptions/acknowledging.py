@@ -50,12 +50,11 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=found)
-    partition, subscription = found
+    partition, subscription, delivery = found
     if not _are_seen(partition, command):
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
-        return _acknowledge_in_handle(state, partition, subscription, command, command.transaction, now_ms)
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+        return _acknowledge_in_handle(state, found, command, command.transaction, now_ms)
     new = _not_acknowledged(subscription, _with_passed(delivery, command.runs))
     before = _beyond_passed(delivery, command.before or Offset(0))
     if not new and before <= subscription.position:
@@ -108,12 +107,12 @@ def _has_room(state: State, subscription: Subscription, present: list[Run], new:
 
 def _acknowledge_in_handle(
     state: State,
-    partition: Partition,
-    subscription: Subscription,
+    found: tuple[Partition, Subscription, Delivery | None],
     command: Acknowledge,
     transaction_id: TransactionId,
     now_ms: int,
 ) -> Outcome:
+    partition, subscription, delivery = found
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
@@ -123,7 +122,6 @@ def _acknowledge_in_handle(
         return Outcome(reply=Rejection.LIMIT_REACHED)
     key = (partition.partition_id, subscription.name)
     before = extension_in_handle(transaction, subscription=key, now_ms=now_ms)
-    delivery = state.volatile.deliveries.get(key)
     runs: list[Run] = []
     for named, wider in zip(command.runs, _with_passed(delivery, command.runs), strict=True):
         for part in subscription.free(*wider) if wider != named else [named]:

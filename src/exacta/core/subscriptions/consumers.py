@@ -34,8 +34,7 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=found)
-    partition, subscription = found
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    partition, subscription, delivery = found
     others = {} if delivery is None else delivery.consumers
     if is_busy(delivery, command.subscription_type):
         return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
@@ -82,8 +81,7 @@ def disconnect(state: State, command: Disconnect, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=DONE)  # gone with everything
-    partition, subscription = found
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    partition, subscription, delivery = found
     if delivery is None or command.consumer_id not in delivery.consumers:
         return Outcome(reply=DONE)
     left = [each for each in delivery.consumers.values() if each.consumer_id != command.consumer_id]
@@ -116,8 +114,8 @@ def consumer_of(state: State, command: Permit | Redeliver) -> tuple[Partition, D
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return found
-    delivery = state.volatile.deliveries.get((found[0].partition_id, command.subscription))
+    partition, _, delivery = found
     consumer = None if delivery is None else delivery.consumers.get(command.consumer_id)
     if delivery is None or consumer is None:
         return Rejection.CONSUMER_NOT_FOUND
-    return found[0], delivery, consumer
+    return partition, delivery, consumer

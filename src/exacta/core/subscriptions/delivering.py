@@ -45,8 +45,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=found)
-    partition, subscription = found
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    partition, subscription, delivery = found
     if delivery is None:
         return Outcome(reply=Delivered())
     round_ = _Round(subscription, delivery, state.limits)

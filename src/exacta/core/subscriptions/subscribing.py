@@ -84,8 +84,7 @@ def unsubscribe(state: State, command: Unsubscribe, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=found)
-    partition, subscription = found
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    partition, subscription, delivery = found
     others = set() if delivery is None else delivery.consumers.keys() - {command.consumer_id}
     if command.consumer_id is not None and others:
         return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
@@ -98,12 +97,11 @@ def seek(state: State, command: Seek, now_ms: int) -> Outcome:
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):
         return Outcome(reply=found)
-    partition, subscription = found
+    partition, subscription, delivery = found
     position = offset_of(partition, command.to)
     if position is None:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     moved = SubscriptionMoved(partition_id=partition.partition_id, name=subscription.name, position=position)
-    delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
     return Outcome(events=(moved,), reply=DONE, notices=closed(delivery))
 
 
@@ -119,13 +117,17 @@ def closed(delivery: Delivery | None) -> tuple[tuple[Hashable, Notice], ...]:
     return () if delivery is None else tuple((each, ConsumerClosed()) for each in delivery.consumers)
 
 
-def find(state: State, topic: str, index: int, name: str) -> tuple[Partition, Subscription] | Rejection:
-    """Look up a subscription, or say what there is none of."""
+def find(
+    state: State, topic: str, index: int, name: str
+) -> tuple[Partition, Subscription, Delivery | None] | Rejection:
+    """Look up a subscription and its delivery, which is there while it has consumers; or say what there is none of."""
     partition = state.partition(topic, index)
     if partition is None:
         return Rejection.UNKNOWN_TOPIC_OR_PARTITION
     subscription = partition.subscriptions.get(name)
-    return Rejection.SUBSCRIPTION_NOT_FOUND if subscription is None else (partition, subscription)
+    if subscription is None:
+        return Rejection.SUBSCRIPTION_NOT_FOUND
+    return partition, subscription, state.volatile.deliveries.get((partition.partition_id, name))
 
 
 def offset_of(partition: Partition, asked: Offset) -> Offset | None:

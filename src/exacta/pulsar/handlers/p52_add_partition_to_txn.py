@@ -16,6 +16,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need
 from exacta.pulsar.open_transactions import when_open
+from exacta.pulsar.transactions import named_again
 
 
 def _topics(command: Any) -> list[str]:
@@ -29,13 +30,7 @@ def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: Pul
     """Answer with success if the transaction is open and the topics are there."""
 
     def is_open() -> None:
-        request.reply(
-            CommandAddPartitionToTxnResponse(
-                request_id=command.request_id,
-                txnid_most_bits=command.txnid_most_bits,
-                txnid_least_bits=command.txnid_least_bits,
-            )
-        )
+        request.reply(CommandAddPartitionToTxnResponse(**named_again(command)))
 
     when_open(broker, request, _topics(command), is_open)
 
@@ -43,9 +38,7 @@ def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: Pul
 def refused(command: Any, error: ServerError, text: str) -> Message:
     """Refuse to add them."""
     return CommandAddPartitionToTxnResponse(
-        request_id=command.request_id,
-        txnid_most_bits=command.txnid_most_bits,
-        txnid_least_bits=command.txnid_least_bits,
+        **named_again(command),
         error=error,
         message=text,
     )

@@ -19,7 +19,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.pulsar.transactions import transaction_of
+from exacta.pulsar.transactions import named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
 """Nothing: whoever knows the id may end it."""
@@ -58,11 +58,7 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
 
 
 def _answer(command: Any) -> CommandEndTxnResponse:
-    return CommandEndTxnResponse(
-        request_id=command.request_id,
-        txnid_most_bits=command.txnid_most_bits,
-        txnid_least_bits=command.txnid_least_bits,
-    )
+    return CommandEndTxnResponse(**named_again(command))
 
 
 def refused(command: Any, error: ServerError, text: str) -> Message:
