@@ -6,8 +6,9 @@ is left of them is taken back, so that a client that does not read holds up nobo
 again when the client has read. An entry that the core has given to a consumer meanwhile is pushed all the same.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 from msgspec import Struct
@@ -30,9 +31,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
 )
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.context import PulsarConnection, logger
 from exacta.pulsar.producers import Place
 from exacta.records.pulsar_entries import is_entry, on_the_wire
+
+logger = logging.getLogger("exacta.pulsar")
 
 MOST_CONSUMERS = 10_000
 """The consumers that one connection may have open."""
@@ -79,10 +81,22 @@ class Consumer(Struct, eq=False, kw_only=True):
         return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
 
+class PushedTo(Protocol):
+    """A connection, as its consumers see it."""
+
+    peer: str
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """Send what answers no frame."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+
 class Consumers:
     """The consumers of one connection, by the client's numbers."""
 
-    def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
+    def __init__(self, broker: PulsarBroker, connection: PushedTo) -> None:
         self._broker = broker
         self._connection = connection
         self._consumers: dict[int, Consumer] = {}
@@ -170,7 +184,7 @@ class Consumers:
         def guarded(what: Any) -> None:
             try:
                 sink(consumer, what)
-            except Exception:  # noqa: BLE001  # a bug in one front must not end the server
+            except Exception:  # a bug in one front must not end the server
                 logger.exception("pushing to consumer %d of %s failed", consumer.number, self._connection.peer)
                 self._connection.abort()
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
@@ -15,11 +15,9 @@ from exacta.front.request import Request, RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.producers import Producer
-
-if TYPE_CHECKING:  # they know the connection
-    from exacta.pulsar.consumers import Consumer, Consumers
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -40,7 +38,8 @@ class PulsarConnection(RequestConnection, Protocol):
     """The client's software by its own name; empty: it has not sent CONNECT."""
     producers: dict[int, Producer]
     """The producers that are open, by the client's numbers."""
-    consumers: "Consumers"
+    consumers: Consumers
+    """The consumers that are open."""
     closed_producers: set[int]
     """The numbers of producers that were closed from this side, to which sends may still be under way."""
 
@@ -58,7 +57,7 @@ class PulsarConnection(RequestConnection, Protocol):
     def gather(self, request: "PulsarRequest", producer: Producer, command: Any) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
 
-    def acknowledge_soon(self, consumer: "Consumer", runs: Sequence[Run], before: Offset) -> None:
+    def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
         """Let messages be acknowledged with the others that come in this turn of the loop."""
 
     def push(self, buffers: Sequence[Buffer]) -> None:
