@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
-from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
-from exacta.core.subscriptions.commands import LATEST
+from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
@@ -54,14 +53,6 @@ class PulsarBroker(Broker):
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
-
-    def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset that readers see of a time or later; `LATEST` where there is none."""
-        visible = self.engine.visible(*place)
-        if visible is None:
-            return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
-        return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:
         """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""
