@@ -259,6 +259,7 @@ def test_messages_say_the_epoch_that_their_client_has_asked_for(broker: Broker) 
     ("target", "left"),
     [
         ({"message_id": EARLIEST}, [b"a", b"b", b"c", b"d"]),
+        ({"message_id": message_id(0, 0)}, [b"a", b"b", b"c", b"d"]),
         ({"message_id": message_id(0, 3)}, [b"d"]),
         ({"message_id": message_id(0, 1, 0b10)}, [b"c", b"d"]),
         ({"message_id": message_id(0, 2**63 - 1)}, []),
