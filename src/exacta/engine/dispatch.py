@@ -92,6 +92,11 @@ class Dispatcher:
         self.key_of: Callable[[Buffer], int] = lambda batch: -1
         """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
 
+    @property
+    def has_stopped(self) -> bool:
+        """Return whether nothing is pushed any more, so that consumers need not be said good-bye to."""
+        return self._has_stopped
+
     # --- what fronts and the engine tell ------------------------------------------------------------------------------
 
     def register(self, consumer_id: ConsumerId, sink: Sink) -> None:

@@ -106,7 +106,7 @@ class Disconnect(Command, frozen=True, kw_only=True):
 
 
 class Permit(Command, frozen=True, kw_only=True):
-    """Let a consumer be sent so many messages more (FLOW)."""
+    """Let a consumer be sent so many messages more (FLOW), or fewer where its front cannot send now."""
 
     promises: ClassVar[Promise] = Promise.NOTHING
 

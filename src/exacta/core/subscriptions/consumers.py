@@ -104,7 +104,7 @@ def disconnect(state: State, command: Disconnect, now_ms: int) -> Outcome:
 
 
 def permit(state: State, command: Permit, now_ms: int) -> Outcome:
-    """Let a consumer be sent more messages."""
+    """Let a consumer be sent more messages, or fewer."""
     consumer = consumer_of(state, command)
     if isinstance(consumer, Rejection):
         return Outcome(reply=consumer)
@@ -113,7 +113,7 @@ def permit(state: State, command: Permit, now_ms: int) -> Outcome:
         partition_id=partition.partition_id,
         name=command.subscription,
         consumer_id=command.consumer_id,
-        permits=max(command.permits, 0),
+        permits=command.permits,
     )
     return Outcome(events=(granted,), reply=DONE)
 
