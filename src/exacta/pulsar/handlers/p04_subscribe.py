@@ -95,6 +95,7 @@ def _subscribe(
         **consumer.where,
         subscription_type=consumer.subscription_type,
         begin=_begin(broker, command, place, partition_id),
+        durable=command.durable,
         properties={each.key: each.value for each in command.subscription_properties},
     )
 
