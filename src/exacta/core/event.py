@@ -49,6 +49,7 @@ TAGS = {
     "PermitsGranted": 48,
     "EntriesDelivered": 49,
     "EntriesTakenBack": 50,
+    "AppendsRefused": 55,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

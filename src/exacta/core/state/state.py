@@ -48,6 +48,8 @@ class Volatile(Struct):
     """The course of delivery of each subscription that has consumers, or has had some since the last start."""
     subscriptions: int = 0
     """The number of durable subscriptions of all partitions."""
+    refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
+    """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     next_producer_id: ProducerId = ProducerId(0)
