@@ -65,13 +65,18 @@ class Rejection(Enum):
     OFFSET_OUT_OF_RANGE = auto()
     # subscriptions (Apache Pulsar)
     INVALID_SUBSCRIPTION = auto()
-    """The name is empty or too long, or the properties are too large."""
+    """The name is empty or too long, or the properties are too large. Or a durable subscription was asked for, and a
+    non-durable one has the name, or the reverse; or a transaction was to acknowledge messages of a non-durable one."""
     SUBSCRIPTION_NOT_FOUND = auto()
     SUBSCRIPTION_BUSY = auto()
     """Its consumers do not share it with this one: it is Exclusive, or of another type."""
     CONSUMER_NOT_FOUND = auto()
     TRANSACTION_CONFLICT = auto()
     """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""
+    BACKLOG_HOLDS_PRODUCERS = auto()
+    """More is kept for subscriptions than the backlog quota allows, and producers wait until it is less."""
+    BACKLOG_QUOTA_EXCEEDED = auto()
+    """More is kept for subscriptions than the backlog quota allows, and producers are refused until it is less."""
     # storage
     STORAGE_ERROR = auto()
     """The stored data could not be read."""

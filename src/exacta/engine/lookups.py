@@ -43,7 +43,10 @@ class Lookups:
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
-        extents = self._journal.find(partition_id, Offset(offset), Offset(offset + 1), 1)
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return None
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
         if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)

@@ -6,6 +6,7 @@ from typing import Any
 
 from exacta.core.events import (
     AbortedForgotten,
+    AppendsRefused,
     BatchAppended,
     Event,
     LogStartMoved,
@@ -56,6 +57,9 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
             state.writers[writer_id].partitions.discard(partition_id)
         for name in state.partitions[partition_id].subscriptions:
             progress.drop(state, (partition_id, name))
+        for name in list(state.volatile.non_durable.get(partition_id, ())):
+            progress.drop_non_durable(state, (partition_id, name))
+        state.volatile.refusing.pop(partition_id, None)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         transaction.partitions -= gone
@@ -75,8 +79,15 @@ def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
-    for name in partition.subscriptions:
+    for name in state.subscription_names(event.partition_id):
         progress.move(state, (event.partition_id, name), event.log_start_offset)
+
+
+def _appends_refused(state: State, event: AppendsRefused) -> None:
+    if event.reason is None:
+        state.volatile.refusing.pop(event.partition_id, None)
+    else:
+        state.volatile.refusing[event.partition_id] = event.reason
 
 
 def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:
@@ -150,6 +161,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TopicConfigsSet: _topic_configs_set,
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
+    AppendsRefused: _appends_refused,
     AbortedForgotten: _aborted_forgotten,
     BatchAppended: _batch_appended,
     WriterNamed: _writer_named,

@@ -34,6 +34,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
+from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
 
 KEYS = 1 << 16
@@ -101,7 +102,7 @@ def _advanced(
         position = Offset(runs[0][1] + 1)
     if position == subscription.position:
         return ()
-    return (MessagesAcknowledged(partition_id=partition.partition_id, name=subscription.name, before=position),)
+    return (acknowledged(partition, subscription, (), position),)
 
 
 class _Round:

@@ -10,20 +10,24 @@ from exacta.core.commands import (
     Connect,
     Deliver,
     Disconnect,
+    ForgetIdleSubscription,
     Permit,
     Redeliver,
     Seek,
+    Skip,
     Subscribe,
     Unsubscribe,
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, consumers, delivering, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, skipping, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
     Unsubscribe: subscribing.unsubscribe,
+    ForgetIdleSubscription: durability.forget_idle,
     Seek: subscribing.seek,
+    Skip: skipping.skip,
     Acknowledge: acknowledging.acknowledge,
     AcknowledgeSoon: acknowledging.acknowledge,
     Connect: consumers.connect,

@@ -19,6 +19,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
+from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topics import find_topic
 
 NEEDS = (Need(Operation.READ, the_topic),)
@@ -33,6 +34,10 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
     """Open the consumer, once its topic is there."""
     if len(request.connection.consumers) >= MOST_CONSUMERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
+        return
+    schema_refusal = refusal_of(command.schema)
+    if schema_refusal is not None:
+        request.refuse(ServerError.IncompatibleSchema, schema_refusal)
         return
     find_topic(
         broker,
@@ -95,6 +100,7 @@ def _subscribe(
         **consumer.where,
         subscription_type=consumer.subscription_type,
         begin=_begin(broker, command, place, partition_id),
+        durable=command.durable,
         properties={each.key: each.value for each in command.subscription_properties},
     )
 

@@ -50,7 +50,8 @@ def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> O
         return EARLIEST
     if is_latest(message) or message.ledger_id > consumer.partition_id:
         return LATEST
-    return first_left(broker.engine.lookups, consumer.partition_id, message) or LATEST
+    found = first_left(broker.engine.lookups, consumer.partition_id, message)
+    return LATEST if found is None else found
 
 
 HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, handle=handle)
