@@ -183,7 +183,6 @@ class TestAnswers:
         one = Subscriber(broker)
         one.connect(1, name="a", permits=3)
         one.connect(2, name="b")
-        broker.on_loop(lambda: None)
         found = the_one(wire)
         assert found.consumer_count == 2
         shown = {each.name: (each.permits, each.held_messages, each.is_active) for each in found.consumers}
@@ -200,6 +199,13 @@ class TestAnswers:
         answer = wire.ask(DescribeSubscriptionsRequest(), 0)
         [found] = answer.topics[0].partitions[0].subscriptions
         assert (found.consumer_count, found.consumers, found.waits_for) == (1, [], [])
+
+    def test_a_readers_subscription_is_shown_too(self, broker: Front, wire: Wire) -> None:
+        Subscriber(broker, "reader", kind=SubscriptionType.EXCLUSIVE, durable=False).connect(1)
+        Subscriber(broker, "s")
+        [topic] = describe(wire).topics
+        shown = [(each.name, each.is_durable) for each in topic.partitions[0].subscriptions]
+        assert shown == [("reader", False), ("s", True)]
 
     def test_records_that_were_deleted_are_not_left(self, broker: Front, wire: Wire) -> None:
         produce(wire, batch(*[b"v"] * 4))
@@ -260,7 +266,7 @@ class TestPages:
 def test_what_is_counted_in_many_turns_is_the_same(broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     produce(wire, batch(*[b"v"] * 40))
     Subscriber(broker).acknowledge(*((each, each) for each in range(1, 40, 2)))
-    turns = []
+    turns: list[Any] = []
     call_soon = broker.engine.scheduler.call_soon
 
     def counted(*args: Any) -> Any:

@@ -57,7 +57,7 @@ def list_all(
         if topics and not found:
             _check_topics(client, topics)
     rows = [
-        (_place(each), each.name, each.subscription_type, str(each.consumer_count), str(each.position), str(each.left))
+        (_place(each), each.name, _type(each), str(each.consumer_count), str(each.position), str(each.left))
         for each in found[:limit]
     ]
     if rows:
@@ -243,7 +243,7 @@ def _in_the_log(topic: str) -> tuple[str, int | None]:
 def _describe(found: "Subscription") -> None:
     details = _details(found)
     created = datetime.fromtimestamp(details.created_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
-    say(f"{_place(found)}, subscription {found.name}: {found.subscription_type}, created {created}")
+    say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {created}")
     say(
         f"  position {found.position}; the partition is stable up to {details.last_stable_offset} and ends at "
         f"{details.high_watermark}"
@@ -303,6 +303,10 @@ def _runs(runs: "Sequence[Run]", count: int) -> str:
 
 def _place(found: "Subscription") -> str:
     return f"{found.partition.topic}-{found.partition.partition}"
+
+
+def _type(found: "Subscription") -> str:
+    return found.subscription_type if found.is_durable else f"{found.subscription_type}, not durable"
 
 
 def _details(found: "Subscription") -> "Details":

@@ -89,6 +89,8 @@ class Subscription(NamedTuple):
     partition: TopicPartition
     name: str
     subscription_type: str
+    is_durable: bool
+    """False: it is a reader's, and gone with its last consumer and with a restart."""
     position: int
     consumer_count: int
     left: int
@@ -223,6 +225,7 @@ def _subscription(at: TopicPartition, partition: Any, found: Any, now_ms: int, d
         partition=at,
         name=found.name,
         subscription_type=_word(TYPES, found.subscription_type, "type"),
+        is_durable=found.is_durable,
         position=found.position,
         consumer_count=found.consumer_count,
         left=found.left_messages,

@@ -99,6 +99,7 @@ class DescribedSubscription(Struct, frozen=True, kw_only=True):
     index: int
     name: str
     subscription_type: SubscriptionType
+    is_durable: bool
     created_ms: int
     position: Offset
     log_start_offset: Offset
@@ -140,11 +141,14 @@ def page_of(state: State, wanted: Wanted) -> Page:
     page, size = Page(), 0
     for partition in _partitions(state, wanted):
         after = wanted.after[2] if (partition.topic, partition.index) == wanted.after[:2] else ""
-        for name in _names(partition, wanted, after, wanted.most + 1 - len(page.subscriptions)):
+        names = _names(state.subscription_names(partition.partition_id), wanted, after)
+        for name in nsmallest(wanted.most + 1 - len(page.subscriptions), names):
             if len(page.subscriptions) == wanted.most or size >= wanted.most_size:
                 page.is_last = False
                 return page
-            found = _described(state, partition, partition.subscriptions[name], has_details=wanted.has_details)
+            subscription = state.subscription((partition.partition_id, name))
+            assert subscription is not None
+            found = _described(state, partition, subscription, has_details=wanted.has_details)
             page.subscriptions.append(found)
             size += _size(found)
     return page
@@ -162,11 +166,9 @@ def _partitions(state: State, wanted: Wanted) -> Iterator[Partition]:
                 yield state.partitions[partition_id]
 
 
-def _names(partition: Partition, wanted: Wanted, after: str, most: int) -> Iterable[str]:
-    """Return the first names after one, in order."""
-    known = partition.subscriptions
-    names = known if wanted.names is None else (each for each in wanted.names if each in known)
-    return nsmallest(most, (each for each in names if each > after))
+def _names(known: Iterable[str], wanted: Wanted, after: str) -> Iterator[str]:
+    """Yield the names after one that are wanted, in any order."""
+    return (each for each in known if each > after and (wanted.names is None or each in wanted.names))
 
 
 def _size(found: DescribedSubscription) -> int:
@@ -186,6 +188,7 @@ def _described(
         index=partition.index,
         name=subscription.name,
         subscription_type=subscription.subscription_type,
+        is_durable=subscription.is_durable,
         created_ms=subscription.created_ms,
         position=subscription.position,
         log_start_offset=partition.log_start_offset,

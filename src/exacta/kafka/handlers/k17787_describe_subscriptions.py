@@ -142,6 +142,7 @@ def _subscription(found: DescribedSubscription, backlog: Backlog) -> wire.Descri
     shown = wire.DescribedSubscription(
         name=found.name,
         subscription_type=found.subscription_type,
+        is_durable=found.is_durable,
         created_ms=found.created_ms,
         position=found.position,
         consumer_count=found.consumer_count,

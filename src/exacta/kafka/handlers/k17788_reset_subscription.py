@@ -37,7 +37,7 @@ NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 class _Planned(NamedTuple):
-    """What a reset finds before it is done, and where it leads."""
+    """A reset before it is done: from where to where it leads, and how many consumers it disconnects."""
 
     position: Offset
     target: Offset

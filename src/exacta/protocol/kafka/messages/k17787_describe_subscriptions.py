@@ -73,6 +73,7 @@ class Property(Structure, kw_only=True):
 class DescribedSubscription(Structure, kw_only=True):
     name: Annotated[str, String("0+")] = ""
     subscription_type: Annotated[int, Int8("0+")] = 0
+    is_durable: Annotated[bool, Bool("0+")] = True
     created_ms: Annotated[int, Int64("0+")] = -1
     position: Annotated[int, Int64("0+")] = 0
     consumer_count: Annotated[int, Int32("0+")] = 0
