@@ -27,6 +27,8 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,
     Rejection.KEY_RANGES_REFUSED: ServerError.ConsumerAssignError,
     Rejection.CONSUMER_NOT_FOUND: ServerError.ConsumerNotFound,
+    Rejection.BACKLOG_HOLDS_PRODUCERS: ServerError.ProducerBlockedQuotaExceededError,
+    Rejection.BACKLOG_QUOTA_EXCEEDED: ServerError.ProducerBlockedQuotaExceededException,
     Rejection.OFFSET_OUT_OF_RANGE: ServerError.NotAllowedError,
     Rejection.STORAGE_ERROR: ServerError.PersistenceError,
 }
