@@ -31,9 +31,9 @@ class _Reader:
         self._consumer: ConsumerId | None = None
         """The consumer that is connected, or may be."""
         self._is_connected = False
-        """Whether it is, for sure: a move that got no answer may have disconnected it."""
+        """True if it is connected for sure: a move that got no answer may have disconnected it."""
         self._is_gone = True
-        """Whether there can be no subscription any more."""
+        """True if there can be no subscription any more."""
         self._sent: list[Delivering] = []
 
     async def act(self) -> None:

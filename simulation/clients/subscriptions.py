@@ -56,7 +56,7 @@ class _Subscription:
         self._place = place
         self._type = here.chance.choice(list(SubscriptionType))
         self._sticky = here.chance.random() < 0.3
-        """Whether each consumer names the hashes that it wants: the even one one half, the odd one the other."""
+        """True if each consumer names the hashes that it wants: the even one one half, the odd one the other."""
         self._out_of_order = here.chance.random() < 0.3
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE

@@ -35,7 +35,7 @@ class KeyShared(Struct, frozen=True):
     ranges: tuple[tuple[int, int], ...] = ()
     """The first and last hashes of the ranges that it wants (STICKY)."""
     out_of_order: bool = False
-    """Whether its keys need no order: a key's entries may be with several consumers after its owner has changed."""
+    """True if its keys need no order: a key's entries may be with several consumers after its owner has changed."""
 
 
 class Consumer(Struct):
@@ -85,7 +85,7 @@ class Delivery(Struct):
     """Consumers in the order in which they came."""
     mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
     is_out_of_order: bool = False
-    """Whether the entries of a key need no order (Key_Shared)."""
+    """True if the entries of a key need no order (Key_Shared)."""
     ranges: list[tuple[int, int, ConsumerId]] = field(default_factory=list)
     """The first and last hashes of ranges, and the consumer that each belongs to, in order (STICKY)."""
     active: ConsumerId | None = None
