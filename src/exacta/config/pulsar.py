@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from exacta.config.ranges import LONG_MAX
+from exacta.core.state.limits import Limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +72,20 @@ class PulsarOptions:
             "(idempotent), or that it is not found (strict), as Apache Pulsar tells it.",
         ),
     ] = "idempotent"
+    pulsar_transaction_outcome_retention_ms: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=LONG_MAX,
+            description="How long the outcome of a Pulsar client's transaction is remembered, so that the end can be "
+            "repeated. Afterwards the transaction is not found.",
+        ),
+    ] = Limits().ended_handle_retention_ms
+    pulsar_transaction_outcome_retention_count: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones.",
+        ),
+    ] = Limits().max_ended_handles

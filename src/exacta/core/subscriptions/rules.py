@@ -10,6 +10,7 @@ from exacta.core.commands import (
     Connect,
     Deliver,
     Disconnect,
+    ForgetIdleSubscription,
     Permit,
     Redeliver,
     Seek,
@@ -19,11 +20,12 @@ from exacta.core.commands import (
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, consumers, delivering, skipping, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, skipping, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
     Unsubscribe: subscribing.unsubscribe,
+    ForgetIdleSubscription: durability.forget_idle,
     Seek: subscribing.seek,
     Skip: skipping.skip,
     Acknowledge: acknowledging.acknowledge,
