@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -120,6 +121,10 @@ class Lookups:
         """Return the id of a partition; None if there is none. A topic that is created again has others."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else entry.partition_id
+
+    def refusal(self, partition_id: PartitionId) -> Rejection | None:
+        """Return why a partition takes no batches now; None: it takes them."""
+        return self._state.volatile.refusing.get(partition_id)
 
     def named_sequence(self, name: str, topic: str, partition: int) -> int:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
 from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
@@ -50,6 +51,10 @@ class PulsarBroker(Broker):
     def partition_id(self, place: Place) -> PartitionId | None:
         """Return the id of a partition as it is in this step; None: it is not there."""
         return self.engine.lookups.partition_id(*place)
+
+    def refusal(self, partition_id: PartitionId) -> Rejection | None:
+        """Return why a partition takes no entries in this step; None: it takes them."""
+        return self.engine.lookups.refusal(partition_id)
 
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""

@@ -14,6 +14,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
@@ -57,6 +58,10 @@ def _open(
     partition_id = broker.partition_id(place)
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
+        return
+    refusal = broker.refusal(partition_id)
+    if refusal is not None:
+        request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
         return
     name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
