@@ -35,8 +35,9 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
     if len(request.connection.consumers) >= MOST_CONSUMERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
         return
-    if (incompatible := refusal_of(command.schema)) is not None:
-        request.refuse(ServerError.IncompatibleSchema, incompatible)
+    schema_refusal = refusal_of(command.schema)
+    if schema_refusal is not None:
+        request.refuse(ServerError.IncompatibleSchema, schema_refusal)
         return
     find_topic(
         broker,
