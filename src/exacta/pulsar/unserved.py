@@ -13,14 +13,11 @@ from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandConsumerStatsResponse,
     CommandError,
-    CommandGetOrCreateSchemaResponse,
-    CommandGetSchemaResponse,
     ServerError,
 )
 from exacta.pulsar.context import PulsarRequest
 
 NO_STATS: Final = "this broker does not tell consumers' statistics: ask `exacta subscriptions`"
-NO_SCHEMAS: Final = "this broker does not keep schemas yet: send bytes"
 NO_LISTS: Final = "this broker does not list topics for Pulsar's clients yet"
 
 
@@ -34,23 +31,9 @@ def _stats(command: Any) -> Message:
     )
 
 
-def _schema(command: Any) -> Message:
-    return CommandGetSchemaResponse(
-        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_SCHEMAS
-    )
-
-
-def _new_schema(command: Any) -> Message:
-    return CommandGetOrCreateSchemaResponse(
-        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_SCHEMAS
-    )
-
-
 UNSERVED: Final[dict[int, Callable[[Any], Message]]] = {
     BaseCommand.CONSUMER_STATS: _stats,
     BaseCommand.GET_TOPICS_OF_NAMESPACE: _error(NO_LISTS),
-    BaseCommand.GET_SCHEMA: _schema,
-    BaseCommand.GET_OR_CREATE_SCHEMA: _new_schema,
 }
 """The answer to each command."""
 
