@@ -60,16 +60,11 @@ def test_a_connection_that_goes_on_with_nonsense_ends(wire: Wire, data: bytes) -
     assert wire.is_closed()
 
 
-SCHEMA = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
-
-
 @pytest.mark.parametrize(
     "command",
     [
         pb.CommandGetTopicsOfNamespace(request_id=5, namespace="public/default"),
         pb.CommandConsumerStats(request_id=5, consumer_id=1),
-        pb.CommandGetSchema(request_id=5, topic="t"),
-        pb.CommandGetOrCreateSchema(request_id=5, topic="t", schema=SCHEMA),
     ],
     ids=lambda command: type(command).__name__,
 )
