@@ -72,10 +72,16 @@ class PushRig(Rig):
         assert self.ask(EndHandle(transaction_id=transaction_id, commit=commit)) == DONE
 
     def connect(
-        self, number: int, permits: int = 0, subscription_type: SubscriptionType = SubscriptionType.SHARED
+        self,
+        number: int,
+        permits: int = 0,
+        subscription_type: SubscriptionType = SubscriptionType.SHARED,
+        *,
+        durable: bool = True,
     ) -> ConsumerId:
         consumer = ConsumerId(number)
-        answer = self.ask(Subscribe(**WHERE, subscription_type=subscription_type, begin=EARLIEST))
+        command = Subscribe(**WHERE, subscription_type=subscription_type, begin=EARLIEST, durable=durable)
+        answer = self.ask(command)
         assert isinstance(answer, Subscribed)
         self.engine.dispatcher.register(consumer, lambda sent: self.pushed.extend((consumer, each) for each in sent))
         assert self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type)) == DONE
@@ -258,3 +264,17 @@ def committed_bases(records: bytes, aborted: set[tuple[int, int]]) -> list[int]:
         elif not header.transactional or header.producer_id not in gone:
             found.append(header.base_offset)
     return found
+
+
+def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig) -> None:
+    rig.write()
+    position = rig.journal.position
+    consumer = rig.connect(1, PLENTY, SubscriptionType.EXCLUSIVE, durable=False)
+    assert rig.bases() == [0]
+    assert rig.ask(Acknowledge(**WHERE, before=Offset(1))) == DONE
+    assert rig.journal.position == position
+    rig.write()
+    assert rig.bases() == [1], "what is written later is pushed, too"
+    rig.disconnect(consumer)
+    assert isinstance(answer := rig.ask(Subscribe(**WHERE, subscription_type=SubscriptionType.SHARED)), Subscribed)
+    assert answer.is_new

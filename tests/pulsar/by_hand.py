@@ -8,12 +8,13 @@ from google.protobuf.message import Message
 from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
+from exacta.core.state.state import State
 from exacta.front.broker import Identity
 from exacta.front.memory import Memory
 from exacta.ports.authorizer import AllowAll, Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
-from exacta.protocol.pulsar.frames import SIZE_BYTES, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_at, parse_frame
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.connection import Connection
 from exacta.server.assembly import assemble_engine
@@ -33,6 +34,7 @@ class Client(HandTransport):
         )
         self.connection.connection_made(self)
         self._broker = broker
+        self._frames: list[tuple[Frame, Any]] = []
         self.ask(pb.CommandConnect(client_version="by hand", protocol_version=20))
 
     def send(self, *commands: Message) -> None:
@@ -40,11 +42,22 @@ class Client(HandTransport):
 
     def answers(self) -> list[Any]:
         """Return the commands that have come since the last call."""
-        found = []
+        return [command for _, command in self.frames()]
+
+    def frames(self, *, peek: bool = False) -> list[tuple[Frame, Any]]:
+        """Return the frames that have come since the last call, each with its command; peeking leaves them there."""
         while (frame := frame_at(bytes(self.received))) is not None:
-            found.append(unwrapped(parse_frame(bytes(frame)).command))
+            parsed = parse_frame(bytes(frame))
+            self._frames.append((parsed, unwrapped(parsed.command)))
             del self.received[: SIZE_BYTES + len(frame)]
+        found = list(self._frames)
+        if not peek:
+            self._frames.clear()
         return found
+
+    def drop(self, command: Message) -> None:
+        """Forget one command that was peeked at."""
+        self._frames = [each for each in self._frames if each[1] is not command]
 
     def ask(self, command: Message) -> Any:
         """Send a command and return its answer, which must come by itself."""
@@ -114,3 +127,9 @@ class Broker:
             assert (budget.used_bytes, len(budget.line), budget.let_on) == (0, 0, None), budget.option
         assert not self.connections
         assert not self.context.producers._by_place
+        assert not self.engine.dispatcher._sinks
+        self.engine.read(lambda state, now_ms: check_no_consumers(state), lambda _: None)
+
+
+def check_no_consumers(state: State) -> None:
+    assert not state.volatile.deliveries

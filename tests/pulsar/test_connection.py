@@ -1,6 +1,7 @@
 """The connection: the handshake, what becomes of nonsense, and commands that are not served."""
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -59,34 +60,41 @@ def test_a_connection_that_goes_on_with_nonsense_ends(wire: Wire, data: bytes) -
     assert wire.is_closed()
 
 
-SUBSCRIBE = pb.CommandSubscribe(
-    topic="t", subscription="s", sub_type=pb.CommandSubscribe.Shared, consumer_id=1, request_id=5
-)
 SCHEMA = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        SUBSCRIBE,
-        pb.CommandUnsubscribe(consumer_id=1, request_id=5),
-        pb.CommandSeek(consumer_id=1, request_id=5),
-        pb.CommandCloseConsumer(consumer_id=1, request_id=5),
-        pb.CommandGetLastMessageId(consumer_id=1, request_id=5),
         pb.CommandGetTopicsOfNamespace(request_id=5, namespace="public/default"),
         pb.CommandConsumerStats(request_id=5, consumer_id=1),
-        pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, request_id=5),
         pb.CommandGetSchema(request_id=5, topic="t"),
         pb.CommandGetOrCreateSchema(request_id=5, topic="t", schema=SCHEMA),
     ],
     ids=lambda command: type(command).__name__,
 )
-def test_what_is_not_served_is_refused_in_words(wire: Wire, command: pb.CommandSubscribe) -> None:
+def test_what_is_not_served_is_refused_in_words(wire: Wire, command: Any) -> None:
     answer = wire.ask(command)
     assert answer.request_id == 5
     fields = {field.name: value for field, value in answer.ListFields()}
     assert pb.ServerError.NotAllowedError in (fields.get("error"), fields.get("error_code"))
-    assert "yet" in (fields.get("message") or fields["error_message"])
+    assert "this broker" in (fields.get("message") or fields["error_message"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pb.CommandUnsubscribe(consumer_id=1, request_id=5),
+        pb.CommandSeek(consumer_id=1, request_id=5),
+        pb.CommandGetLastMessageId(consumer_id=1, request_id=5),
+        pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, request_id=5),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_a_consumer_that_is_not_open_is_told_so(wire: Wire, command: Any) -> None:
+    answer = wire.ask(command)
+    assert (answer.request_id, answer.error) == (5, pb.ServerError.ConsumerNotFound)
+    assert answer.message
 
 
 def test_commands_that_want_no_answer_get_none_and_the_connection_stays(wire: Wire) -> None:

@@ -49,6 +49,10 @@ TAGS = {
     "PermitsGranted": 48,
     "EntriesDelivered": 49,
     "EntriesTakenBack": 50,
+    "NonDurableSubscriptionCreated": 51,
+    "NonDurableSubscriptionDeleted": 52,
+    "NonDurableSubscriptionMoved": 53,
+    "NonDurableMessagesAcknowledged": 54,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

@@ -65,7 +65,8 @@ class Rejection(Enum):
     OFFSET_OUT_OF_RANGE = auto()
     # subscriptions (Apache Pulsar)
     INVALID_SUBSCRIPTION = auto()
-    """The name is empty or too long, or the properties are too large."""
+    """The name is empty or too long, or the properties are too large. Or a durable subscription was asked for, and a
+    non-durable one has the name, or the reverse; or a transaction was to acknowledge messages of a non-durable one."""
     SUBSCRIPTION_NOT_FOUND = auto()
     SUBSCRIPTION_BUSY = auto()
     """Its consumers do not share it with this one: it is Exclusive, or of another type."""

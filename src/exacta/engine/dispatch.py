@@ -92,6 +92,11 @@ class Dispatcher:
         self.key_of: Callable[[Buffer], int] = lambda batch: -1
         """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
 
+    @property
+    def has_stopped(self) -> bool:
+        """Return whether nothing is pushed any more, so that consumers need not be said good-bye to."""
+        return self._has_stopped
+
     # --- what fronts and the engine tell ------------------------------------------------------------------------------
 
     def register(self, consumer_id: ConsumerId, sink: Sink) -> None:
@@ -108,8 +113,8 @@ class Dispatcher:
         if not deliveries:
             return
         for partition_id in partition_ids:
-            partition = self._state.partitions.get(partition_id)
-            for name in () if partition is None else partition.subscriptions:
+            names = self._state.subscription_names(partition_id) if partition_id in self._state.partitions else ()
+            for name in names:
                 if (partition_id, name) in deliveries:
                     self._look_soon((partition_id, name))
 
@@ -154,8 +159,8 @@ class Dispatcher:
             if chosen:
                 self._read_chosen(key, chosen)
                 return
-        subscription = self._state.partitions[key[0]].subscriptions[key[1]]
-        if looks_further(subscription, delivery, self._state.limits):
+        subscription = self._state.subscription(key)
+        if subscription is not None and looks_further(subscription, delivery, self._state.limits):
             self._read_new(key, delivery.read_to)
 
     def _deliver(

@@ -6,7 +6,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -41,20 +41,40 @@ class Lookups:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
+    def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
+        """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return None
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
+            return None
+        return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
         entry = self._state.partition(topic, partition)
+        if entry is None:
+            done(None)
+        else:
+            self.read_batch_at(entry.partition_id, batch.first_offset, batch.last_offset, done)
+
+    def read_batch_at(
+        self, partition_id: PartitionId, first_offset: int, last_offset: int, done: Callable[[Buffer | None], None]
+    ) -> None:
+        """Read the batch of these offsets; `done` gets None where it cannot be read, or is gone."""
+        partition = self._state.partitions.get(partition_id)
         extents = []
-        if entry is not None:
-            extents = self._journal.find(entry.partition_id, batch.first_offset, batch.last_offset + 1, 1)
-        if not extents:
+        if partition is not None:
+            extents = self._journal.find(partition_id, Offset(first_offset), Offset(last_offset + 1), 1)
+        if partition is None or not extents:
             done(None)
             return
 
         def take(reads: list[Read]) -> None:
             [read] = reads
             if read.fault:
-                self._reader.tell(topic, partition, batch.first_offset, read)
+                self._reader.tell(partition.topic, partition.index, first_offset, read)
             done(None if read.fault else read.batches)
 
         self._reader.read(extents, take)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
-from exacta.core.ids import PartitionId, ProducerId, TransactionId
+from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
@@ -12,6 +13,7 @@ from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.pulsar.producers import Place, Producers
+from exacta.records.pulsar_entries import key_hash
 
 SCHEME = "pulsar"
 
@@ -32,6 +34,13 @@ class PulsarBroker(Broker):
     ) -> None:
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
         self.producers = Producers()
+        self._last_consumer_id = 0
+        engine.dispatcher.key_of = key_hash
+
+    def new_consumer_id(self) -> ConsumerId:
+        """Return an id that no consumer has had since the start."""
+        self._last_consumer_id += 1
+        return ConsumerId(self._last_consumer_id)
 
     def url(self, request: Request) -> str:
         """Return the URL that this client is told to connect to."""
@@ -45,6 +54,14 @@ class PulsarBroker(Broker):
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
+
+    def offset_of_time(self, place: Place, time_ms: int) -> Offset:
+        """Return the first offset that readers see of a time or later; `LATEST` where there is none."""
+        visible = self.engine.visible(*place)
+        if visible is None:
+            return LATEST
+        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
+        return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:
         """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""

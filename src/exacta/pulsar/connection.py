@@ -16,18 +16,23 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from exacta.core.ids import Offset
+from exacta.core.state.runs import Run
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, ServerError
+from exacta.pulsar.acknowledging import Acknowledgements
 from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends
+from exacta.pulsar.transactions import is_transactional
 from exacta.pulsar.unserved import refuse_unserved
 
 logger = logging.getLogger("exacta.pulsar")
@@ -62,7 +67,9 @@ class Connection(FramedConnection):
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
         self._broker = broker
+        self.consumers = Consumers(broker, self)
         self._sends = Sends(broker, self)
+        self._acknowledgements = Acknowledgements(broker, self)
         self._worked_on_bytes = 0
         """The bytes of the frames that are owed an answer."""
         self._ping_timer: asyncio.TimerHandle | None = None
@@ -109,6 +116,8 @@ class Connection(FramedConnection):
         try:
             if parsed.command.type != BaseCommand.SEND:
                 self._sends.flush()
+            if not _may_be_gathered(parsed.command):
+                self._acknowledgements.flush()
             self._serve(request)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             request.fail()
@@ -134,9 +143,15 @@ class Connection(FramedConnection):
         if self._sends.take(request, producer, command):
             self._loop.call_soon(self._sends.flush)
 
+    def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
+        """See `PulsarConnection`."""
+        if self._acknowledgements.take(consumer, runs, before):
+            self._loop.call_soon(self._acknowledgements.flush)
+
     def stop_taking_requests(self) -> None:
         """Read no more; what was gathered is appended now, since the engine takes no commands afterwards."""
         self._sends.flush()
+        self._acknowledgements.flush()
         super().stop_taking_requests()
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -147,6 +162,23 @@ class Connection(FramedConnection):
         self._worked_on_bytes -= request.size
         if self.answer_made(request.size, size):
             self.send_answer(answer, size)
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """See `ClientConnection`; when the answers of all connections take too much memory, consumers wait."""
+        super().push(buffers)
+        if self._answers.is_full() and self.consumers and not self._closing:
+            self.consumers.set_can_send(False)
+            self._answers.wait(self)
+
+    def room_again(self) -> None:
+        """See `BudgetedConnection`."""
+        super().room_again()
+        self.consumers.set_can_send(not self._closing and not self._write_paused and not self._answers.is_full())
+
+    def pause_writing(self) -> None:
+        """Push nothing more to a client that does not read, as long as it does not."""
+        super().pause_writing()
+        self.consumers.set_can_send(False)
 
     def _look_whether_there(self) -> None:
         if self._closing:
@@ -163,10 +195,19 @@ class Connection(FramedConnection):
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     def on_closed(self) -> int:
-        """Forget the producers; return the bytes of the commands that are still worked on."""
+        """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
         if self._ping_timer is not None:
             self._ping_timer.cancel()
         for producer in self.producers.values():
             self._broker.producers.close(producer)
         self.producers.clear()
+        self._acknowledgements.flush()
+        self.consumers.disconnect_all()
         return self._worked_on_bytes
+
+
+def _may_be_gathered(command: BaseCommand) -> bool:
+    """Return whether a command is an acknowledgement that is answered by nothing."""
+    if command.type != BaseCommand.ACK:
+        return False
+    return not command.ack.HasField("request_id") and not is_transactional(command.ack)

@@ -7,12 +7,15 @@ from typing import Any, Protocol
 from google.protobuf.message import Message
 
 from exacta.config.configuration import Configuration
+from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 from exacta.engine.fetch import FetchRequest
 from exacta.front.request import Request, RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.producers import Producer
 
@@ -23,8 +26,8 @@ class ServedCommand(Protocol):
     """The kind of a command, as the request sees it."""
 
     @property
-    def refused(self) -> Callable[[Any, ServerError, str], Message]:
-        """The function that makes the answer which refuses the command."""
+    def refused(self) -> Callable[[Any, ServerError, str], Message | None]:
+        """The function that makes the answer which refuses the command; None where its client waits for none."""
 
 
 class PulsarConnection(RequestConnection, Protocol):
@@ -35,6 +38,8 @@ class PulsarConnection(RequestConnection, Protocol):
     """The client's software by its own name; empty: it has not sent CONNECT."""
     producers: dict[int, Producer]
     """The producers that are open, by the client's numbers."""
+    consumers: Consumers
+    """The consumers that are open."""
     closed_producers: set[int]
     """The numbers of producers that were closed from this side, to which sends may still be under way."""
 
@@ -51,6 +56,9 @@ class PulsarConnection(RequestConnection, Protocol):
 
     def gather(self, request: "PulsarRequest", producer: Producer, command: Any) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
+
+    def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
+        """Let messages be acknowledged with the others that come in this turn of the loop."""
 
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
@@ -95,7 +103,11 @@ class PulsarRequest(Request):
     def refuse(self, error: ServerError, text: str) -> None:
         """Answer with an error."""
         assert self.handler is not None
-        self.reply(self.handler.refused(self.command, error, text))
+        answer = self.handler.refused(self.command, error, text)
+        if answer is None:
+            self.end()
+        else:
+            self.reply(answer)
 
     def reject(self, rejection: Rejection) -> None:
         """Answer with an error that says why the core has refused it."""

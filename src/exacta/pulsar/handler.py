@@ -12,7 +12,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.needs import Needs
 
 Handle: TypeAlias = Callable[[PulsarBroker, Any, PulsarRequest], None]
-Refused: TypeAlias = Callable[[Any, ServerError, str], Message]
+Refused: TypeAlias = Callable[[Any, ServerError, str], Message | None]
 
 
 def plain_error(command: Any, error: ServerError, text: str) -> Message:

@@ -11,7 +11,6 @@ from google.protobuf.message import Message
 
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
-    CommandAckResponse,
     CommandConsumerStatsResponse,
     CommandError,
     CommandGetOrCreateSchemaResponse,
@@ -20,7 +19,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 )
 from exacta.pulsar.context import PulsarRequest
 
-NO_CONSUMERS: Final = "this broker does not serve Pulsar's consumers yet, only producers"
+NO_STATS: Final = "this broker does not tell consumers' statistics: ask `exacta subscriptions`"
 NO_SCHEMAS: Final = "this broker does not keep schemas yet: send bytes"
 NO_LISTS: Final = "this broker does not list topics for Pulsar's clients yet"
 
@@ -29,22 +28,9 @@ def _error(text: str) -> Callable[[Any], Message]:
     return lambda command: CommandError(request_id=command.request_id, error=ServerError.NotAllowedError, message=text)
 
 
-def _ack(command: Any) -> Message | None:
-    if not command.HasField("request_id"):
-        return None
-    return CommandAckResponse(
-        consumer_id=command.consumer_id,
-        request_id=command.request_id,
-        txnid_most_bits=command.txnid_most_bits,
-        txnid_least_bits=command.txnid_least_bits,
-        error=ServerError.NotAllowedError,
-        message=NO_CONSUMERS,
-    )
-
-
 def _stats(command: Any) -> Message:
     return CommandConsumerStatsResponse(
-        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_CONSUMERS
+        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_STATS
     )
 
 
@@ -60,25 +46,13 @@ def _new_schema(command: Any) -> Message:
     )
 
 
-def _nothing(command: Any) -> None:
-    return None
-
-
-UNSERVED: Final[dict[int, Callable[[Any], Message | None]]] = {
-    BaseCommand.SUBSCRIBE: _error(NO_CONSUMERS),
-    BaseCommand.ACK: _ack,
-    BaseCommand.FLOW: _nothing,
-    BaseCommand.UNSUBSCRIBE: _error(NO_CONSUMERS),
-    BaseCommand.CLOSE_CONSUMER: _error(NO_CONSUMERS),
-    BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES: _nothing,
+UNSERVED: Final[dict[int, Callable[[Any], Message]]] = {
     BaseCommand.CONSUMER_STATS: _stats,
-    BaseCommand.SEEK: _error(NO_CONSUMERS),
-    BaseCommand.GET_LAST_MESSAGE_ID: _error(NO_CONSUMERS),
     BaseCommand.GET_TOPICS_OF_NAMESPACE: _error(NO_LISTS),
     BaseCommand.GET_SCHEMA: _schema,
     BaseCommand.GET_OR_CREATE_SCHEMA: _new_schema,
 }
-"""The answer to each command; None: its client waits for none."""
+"""The answer to each command."""
 
 
 def refuse_unserved(request: PulsarRequest) -> None:
@@ -86,9 +60,5 @@ def refuse_unserved(request: PulsarRequest) -> None:
     refuse = UNSERVED.get(request.type)
     if refuse is None:
         request.hang_up(f"{type(request.command).__name__} is not for a broker")
-        return
-    answer = refuse(request.command)
-    if answer is None:
-        request.end()
     else:
-        request.reply(answer)
+        request.reply(refuse(request.command))

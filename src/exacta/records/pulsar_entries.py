@@ -6,11 +6,14 @@ retention would go wrong), and the transaction. What the entry's metadata says o
 because clients leave it out or write another one there.
 """
 
+import mmh3
+
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import foreign_batch
-from exacta.protocol.kafka.records import HEADER_SIZE
-from exacta.protocol.pulsar.entries import Entry, checksum_head, parse_body
+from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC_OFFSET
+from exacta.protocol.pulsar.entries import Entry, checksum_head, parse_body, sticky_key
+from exacta.protocol.pulsar.errors import BrokenEntry
 
 
 def enveloped(
@@ -42,3 +45,26 @@ def on_the_wire(batch: Buffer) -> tuple[bytes, memoryview]:
     """Return an entry as its producer sent it, in two parts: the checksum, which is computed again, and the body."""
     body = memoryview(batch)[HEADER_SIZE:]
     return checksum_head(body), body
+
+
+def is_entry(batch: Buffer) -> bool:
+    """Return whether a batch of the log is an entry of Pulsar's."""
+    return memoryview(batch)[MAGIC_OFFSET] == Body.PULSAR
+
+
+def key_hash(batch: Buffer) -> int:
+    """Return the hash by which a Key_Shared subscription chooses a consumer, as Apache Pulsar computes it.
+
+    A message without a key counts as one of its own. Any bytes have a hash: those of Kafka's batches, which no consumer
+    of Pulsar's gets, are told apart by nothing.
+    """
+    if not is_entry(batch):
+        return 0
+    try:
+        metadata = entry_of(batch).metadata
+    except BrokenEntry:
+        return 0
+    key = sticky_key(metadata)
+    if key is None:
+        key = f"{metadata.producer_name}-{metadata.sequence_id}".encode()
+    return mmh3.hash(key, 0, signed=False) & 0x7FFF_FFFF

@@ -16,9 +16,10 @@ def runs(*pairs: tuple[int, int]) -> tuple[Run, ...]:
 class Consumer:
     """Acknowledges messages of one partition's subscription by their offsets."""
 
-    def __init__(self, world: World, name: str = "s", partition: int = 0) -> None:
+    def __init__(self, world: World, name: str = "s", partition: int = 0, *, durable: bool = True) -> None:
         self.world = world
         self.name = name
+        self.durable = durable
         self._where = {"topic": "t", "partition": partition, "subscription": name}
         self.key = (PartitionId(partition), name)
 
@@ -27,7 +28,11 @@ class Consumer:
     ) -> object:
         return self.world.send(
             Subscribe(
-                **self._where, subscription_type=subscription_type, begin=Offset(begin), properties=dict(properties)
+                **self._where,
+                subscription_type=subscription_type,
+                begin=Offset(begin),
+                properties=dict(properties),
+                durable=self.durable,
             )
         )
 
@@ -37,7 +42,13 @@ class Consumer:
 
     @property
     def subscription(self) -> Subscription:
-        return self.world.state.partitions[self.key[0]].subscriptions[self.key[1]]
+        found = self.world.state.subscription(self.key)
+        assert found is not None
+        return found
+
+    @property
+    def exists(self) -> bool:
+        return self.key[0] in self.world.state.partitions and self.world.state.subscription(self.key) is not None
 
     def acknowledge(self, *pairs: tuple[int, int], inside: Handle | None = None, soon: bool = False) -> object:
         command = AcknowledgeSoon if soon else Acknowledge

@@ -21,14 +21,17 @@ def key_of(base: int) -> int:
 class Dispatcher:
     """Delivers one subscription of partition 0 to consumers, and remembers what each was sent."""
 
-    def __init__(self, world: World, subscription_type: SubscriptionType, name: str = "s") -> None:
+    def __init__(
+        self, world: World, subscription_type: SubscriptionType, name: str = "s", *, durable: bool = True
+    ) -> None:
         self.world = world
         self.type = subscription_type
         self.name = name
         self.where = {"topic": "t", "partition": 0, "subscription": name}
         self.sent: dict[ConsumerId, list[Delivering]] = {}
         self._last = 0
-        assert isinstance(Consumer(world, name).subscribe(subscription_type=subscription_type), Subscribed)
+        self._consumer = Consumer(world, name, durable=durable)
+        self.subscribe()
 
     @property
     def key(self) -> tuple[PartitionId, str]:
@@ -40,7 +43,14 @@ class Dispatcher:
 
     @property
     def subscription(self) -> Subscription:
-        return self.world.state.partitions[PartitionId(0)].subscriptions[self.name]
+        return self._consumer.subscription
+
+    @property
+    def exists(self) -> bool:
+        return self._consumer.exists
+
+    def subscribe(self) -> None:
+        assert isinstance(self._consumer.subscribe(subscription_type=self.type), Subscribed)
 
     def connect(self, name: str = "", permits: int = 0, priority: int = 0) -> ConsumerId:
         self._last += 1

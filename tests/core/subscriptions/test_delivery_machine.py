@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exacta.core.commands import DeleteRecords
+from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.subscription import SubscriptionType
@@ -16,16 +17,20 @@ PLENTY = 1_000
 
 
 class DeliveryMachine(RuleBasedStateMachine):
-    """A subscription of any type with up to three consumers; handles that write and acknowledge; crashes."""
+    """A subscription of any type with up to three consumers; handles that write and acknowledge; crashes.
+
+    One that is not durable is there again as soon as it is needed.
+    """
 
     handles = Bundle("handles")
 
-    @initialize(subscription_type=st.sampled_from(SubscriptionType))
-    def begin(self, subscription_type: SubscriptionType) -> None:
+    @initialize(subscription_type=st.sampled_from(SubscriptionType), durable=st.booleans())
+    def begin(self, subscription_type: SubscriptionType, durable: bool) -> None:
         self.world = World(SMALL)
         self.world.topic(partition_count=1)
-        self.dispatcher = Dispatcher(self.world, subscription_type)
-        self.client = Consumer(self.world)
+        self.durable = durable
+        self.dispatcher = Dispatcher(self.world, subscription_type, durable=durable)
+        self.client = Consumer(self.world, durable=durable)
 
     @property
     def consumers(self) -> list[ConsumerId]:
@@ -52,7 +57,14 @@ class DeliveryMachine(RuleBasedStateMachine):
     def connect(self, name: str, permits: int, priority: int) -> None:
         alone = self.dispatcher.type is SubscriptionType.EXCLUSIVE and self.consumers
         if not alone:
+            self.be_there()
             self.dispatcher.connect(name, permits, priority)
+
+    def be_there(self) -> None:
+        """Subscribe once more if the subscription is gone with its last consumer, or with a crash."""
+        if not self.dispatcher.exists:
+            assert not self.durable
+            self.dispatcher.subscribe()
 
     @precondition(lambda self: self.consumers)
     @rule(data=st.data())
@@ -121,6 +133,9 @@ class DeliveryMachine(RuleBasedStateMachine):
     @invariant()
     def all_hold(self) -> None:
         self.world.check()
+        if not self.durable:
+            assert self.world.state.volatile.non_durable_subscriptions == self.dispatcher.exists
+            assert not any(isinstance(event, MessagesAcknowledged) for event in self.world.log)
 
     def teardown(self) -> None:
         """In the end consumers that take everything have, or have acknowledged, all that is committed and free."""
@@ -128,6 +143,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             return
         self.world.pass_time(2_000)  # every transaction has ended
         if not self.consumers:
+            self.be_there()
             self.dispatcher.connect()
         for consumer in self.consumers:
             self.dispatcher.permit(consumer, PLENTY)

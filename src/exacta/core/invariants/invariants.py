@@ -24,6 +24,7 @@ from exacta.core.invariants.log import (
 from exacta.core.invariants.subscriptions import (
     entries_have_one_place,
     messages_are_acknowledged_once,
+    non_durable_ones_are_in_use,
     pending_messages_can_end,
 )
 from exacta.core.invariants.transactions import (
@@ -75,6 +76,7 @@ def violations(
         *lost_handles_do_not_commit(log, found_after_loss),
         *messages_are_acknowledged_once(state, log),
         *pending_messages_can_end(state),
+        *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),

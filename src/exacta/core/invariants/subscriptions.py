@@ -22,6 +22,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 
 _NEVER = TransactionId(-1)
+_OF_ONE = (SubscriptionDeleted, SubscriptionMoved, MessagesAcknowledged, MessagesAcknowledgedInTransaction)
 
 
 class _Expected:
@@ -82,6 +83,9 @@ def messages_are_acknowledged_once(state: State, log: Log) -> Iterator[str]:
     """
     expected: dict[SubscriptionKey, _Expected] = {}
     for event in log:
+        if isinstance(event, _OF_ONE) and (event.partition_id, event.name) not in expected:
+            yield f"10: {event} is of a subscription that is not in the journal"
+            continue
         match event:
             case SubscriptionCreated():
                 expected[event.partition_id, event.name] = _Expected(event.position)
@@ -157,13 +161,32 @@ def pending_messages_can_end(state: State) -> Iterator[str]:
         yield f"limits: {state.volatile.subscriptions} subscriptions are counted"
 
 
+def non_durable_ones_are_in_use(state: State) -> Iterator[str]:
+    """Invariant 10, for readers: a non-durable subscription has consumers or is idle, and its name is no other's."""
+    volatile = state.volatile
+    found = [(key, name, each) for key, named in volatile.non_durable.items() for name, each in named.items()]
+    if len(found) != volatile.non_durable_subscriptions:
+        yield f"limits: {volatile.non_durable_subscriptions} non-durable subscriptions are counted"
+    for partition_id, name, subscription in found:
+        delivery = volatile.deliveries.get((partition_id, name))
+        if (delivery is None or not delivery.consumers) is not (subscription.idle_since_ms is not None):
+            yield f"10: {name} is not durable, idle since {subscription.idle_since_ms}, and delivers {delivery}"
+        if partition_id not in state.partitions or name in state.partitions[partition_id].subscriptions:
+            yield f"10: {name} is not durable, and its partition is gone or has a durable one of the name"
+        if subscription.pending or subscription.cumulative is not None:
+            yield f"10: {name} is not durable, and has messages pending"
+
+
 def entries_have_one_place(state: State) -> Iterator[str]:
     """Invariant 10, for delivery: what is left of an entry is with one consumer, waits for one, or is withheld.
 
     It is withheld if all that is left of it is pending. An entry of which nothing is left is not there any more.
     """
     for key, delivery in state.volatile.deliveries.items():
-        subscription = state.partitions[key[0]].subscriptions[key[1]]
+        subscription = state.subscription(key) if key[0] in state.partitions else None
+        if subscription is None:
+            yield f"10: {key} is delivered, and is gone"
+            continue
         if list(delivery.entries) and delivery.is_in_order:
             yield f"10: {key} delivers in order, and notes {list(delivery.entries)}"
         if sorted(delivery.entries) != delivery.order or sorted(set(delivery.waiting)) != delivery.waiting:

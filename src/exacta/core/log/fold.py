@@ -56,6 +56,8 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
             state.writers[writer_id].partitions.discard(partition_id)
         for name in state.partitions[partition_id].subscriptions:
             progress.drop(state, (partition_id, name))
+        for name in list(state.volatile.non_durable.get(partition_id, ())):
+            progress.drop_non_durable(state, (partition_id, name))
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         transaction.partitions -= gone
@@ -75,7 +77,7 @@ def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
-    for name in partition.subscriptions:
+    for name in state.subscription_names(event.partition_id):
         progress.move(state, (event.partition_id, name), event.log_start_offset)
 
 

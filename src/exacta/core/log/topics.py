@@ -88,7 +88,7 @@ def delete(state: State, command: DeleteTopic, now_ms: int) -> Outcome:
     disconnected = tuple(
         notice
         for partition_id in found.partition_ids
-        for name in state.partitions[partition_id].subscriptions
+        for name in state.subscription_names(partition_id)
         for notice in closed(state.volatile.deliveries.get((partition_id, name)))
     )
     return Outcome(events=(TopicDeleted(topic=found.topic),), reply=reply, notices=disconnected)

@@ -64,6 +64,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_named_writers_per_partition: int = 10_000
     max_subscriptions: int = 100_000
     """Durable subscriptions of all partitions. A further one is refused."""
+    max_non_durable_subscriptions: int = 100_000
+    """Non-durable subscriptions of all partitions. A further one is refused."""
+    non_durable_idle_ms: int = 60_000
+    """A non-durable subscription that is new, or was moved, waits for a consumer so long at most."""
     subscription_name_max_bytes: int = 512
     subscription_properties_max_bytes: int = 4_096
     """Names and values of a subscription's properties together."""

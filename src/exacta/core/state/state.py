@@ -15,6 +15,7 @@ from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
+from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.writer import KnownWriter
@@ -48,6 +49,9 @@ class Volatile(Struct):
     """The course of delivery of each subscription that has consumers, or has had some since the last start."""
     subscriptions: int = 0
     """The number of durable subscriptions of all partitions."""
+    non_durable: dict[PartitionId, dict[str, NonDurableSubscription]] = field(default_factory=dict)
+    """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
+    non_durable_subscriptions: int = 0
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     next_producer_id: ProducerId = ProducerId(0)
@@ -119,3 +123,12 @@ class State(Struct):
         entry = self.topics.get(topic)
         partition_id = None if entry is None else entry.partition_id(index)
         return None if partition_id is None else self.partitions[partition_id]
+
+    def subscription(self, key: SubscriptionKey) -> Subscription | None:
+        """Look up a subscription, durable or not, of a partition that exists."""
+        durable = self.partitions[key[0]].subscriptions.get(key[1])
+        return self.volatile.non_durable.get(key[0], {}).get(key[1]) if durable is None else durable
+
+    def subscription_names(self, partition_id: PartitionId) -> list[str]:
+        """Return the names of all subscriptions of a partition that exists, durable or not."""
+        return [*self.partitions[partition_id].subscriptions, *self.volatile.non_durable.get(partition_id, ())]

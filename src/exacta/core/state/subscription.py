@@ -5,6 +5,7 @@ acknowledged runs. It is *pending* if an open transaction has acknowledged it: a
 """
 
 from enum import IntEnum
+from typing import ClassVar
 
 from msgspec import Struct, field
 
@@ -31,6 +32,7 @@ class CumulativePending(Struct, frozen=True, array_like=True):
 class Subscription(Struct, array_like=True):
     """A durable subscription; its position never lies before the start of the log."""
 
+    is_durable: ClassVar[bool] = True
     name: str
     position: Offset
     subscription_type: SubscriptionType
@@ -123,3 +125,14 @@ class Subscription(Struct, array_like=True):
                 del self.pending[transaction_id]
         if self.cumulative is not None and self.cumulative.before <= self.position:
             self.cumulative = None
+
+
+class NonDurableSubscription(Subscription, array_like=True):
+    """A subscription that neither journal nor snapshot holds, as Pulsar's readers have them.
+
+    It is gone with its last consumer, and with a restart. No transaction acknowledges its messages.
+    """
+
+    is_durable: ClassVar[bool] = False
+    idle_since_ms: int | None = None
+    """The time since when it waits for a consumer: it is new, or was moved. None: it has consumers."""

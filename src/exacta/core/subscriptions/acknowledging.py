@@ -25,11 +25,14 @@
 both commit have acknowledged one message. Here the first one has it.
 
 A refusal changes nothing, also where only one of several messages is in the way.
+
+Messages of a non-durable subscription are acknowledged at once only. A transaction is durable, and could not say after
+a restart what became of them. Apache Pulsar takes such an acknowledgement, and a restart forgets it.
 """
 
 from collections.abc import Iterable
 
-from exacta.core.events import MessagesAcknowledged, MessagesAcknowledgedInTransaction
+from exacta.core.events import MessagesAcknowledgedInTransaction
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -41,6 +44,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
 from exacta.core.subscriptions.commands import Acknowledge
+from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
 from exacta.core.transactions.handle import extension_in_handle, open_handle
 
@@ -61,10 +65,7 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
         return Outcome(reply=DONE)
     if new and not _has_room(state, subscription, subscription.acknowledged, new):
         return Outcome(reply=Rejection.LIMIT_REACHED)
-    acknowledged = MessagesAcknowledged(
-        partition_id=partition.partition_id, name=subscription.name, runs=tuple(new), before=before
-    )
-    return Outcome(events=(acknowledged,), reply=DONE)
+    return Outcome(events=(acknowledged(partition, subscription, tuple(new), before),), reply=DONE)
 
 
 def _with_passed(delivery: Delivery | None, runs: Iterable[Run]) -> list[Run]:
@@ -113,6 +114,8 @@ def _acknowledge_in_handle(
     now_ms: int,
 ) -> Outcome:
     partition, subscription, delivery = found
+    if not subscription.is_durable:
+        return Outcome(reply=Rejection.INVALID_SUBSCRIPTION)
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)

@@ -18,7 +18,9 @@ EARLIEST, LATEST = Offset(-2), Offset(-1)
 class Subscribe(Command, frozen=True, kw_only=True):
     """Find a subscription, or create it where there is none; `subscription_type` is how it is used from now on.
 
-    A new one begins at an offset, or at `EARLIEST` or `LATEST`. `properties` are those of a new one.
+    A new one begins at an offset, or at `EARLIEST` or `LATEST`. `properties` are those of a new one. One that is not
+    durable is for readers: it is gone with its last consumer, and also begins at an offset beyond the end, which stands
+    for the end.
     """
 
     topic: str
@@ -27,6 +29,17 @@ class Subscribe(Command, frozen=True, kw_only=True):
     subscription_type: SubscriptionType
     begin: Offset = LATEST
     properties: dict[str, str] = field(default_factory=dict)
+    durable: bool = True
+
+
+class ForgetIdleSubscription(Command, frozen=True, kw_only=True):
+    """Delete a non-durable subscription if it has waited for a consumer for too long (a timer)."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str
 
 
 class Unsubscribe(Command, frozen=True, kw_only=True):
@@ -93,7 +106,7 @@ class Disconnect(Command, frozen=True, kw_only=True):
 
 
 class Permit(Command, frozen=True, kw_only=True):
-    """Let a consumer be sent so many messages more (FLOW)."""
+    """Let a consumer be sent so many messages more (FLOW), or fewer where its front cannot send now."""
 
     promises: ClassVar[Promise] = Promise.NOTHING
 

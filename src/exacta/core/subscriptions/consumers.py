@@ -23,6 +23,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import Connect, Disconnect, Permit, Redeliver
+from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
 from exacta.core.subscriptions.subscribing import find, is_busy
 
@@ -36,10 +37,9 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
         return Outcome(reply=found)
     partition, subscription, delivery = found
     others = {} if delivery is None else delivery.consumers
-    if is_busy(delivery, command.subscription_type):
-        return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
-    if len(others) >= state.limits.max_consumers_per_subscription:
-        return Outcome(reply=Rejection.LIMIT_REACHED)
+    refused = _refusal(state, delivery, command)
+    if refused is not None:
+        return Outcome(events=() if others else gone_without_consumers(partition, subscription), reply=refused)
     new = Consumer(command.consumer_id, command.name, command.priority)
     active = _active(partition, command.subscription_type, (*others.values(), new))
     connected = ConsumerConnected(
@@ -56,6 +56,14 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
         before = None if delivery is None else delivery.active
         notices = _told(before, active, (new.consumer_id,))
     return Outcome(events=(connected,), reply=DONE, notices=notices)
+
+
+def _refusal(state: State, delivery: Delivery | None, command: Connect) -> Rejection | None:
+    """Return why a consumer may not connect."""
+    if is_busy(delivery, command.subscription_type):
+        return Rejection.SUBSCRIPTION_BUSY
+    present = 0 if delivery is None else len(delivery.consumers)
+    return Rejection.LIMIT_REACHED if present >= state.limits.max_consumers_per_subscription else None
 
 
 def _active(
@@ -91,11 +99,12 @@ def disconnect(state: State, command: Disconnect, now_ms: int) -> Outcome:
     )
     before = None if delivery.active == command.consumer_id else delivery.active
     notices = _told(before, active) if delivery.subscription_type is SubscriptionType.FAILOVER else ()
-    return Outcome(events=(gone,), reply=DONE, notices=notices)
+    after = () if left else gone_without_consumers(partition, subscription)
+    return Outcome(events=(gone, *after), reply=DONE, notices=notices)
 
 
 def permit(state: State, command: Permit, now_ms: int) -> Outcome:
-    """Let a consumer be sent more messages."""
+    """Let a consumer be sent more messages, or fewer."""
     consumer = consumer_of(state, command)
     if isinstance(consumer, Rejection):
         return Outcome(reply=consumer)
@@ -104,7 +113,7 @@ def permit(state: State, command: Permit, now_ms: int) -> Outcome:
         partition_id=partition.partition_id,
         name=command.subscription,
         consumer_id=command.consumer_id,
-        permits=max(command.permits, 0),
+        permits=command.permits,
     )
     return Outcome(events=(granted,), reply=DONE)
 

@@ -34,10 +34,15 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
+from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
 
 KEYS = 1 << 16
 """The number of hashes that a key can have; each consumer of a Key_Shared subscription has a part of them."""
+
+
+MOST_WAITING_AT_ONCE = 100
+"""The entries of which so many are given again in one round: each may be large, and all of them are read at once."""
 
 
 def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
@@ -50,7 +55,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
         return Outcome(reply=Delivered())
     round_ = _Round(subscription, delivery, state.limits)
     round_.give_waiting()
-    if command.read_from == delivery.read_to < command.read_to:
+    if not round_.is_cut and command.read_from == delivery.read_to < command.read_to:
         round_.look_at(command)
     reply = Delivered(entries=tuple(round_.entries()))
     advanced = _advanced(partition, subscription, delivery, round_.passed)
@@ -97,7 +102,7 @@ def _advanced(
         position = Offset(runs[0][1] + 1)
     if position == subscription.position:
         return ()
-    return (MessagesAcknowledged(partition_id=partition.partition_id, name=subscription.name, before=position),)
+    return (acknowledged(partition, subscription, (), position),)
 
 
 class _Round:
@@ -118,6 +123,8 @@ class _Round:
         self._blocked: set[int] = set()
         """The keys of which an earlier entry waits."""
         self._served = delivery.served
+        self.is_cut = False
+        """True if more of what waits could be given in a further round."""
         self.given: list[tuple[ConsumerId, SeenEntry]] = []
         self.noted: list[SeenEntry] = []
         self.passed: list[Run] = []
@@ -131,6 +138,9 @@ class _Round:
     def give_waiting(self) -> None:
         """Give out the entries that wait, as far as consumers take them."""
         for base in self._delivery.waiting:
+            if len(self.given) >= MOST_WAITING_AT_ONCE:
+                self.is_cut = True
+                return
             entry = self._delivery.entries[base]
             seen = SeenEntry(base, entry.count, entry.key)
             consumer = self._choose(seen)

@@ -69,6 +69,31 @@ class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_
     before: Offset = Offset(0)
 
 
+class NonDurableSubscriptionCreated(SubscriptionCreated, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a partition has a subscription that is gone with its last consumer, or with a restart."""
+
+    durable: ClassVar[bool] = False
+
+
+class NonDurableSubscriptionDeleted(SubscriptionDeleted, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a non-durable subscription is gone with its acknowledgements."""
+
+    durable: ClassVar[bool] = False
+
+
+class NonDurableSubscriptionMoved(SubscriptionMoved, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a non-durable subscription goes on at the position; it waits for its consumers to come back."""
+
+    durable: ClassVar[bool] = False
+    at_ms: int
+
+
+class NonDurableMessagesAcknowledged(MessagesAcknowledged, frozen=True, kw_only=True, array_like=True):
+    """Volatile: these messages of a non-durable subscription are acknowledged, and all messages before an offset."""
+
+    durable: ClassVar[bool] = False
+
+
 class ConsumerConnected(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: a consumer is there. `active` is the one that an Exclusive or Failover subscription delivers to."""
 

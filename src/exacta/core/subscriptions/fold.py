@@ -11,6 +11,10 @@ from exacta.core.events import (
     Event,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
+    NonDurableMessagesAcknowledged,
+    NonDurableSubscriptionCreated,
+    NonDurableSubscriptionDeleted,
+    NonDurableSubscriptionMoved,
     PermitsGranted,
     SubscriptionChanged,
     SubscriptionCreated,
@@ -20,7 +24,7 @@ from exacta.core.events import (
 from exacta.core.ids import ConsumerId
 from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription
+from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.subscriptions import progress
 
 
@@ -42,6 +46,27 @@ def _deleted(state: State, event: SubscriptionDeleted) -> None:
     del state.partitions[event.partition_id].subscriptions[event.name]
 
 
+def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> None:
+    state.volatile.non_durable.setdefault(event.partition_id, {})[event.name] = NonDurableSubscription(
+        event.name,
+        event.position,
+        event.subscription_type,
+        event.properties,
+        event.at_ms,
+        idle_since_ms=event.at_ms,
+    )
+    state.volatile.non_durable_subscriptions += 1
+
+
+def _deleted_non_durable(state: State, event: NonDurableSubscriptionDeleted) -> None:
+    progress.drop_non_durable(state, (event.partition_id, event.name))
+
+
+def _moved_non_durable(state: State, event: NonDurableSubscriptionMoved) -> None:
+    _moved(state, event)
+    state.volatile.non_durable[event.partition_id][event.name].idle_since_ms = event.at_ms
+
+
 def _moved(state: State, event: SubscriptionMoved) -> None:
     progress.seek(state, (event.partition_id, event.name), event.position)
 
@@ -61,8 +86,10 @@ def _connected(state: State, event: ConsumerConnected) -> None:
     key = (event.partition_id, event.name)
     delivery = state.volatile.deliveries.get(key)
     if delivery is None or not delivery.consumers:
-        position = state.partitions[event.partition_id].subscriptions[event.name].position
-        delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, position)
+        subscription = progress.find(state, key)
+        delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, subscription.position)
+        if isinstance(subscription, NonDurableSubscription):
+            subscription.idle_since_ms = None
     delivery.consumers[event.consumer_id] = Consumer(event.consumer_id, event.consumer_name, event.priority)
     _activate(state, event, delivery, event.active)
 
@@ -72,7 +99,7 @@ def _activate(
 ) -> None:
     if active != delivery.active:
         delivery.active = active
-        delivery.begin_again(state.partitions[event.partition_id].subscriptions[event.name].position)
+        delivery.begin_again(progress.find(state, (event.partition_id, event.name)).position)
 
 
 def _disconnected(state: State, event: ConsumerDisconnected) -> None:
@@ -94,7 +121,7 @@ def _permits_granted(state: State, event: PermitsGranted) -> None:
 
 def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     delivery = state.volatile.deliveries[event.partition_id, event.name]
-    subscription = state.partitions[event.partition_id].subscriptions[event.name]
+    subscription = progress.find(state, (event.partition_id, event.name))
     delivery.read_to = event.read_to
     delivery.pass_over(event.passed, state.limits.max_acknowledged_runs)
     for seen in event.noted:
@@ -114,7 +141,7 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
 
 def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
     delivery = state.volatile.deliveries[event.partition_id, event.name]
-    subscription = state.partitions[event.partition_id].subscriptions[event.name]
+    subscription = progress.find(state, (event.partition_id, event.name))
     if delivery.is_in_order:
         delivery.begin_again(subscription.position)
     for base in event.entries:
@@ -130,6 +157,10 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     SubscriptionMoved: _moved,
     MessagesAcknowledged: _acknowledged,
     MessagesAcknowledgedInTransaction: _acknowledged_in_transaction,
+    NonDurableSubscriptionCreated: _created_non_durable,
+    NonDurableSubscriptionDeleted: _deleted_non_durable,
+    NonDurableSubscriptionMoved: _moved_non_durable,
+    NonDurableMessagesAcknowledged: _acknowledged,
     ConsumerConnected: _connected,
     ConsumerDisconnected: _disconnected,
     PermitsGranted: _permits_granted,

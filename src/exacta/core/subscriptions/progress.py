@@ -14,7 +14,7 @@ from exacta.core.state.subscription import Subscription
 
 def acknowledge(state: State, key: SubscriptionKey, runs: tuple[Run, ...], before: Offset) -> None:
     """Acknowledge these messages, and all before an offset."""
-    subscription = _find(state, key)
+    subscription = find(state, key)
     subscription.acknowledge(runs, before)
     _settle(state, key, subscription, runs, before)
 
@@ -23,7 +23,7 @@ def hold(
     state: State, key: SubscriptionKey, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset
 ) -> None:
     """Let an open transaction have acknowledged these messages, or all before an offset."""
-    subscription = _find(state, key)
+    subscription = find(state, key)
     subscription.hold(transaction_id, runs, before)
     _settle(state, key, subscription, runs, before)
 
@@ -56,25 +56,38 @@ def _give_back(delivery: Delivery, subscription: Subscription, first: Offset, la
 
 def move(state: State, key: SubscriptionKey, before: Offset) -> None:
     """Let no message before an offset be left."""
-    subscription = _find(state, key)
+    subscription = find(state, key)
     subscription.move(before)
     _settle(state, key, subscription, (), before)
 
 
 def seek(state: State, key: SubscriptionKey, position: Offset) -> None:
     """Let the subscription go on at a position."""
-    _find(state, key).seek(position)
+    find(state, key).seek(position)
     state.volatile.deliveries.pop(key, None)  # its consumers are told to connect again
 
 
 def drop(state: State, key: SubscriptionKey) -> None:
-    """Forget the delivery of a subscription that is deleted."""
+    """Forget the delivery of a durable subscription that is deleted."""
     state.volatile.subscriptions -= 1
     state.volatile.deliveries.pop(key, None)
 
 
-def _find(state: State, key: SubscriptionKey) -> Subscription:
-    return state.partitions[key[0]].subscriptions[key[1]]
+def drop_non_durable(state: State, key: SubscriptionKey) -> None:
+    """Forget a non-durable subscription, and its delivery."""
+    volatile = state.volatile
+    volatile.non_durable_subscriptions -= 1
+    volatile.deliveries.pop(key, None)
+    del volatile.non_durable[key[0]][key[1]]
+    if not volatile.non_durable[key[0]]:
+        del volatile.non_durable[key[0]]
+
+
+def find(state: State, key: SubscriptionKey) -> Subscription:
+    """Look up a subscription that exists, durable or not."""
+    found = state.subscription(key)
+    assert found is not None, key
+    return found
 
 
 def _with_all_before(runs: tuple[Run, ...] | list[Run], before: Offset) -> list[Run]:

@@ -10,6 +10,7 @@ from exacta.core.commands import (
     Connect,
     Deliver,
     Disconnect,
+    ForgetIdleSubscription,
     Permit,
     Redeliver,
     Seek,
@@ -18,11 +19,12 @@ from exacta.core.commands import (
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, consumers, delivering, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
     Unsubscribe: subscribing.unsubscribe,
+    ForgetIdleSubscription: durability.forget_idle,
     Seek: subscribing.seek,
     Acknowledge: acknowledging.acknowledge,
     AcknowledgeSoon: acknowledging.acknowledge,

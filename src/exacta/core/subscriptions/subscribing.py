@@ -14,7 +14,7 @@ what is gone.
 
 from collections.abc import Hashable
 
-from exacta.core.events import SubscriptionChanged, SubscriptionCreated, SubscriptionDeleted, SubscriptionMoved
+from exacta.core.events import SubscriptionChanged
 from exacta.core.ids import Offset
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
@@ -24,6 +24,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
+from exacta.core.subscriptions.durability import created, deleted, idle_timers, moved
 from exacta.core.subscriptions.notices import ConsumerClosed
 
 
@@ -32,33 +33,34 @@ def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-    found = partition.subscriptions.get(command.subscription)
+    found = state.subscription((partition.partition_id, command.subscription))
     if found is not None:
+        if found.is_durable is not command.durable:
+            return Outcome(reply=Rejection.INVALID_SUBSCRIPTION)
         delivery = state.volatile.deliveries.get((partition.partition_id, found.name))
         if is_busy(delivery, command.subscription_type):
             return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
         return _taken_up(partition, found, command)
     refused = _refusal(state, command)
-    position = offset_of(partition, command.begin)
+    begin = command.begin if command.durable else min(command.begin, partition.next_offset)
+    position = offset_of(partition, begin)
     if position is None:
         refused = Rejection.OFFSET_OUT_OF_RANGE
     if refused is not None or position is None:
         return Outcome(reply=refused)
-    created = SubscriptionCreated(
-        partition_id=partition.partition_id,
-        name=command.subscription,
-        position=position,
-        subscription_type=command.subscription_type,
-        properties=command.properties,
-        at_ms=now_ms,
+    return Outcome(
+        events=(created(partition, command, position, now_ms),),
+        reply=Subscribed(position=position, is_new=True),
+        timers=() if command.durable else idle_timers(state, partition, command.subscription, now_ms),
     )
-    return Outcome(events=(created,), reply=Subscribed(position=position, is_new=True))
 
 
 def _taken_up(partition: Partition, found: Subscription, command: Subscribe) -> Outcome:
     reply = Subscribed(position=found.position, is_new=False)
     if found.subscription_type is command.subscription_type:
         return Outcome(reply=reply)
+    if not found.is_durable:
+        return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)  # its consumers are about to connect
     changed = SubscriptionChanged(
         partition_id=partition.partition_id,
         name=found.name,
@@ -76,7 +78,13 @@ def _refusal(state: State, command: Subscribe) -> Rejection | None:
     size = sum(len(key.encode()) + len(value.encode()) for key, value in command.properties.items())
     if size > limits.subscription_properties_max_bytes:
         return Rejection.INVALID_SUBSCRIPTION
-    return Rejection.LIMIT_REACHED if state.volatile.subscriptions >= limits.max_subscriptions else None
+    return Rejection.LIMIT_REACHED if _are_too_many(state, durable=command.durable) else None
+
+
+def _are_too_many(state: State, *, durable: bool) -> bool:
+    if durable:
+        return state.volatile.subscriptions >= state.limits.max_subscriptions
+    return state.volatile.non_durable_subscriptions >= state.limits.max_non_durable_subscriptions
 
 
 def unsubscribe(state: State, command: Unsubscribe, now_ms: int) -> Outcome:
@@ -88,8 +96,7 @@ def unsubscribe(state: State, command: Unsubscribe, now_ms: int) -> Outcome:
     others = set() if delivery is None else delivery.consumers.keys() - {command.consumer_id}
     if command.consumer_id is not None and others:
         return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)
-    deleted = SubscriptionDeleted(partition_id=partition.partition_id, name=subscription.name)
-    return Outcome(events=(deleted,), reply=DONE, notices=closed(delivery))
+    return Outcome(events=(deleted(partition, subscription),), reply=DONE, notices=closed(delivery))
 
 
 def seek(state: State, command: Seek, now_ms: int) -> Outcome:
@@ -101,8 +108,12 @@ def seek(state: State, command: Seek, now_ms: int) -> Outcome:
     position = offset_of(partition, command.to)
     if position is None:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
-    moved = SubscriptionMoved(partition_id=partition.partition_id, name=subscription.name, position=position)
-    return Outcome(events=(moved,), reply=DONE, notices=closed(delivery))
+    return Outcome(
+        events=(moved(partition, subscription, position, now_ms),),
+        reply=DONE,
+        timers=() if subscription.is_durable else idle_timers(state, partition, subscription.name, now_ms),
+        notices=closed(delivery),
+    )
 
 
 def is_busy(delivery: Delivery | None, wanted: SubscriptionType) -> bool:
@@ -124,7 +135,7 @@ def find(
     partition = state.partition(topic, index)
     if partition is None:
         return Rejection.UNKNOWN_TOPIC_OR_PARTITION
-    subscription = partition.subscriptions.get(name)
+    subscription = state.subscription((partition.partition_id, name))
     if subscription is None:
         return Rejection.SUBSCRIPTION_NOT_FOUND
     return partition, subscription, state.volatile.deliveries.get((partition.partition_id, name))

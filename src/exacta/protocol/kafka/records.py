@@ -51,7 +51,7 @@ LENGTH_OFFSET: Final = 12
 """Bytes that precede what `batch_length` counts."""
 
 _LENGTH: Final = struct.Struct(">i")
-_MAGIC_OFFSET: Final = 16
+MAGIC_OFFSET: Final = 16
 _SMALLEST_LENGTH: Final = 14
 """The length of an empty message set of before Kafka 0.11."""
 
@@ -191,10 +191,10 @@ def _whole_batch_size(records: Buffer, start: int) -> int | None:
     (length,) = _LENGTH.unpack_from(records, start + LENGTH_OFFSET - _LENGTH.size)
     if length < _SMALLEST_LENGTH:
         raise CorruptBatch(f"record batch says that its length is {length}")
-    if there <= _MAGIC_OFFSET:
+    if there <= MAGIC_OFFSET:
         return None
-    if not 0 <= records[start + _MAGIC_OFFSET] <= MAGIC:
-        raise CorruptBatch(f"record batch of magic {records[start + _MAGIC_OFFSET]}; only {MAGIC} is served")
+    if not 0 <= records[start + MAGIC_OFFSET] <= MAGIC:
+        raise CorruptBatch(f"record batch of magic {records[start + MAGIC_OFFSET]}; only {MAGIC} is served")
     size: int = LENGTH_OFFSET + length
     return size if size <= there else None
 

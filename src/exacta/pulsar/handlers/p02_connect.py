@@ -20,12 +20,16 @@ def handle(broker: PulsarBroker, command: CommandConnect, request: PulsarRequest
     Topic watchers are not offered, so that clients ask for the topics of a namespace themselves.
     """
     request.connection.client_version = command.client_version[:LONGEST_VERSION] or "unknown"
+    request.connection.consumers.takes_broker_entries = command.feature_flags.supports_broker_entry_metadata
     request.reply(
         CommandConnected(
             server_version="Exacta",
             protocol_version=min(command.protocol_version, PROTOCOL_VERSION),
             max_message_size=broker.configuration.pulsar_max_message_size,
-            feature_flags=FeatureFlags(supports_get_partitioned_metadata_without_auto_creation=True),
+            feature_flags=FeatureFlags(
+                supports_broker_entry_metadata=True,
+                supports_get_partitioned_metadata_without_auto_creation=True,
+            ),
         )
     )
 

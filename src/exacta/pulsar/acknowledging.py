@@ -1,0 +1,125 @@
+"""Acknowledgements as clients send them: from message ids and ack sets to runs of offsets, and gathered where they may.
+
+An id names an entry, whole, or as far as its ack set says. How many messages an entry has is looked up in the log,
+since clients do not say it reliably. An id that names nothing that is there asks for nothing: its topic or its messages
+are gone.
+
+Theory of operation. An ACK that wants no answer is gathered with the others of this turn of the loop, and all of one
+consumer become one command. Every other command flushes first, so that it sees what was acknowledged before it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from exacta.core.commands import AcknowledgeSoon, Command
+from exacta.core.ids import Offset, PartitionId
+from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run, add
+from exacta.engine.engine import Answer
+from exacta.engine.lookups import Lookups
+from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest
+from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import Consumer
+from exacta.pulsar.context import PulsarConnection, logger
+from exacta.pulsar.errors import text_of
+
+NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
+    {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
+)
+"""The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
+
+
+class Acknowledged(Struct):
+    """The messages that a consumer acknowledges: in runs, and all before an offset, which is 0 where there is none."""
+
+    runs: list[Run] = field(default_factory=list)
+    before: Offset = Offset(0)
+
+    def take(self, other: "Acknowledged") -> None:
+        """Take others in."""
+        for run in other.runs:
+            add(self.runs, *run)
+        self.before = max(self.before, other.before)
+
+
+def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
+    """Return the first and the last offset of the entry that an id names; None: there is none."""
+    if message.ledger_id != partition_id or is_earliest(message):
+        return None
+    found = lookups.batch_at(partition_id, message.entry_id)
+    return found if found is not None and found[0] == message.entry_id else None
+
+
+def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
+    """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
+    found = lookups.batch_at(partition_id, message.entry_id)
+    if found is None:
+        return None
+    first, last = found
+    if not message.ack_set or first != message.entry_id:
+        return first
+    done = acknowledged(first, last - first + 1, message.ack_set)
+    return Offset(done[0].stop) if done and done[0].start == first else first
+
+
+def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool]:
+    """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
+
+    The runs are as the client has sent them: two of them may have messages in common.
+    """
+    runs: list[Run] = []
+    before, is_whole = Offset(0), True
+    for message in command.message_id:
+        entry = entry_of(lookups, consumer.partition_id, message)
+        if entry is None:
+            is_whole = False
+            continue
+        first, last = entry
+        parts = acknowledged(first, last - first + 1, message.ack_set)
+        if command.ack_type == CommandAck.Individual:
+            runs += [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+        else:
+            is_begun = bool(parts) and parts[0].start == first
+            before = max(before, Offset(parts[0].stop if is_begun else first))
+    return runs, before, is_whole
+
+
+class Acknowledgements:
+    """The acknowledgements of one connection for which its client wants no answer."""
+
+    def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
+        self._broker = broker
+        self._connection = connection
+        self._gathered: dict[Consumer, Acknowledged] = {}
+
+    def take(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> bool:
+        """Gather an acknowledgement; return whether it is the first one, so that somebody must flush."""
+        is_first = not self._gathered
+        self._gathered.setdefault(consumer, Acknowledged()).take(Acknowledged(list(runs), before))
+        return is_first
+
+    def flush(self) -> None:
+        """Let what was gathered be acknowledged."""
+        if not self._gathered:
+            return
+        gathered, self._gathered = self._gathered, {}
+        commands: list[Command] = [
+            AcknowledgeSoon(**consumer.where, runs=tuple(each.runs), before=each.before or None)
+            for consumer, each in gathered.items()
+        ]
+        if not self._connection.engine_has_failed and not self._broker.engine.dispatcher.has_stopped:
+            self._broker.engine.submit(commands, self._answered)
+
+    def _answered(self, answers: list[Answer]) -> None:
+        """Tell the operator of a refusal, and let the client begin again: it gets what is not acknowledged."""
+        refused = [each for each in answers if isinstance(each, Rejection) and each not in NOTHING_TO_ACKNOWLEDGE]
+        if refused and not self._connection.has_ended:
+            logger.warning(
+                "closing the connection of %s, whose acknowledgement is refused: %s",
+                self._connection.peer,
+                text_of(refused[0]),
+            )
+            self._connection.abort()

@@ -1,0 +1,232 @@
+"""The consumers of one connection: what each has permitted, and the entries that are pushed to it.
+
+Owns flow control between a client and the core. A client permits messages (FLOW), whole entries are pushed, and each
+takes as many permits as it has messages. The core gets the permits while the connection can send. When it cannot, what
+is left of them is taken back, so that a client that does not read holds up nobody and fills no memory; they are granted
+again when the client has read. An entry that the core has given to a consumer meanwhile is pushed all the same.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from google.protobuf.message import Message
+from msgspec import Struct
+
+from exacta.core.commands import Command, Connect, Disconnect, Permit
+from exacta.core.ids import ConsumerId, Offset, PartitionId
+from exacta.core.outcome import Notice
+from exacta.core.state.runs import missing
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
+from exacta.engine.dispatch import Sent
+from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
+from exacta.protocol.pulsar.message_ids import ack_set, message_id
+from exacta.protocol.pulsar.messages_pb2 import (
+    BrokerEntryMetadata,
+    CommandActiveConsumerChange,
+    CommandCloseConsumer,
+    CommandMessage,
+)
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.producers import Place
+from exacta.records.pulsar_entries import is_entry, on_the_wire
+
+logger = logging.getLogger("exacta.pulsar")
+
+MOST_CONSUMERS = 10_000
+"""The consumers that one connection may have open."""
+
+MOST_PERMITS = 2**31 - 1
+"""A consumer may have permitted so many messages that it has not got; further ones do not count."""
+
+NO_REQUEST = 2**64 - 1
+"""The request id of a CLOSE_CONSUMER that the broker sends."""
+
+
+class Consumer(Struct, eq=False, kw_only=True):
+    """One consumer of a connection. `number` is the client's."""
+
+    number: int
+    consumer_id: ConsumerId
+    """The number in the core, which no other consumer has had."""
+    name: str
+    topic: TopicName
+    place: Place
+    partition_id: PartitionId
+    subscription: str
+    subscription_type: SubscriptionType
+    epoch: int = 0
+    """It grows whenever the client wants everything again: it drops messages of an earlier epoch."""
+    allowed: int = 0
+    """The messages that the client has permitted, and that were not pushed."""
+    granted: int = 0
+    """The part of these that the core may give."""
+
+    @property
+    def index(self) -> int:
+        """The partition in message ids: -1 where the topic is named as a whole."""
+        return -1 if self.topic.partition is None else self.topic.partition
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The fields by which commands of the core name the subscription."""
+        return {"topic": self.place[0], "partition": self.place[1], "subscription": self.subscription}
+
+    @property
+    def has_epochs(self) -> bool:
+        """Return whether messages say their epoch: those of one consumer that gets everything in order."""
+        return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+class PushedTo(Protocol):
+    """A connection, as its consumers see it."""
+
+    peer: str
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """Send what answers no frame."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+
+class Consumers:
+    """The consumers of one connection, by the client's numbers."""
+
+    def __init__(self, broker: PulsarBroker, connection: PushedTo) -> None:
+        self._broker = broker
+        self._connection = connection
+        self._consumers: dict[int, Consumer] = {}
+        self._can_send = True
+        self.takes_broker_entries = False
+        """True if the client has said that it understands what the broker adds to an entry."""
+
+    def __len__(self) -> int:
+        """Return how many consumers there are."""
+        return len(self._consumers)
+
+    def get(self, number: int) -> Consumer | None:
+        """Return a consumer by the client's number."""
+        return self._consumers.get(number)
+
+    def connection_command(self, consumer: Consumer, **fields: Any) -> Command:
+        """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
+        self._consumers[consumer.number] = consumer
+        engine = self._broker.engine
+        engine.dispatcher.register(consumer.consumer_id, self._guarded(consumer, self._push))
+        engine.register_sink(consumer.consumer_id, self._guarded(consumer, self._hear))
+        return Connect(
+            **consumer.where,
+            consumer_id=consumer.consumer_id,
+            subscription_type=consumer.subscription_type,
+            name=consumer.name,
+            **fields,
+        )
+
+    def forget(self, consumer: Consumer) -> None:
+        """Push nothing to a consumer any more; the core has let it go, or never took it."""
+        if self._consumers.get(consumer.number) is consumer:
+            del self._consumers[consumer.number]
+        self._broker.engine.dispatcher.remove(consumer.consumer_id)
+        self._broker.engine.remove_sink(consumer.consumer_id)
+
+    def disconnect(self, consumers: Iterable[Consumer]) -> None:
+        """Let these be gone: what they have waits for others."""
+        gone = list(consumers)
+        for consumer in gone:
+            self.forget(consumer)
+        self._submit([Disconnect(**each.where, consumer_id=each.consumer_id) for each in gone])
+
+    def disconnect_all(self) -> None:
+        """Let all be gone, because the connection is."""
+        self.disconnect(list(self._consumers.values()))
+
+    def close(self, consumer: Consumer) -> None:
+        """Close a consumer from this side, and tell its client, which opens it again."""
+        if self._consumers.get(consumer.number) is consumer:
+            self.forget(consumer)
+            message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
+            self._connection.push([build_frame(message)])
+
+    # --- permits ------------------------------------------------------------------------------------------------------
+
+    def permit(self, consumer: Consumer, messages: int) -> None:
+        """Let a consumer be sent so many messages more."""
+        consumer.allowed = min(consumer.allowed + messages, MOST_PERMITS)
+        if self._can_send:
+            self._grant([consumer])
+
+    def set_can_send(self, can_send: bool) -> None:
+        """Give the core what clients permit while the connection can send, and take it back when it cannot."""
+        if can_send is not self._can_send:
+            self._can_send = can_send
+            self._grant(self._consumers.values())
+
+    def _grant(self, consumers: Iterable[Consumer]) -> None:
+        commands: list[Command] = []
+        for consumer in consumers:
+            more = (consumer.allowed if self._can_send else min(consumer.allowed, 0)) - consumer.granted
+            if more:
+                consumer.granted += more
+                commands.append(Permit(**consumer.where, consumer_id=consumer.consumer_id, permits=more))
+        self._submit(commands)
+
+    def _submit(self, commands: list[Command]) -> None:
+        if commands and not self._broker.engine.dispatcher.has_stopped:
+            self._broker.engine.submit(commands, lambda answers: None)
+
+    # --- what comes from the engine -----------------------------------------------------------------------------------
+
+    def _guarded(self, consumer: Consumer, sink: Callable[[Consumer, Any], None]) -> Callable[[Any], None]:
+        def guarded(what: Any) -> None:
+            try:
+                sink(consumer, what)
+            except Exception:  # a bug in one front must not end the server
+                logger.exception("pushing to consumer %d of %s failed", consumer.number, self._connection.peer)
+                self._connection.abort()
+
+        return guarded
+
+    def _push(self, consumer: Consumer, sent: list[Sent]) -> None:
+        frames: list[Buffer] = []
+        for each in sent:
+            if not is_entry(each.batch):
+                self._connection.push(frames)
+                self._give_up(consumer)
+                return
+            consumer.allowed -= each.entry.count
+            consumer.granted -= each.entry.count
+            frames += self._frame(consumer, each)
+        self._connection.push(frames)
+
+    def _give_up(self, consumer: Consumer) -> None:
+        """Close a consumer that has come to what it cannot read; its client is told why when it opens it again."""
+        logger.warning("closing a consumer of %s, where records of Kafka's clients are next", consumer.topic)
+        self.close(consumer)
+        self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
+
+    def _frame(self, consumer: Consumer, sent: Sent) -> list[Buffer]:
+        entry = sent.entry
+        message = CommandMessage(
+            consumer_id=consumer.number,
+            message_id=message_id(consumer.partition_id, entry.base, partition=consumer.index),
+            redelivery_count=entry.redeliveries,
+        )
+        last = Offset(entry.base + entry.count - 1)
+        if entry.free != ((entry.base, last),):
+            acknowledged = [range(first, end + 1) for first, end in missing(list(entry.free), entry.base, last)]
+            message.ack_set.extend(ack_set(entry.base, entry.count, acknowledged))
+        if consumer.has_epochs and consumer.epoch:
+            message.consumer_epoch = consumer.epoch
+        broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None
+        return build_entry_frame(message, *on_the_wire(sent.batch), broker_entry=broker_entry)
+
+    def _hear(self, consumer: Consumer, notice: Notice) -> None:
+        if isinstance(notice, ActiveConsumerChanged):
+            message: Message = CommandActiveConsumerChange(consumer_id=consumer.number, is_active=notice.is_active)
+            self._connection.push([build_frame(message)])
+        elif isinstance(notice, ConsumerClosed):
+            self.close(consumer)

@@ -1,0 +1,139 @@
+"""SUBSCRIBE opens a consumer of a subscription, which is created where there is none."""
+
+from typing import Any, Final
+
+from exacta.core.commands import Subscribe
+from exacta.core.ids import Body, Offset, PartitionId
+from exacta.core.rejections import Rejection
+from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST, LATEST
+from exacta.engine.engine import Answer
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.message_ids import is_earliest, is_latest
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.producers import Place
+from exacta.pulsar.topics import find_topic
+
+NEEDS = (Need(Operation.READ, the_topic),)
+
+LONGEST_NAME: Final = 512
+"""So many characters of a consumer's name are kept."""
+
+KAFKAS_RECORDS: Final = "the topic has records of Kafka's clients, which Pulsar's consumers cannot read yet"
+
+
+def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest) -> None:
+    """Open the consumer, once its topic is there."""
+    if len(request.connection.consumers) >= MOST_CONSUMERS:
+        request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
+        return
+    find_topic(
+        broker,
+        request,
+        command.topic,
+        lambda topic, place: _open(broker, command, request, topic, place),
+        creates=command.force_topic_creation,
+    )
+
+
+def _open(
+    broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest, topic: TopicName, place: Place
+) -> None:
+    connection = request.connection
+    if connection.has_ended:  # while its topic was created: nobody would close the consumer
+        request.end()
+        return
+    partition_id = broker.partition_id(place)
+    if partition_id is None:
+        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
+        return
+    if connection.consumers.get(command.consumer_id) is not None:
+        request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
+        return
+
+    def has_records_of_kafka(state: State, now_ms: int) -> bool:
+        partition = state.partitions.get(partition_id)
+        return partition is not None and Body.KAFKA in partition.bodies
+
+    def judged(is_unreadable: bool) -> None:
+        if is_unreadable:
+            request.refuse(ServerError.NotAllowedError, KAFKAS_RECORDS)
+        else:
+            _subscribe(broker, command, request, topic, place, PartitionId(partition_id))
+
+    broker.read(request, has_records_of_kafka, judged)
+
+
+def _subscribe(
+    broker: PulsarBroker,
+    command: CommandSubscribe,
+    request: PulsarRequest,
+    topic: TopicName,
+    place: Place,
+    partition_id: PartitionId,
+) -> None:
+    consumers = request.connection.consumers
+    consumer = Consumer(
+        number=command.consumer_id,
+        consumer_id=broker.new_consumer_id(),
+        name=command.consumer_name[:LONGEST_NAME],
+        topic=topic,
+        place=place,
+        partition_id=partition_id,
+        subscription=command.subscription,
+        subscription_type=SubscriptionType(command.sub_type),
+        epoch=command.consumer_epoch,
+    )
+    subscribe = Subscribe(
+        **consumer.where,
+        subscription_type=consumer.subscription_type,
+        begin=_begin(broker, command, place, partition_id),
+        durable=command.durable,
+        properties={each.key: each.value for each in command.subscription_properties},
+    )
+
+    def done(answers: list[Answer]) -> None:
+        rejection = next((each for each in answers if isinstance(each, Rejection)), None)
+        if rejection is not None:
+            consumers.forget(consumer)
+            _refuse(request, command, rejection)
+        else:
+            request.reply(CommandSuccess(request_id=command.request_id))
+
+    connect = consumers.connection_command(consumer, priority=command.priority_level)
+    broker.submit(request, (subscribe, connect), done)
+
+
+def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partition_id: PartitionId) -> Offset:
+    """Return where a new subscription begins; one that is there goes on from where it is."""
+    if command.start_message_rollback_duration_sec:
+        time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
+        return broker.offset_of_time(place, time_ms)
+    if not command.HasField("start_message_id"):
+        is_latest_wanted = command.initial_position == CommandSubscribe.Latest
+        return LATEST if is_latest_wanted else EARLIEST
+    start = command.start_message_id
+    if is_earliest(start):
+        return EARLIEST
+    if is_latest(start) or start.ledger_id > partition_id:
+        return LATEST
+    # The client drops what is before the message in its entry. An id of a topic that is gone lies before all messages.
+    return Offset(start.entry_id) if start.ledger_id == partition_id else EARLIEST
+
+
+def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
+    if rejection is Rejection.SUBSCRIPTION_BUSY:
+        text = f"the subscription {command.subscription!r} has consumers that do not share it so"
+        request.refuse(ServerError.ConsumerBusy, text)
+    else:
+        request.reject(rejection)
+
+
+HANDLER = Handler(type=BaseCommand.SUBSCRIBE, needs=NEEDS, handle=handle)

@@ -1,0 +1,94 @@
+"""ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.core.commands import Acknowledge
+from exacta.core.ids import TransactionId
+from exacta.core.rejections import Rejection
+from exacta.core.state.subscription import SubscriptionType
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
+from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, named
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import Consumer
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.transactions import is_transactional, transaction_of
+
+NEEDS = OPEN_TO_ALL
+"""Nothing: the right to read was asked for when the consumer was opened."""
+
+IN_ORDER = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) -> None:
+    """Acknowledge the messages; without a request id the client is not answered, nor is it told of a refusal."""
+    consumer = request.connection.consumers.get(command.consumer_id)
+    if consumer is None:  # closed from this side: what it had is delivered again
+        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
+        return
+    if command.ack_type == CommandAck.Cumulative and consumer.subscription_type not in IN_ORDER:
+        request.refuse(ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
+        return
+    in_transaction = is_transactional(command)
+    runs, before, is_whole = named(broker.engine.lookups, consumer, command)
+    if in_transaction:
+        transaction_id = transaction_of(command)
+        if transaction_id is None:
+            request.reject(Rejection.TRANSACTION_NOT_FOUND)
+        elif not is_whole:
+            request.refuse(ServerError.NotAllowedError, "a message that is not there (any more) is acknowledged")
+        else:
+            _ask(
+                broker,
+                request,
+                consumer,
+                Acknowledge(
+                    **consumer.where, runs=tuple(runs), before=before or None, transaction=TransactionId(transaction_id)
+                ),
+            )
+    elif command.HasField("request_id"):
+        _ask(broker, request, consumer, Acknowledge(**consumer.where, runs=tuple(runs), before=before or None))
+    else:
+        request.connection.acknowledge_soon(consumer, runs, before)
+        request.end()
+
+
+def _ask(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, acknowledge: Acknowledge) -> None:
+    def done(answer: Answer) -> None:
+        is_plain = acknowledge.transaction is None
+        if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
+            _answer(request)
+        else:
+            request.reject(answer)
+
+    broker.ask(request, acknowledge, done)
+
+
+def _answer(request: PulsarRequest) -> None:
+    if request.command.HasField("request_id"):
+        request.reply(_response(request.command))
+    else:
+        request.end()
+
+
+def _response(command: Any) -> CommandAckResponse:
+    answer = CommandAckResponse(consumer_id=command.consumer_id, request_id=command.request_id)
+    if is_transactional(command):
+        answer.txnid_least_bits, answer.txnid_most_bits = command.txnid_least_bits, command.txnid_most_bits
+    return answer
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message | None:
+    """Refuse an acknowledgement, if its client wants an answer."""
+    if not command.HasField("request_id"):
+        return None
+    answer = _response(command)
+    answer.error, answer.message = error, text
+    return answer
+
+
+HANDLER = Handler(type=BaseCommand.ACK, needs=NEEDS, handle=handle, refused=refused)

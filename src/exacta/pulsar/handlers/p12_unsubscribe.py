@@ -1,0 +1,36 @@
+"""UNSUBSCRIBE deletes a subscription, on behalf of its only consumer."""
+
+from exacta.core.commands import Unsubscribe
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSuccess, CommandUnsubscribe, ServerError
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarRequest) -> None:
+    """Delete the subscription with its acknowledgements; with `force` also while others are connected."""
+    consumers = request.connection.consumers
+    consumer = consumers.get(command.consumer_id)
+    if consumer is None:
+        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
+        return
+
+    def done(answer: Answer) -> None:
+        if answer is Rejection.SUBSCRIPTION_BUSY:
+            request.refuse(ServerError.ConsumerBusy, "other consumers are connected")
+        elif isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            consumers.forget(consumer)  # so that it is not told that it is closed
+            request.reply(CommandSuccess(request_id=command.request_id))
+
+    consumer_id = None if command.force else consumer.consumer_id
+    broker.ask(request, Unsubscribe(**consumer.where, consumer_id=consumer_id), done)
+
+
+HANDLER = Handler(type=BaseCommand.UNSUBSCRIBE, needs=NEEDS, handle=handle)

@@ -1,0 +1,20 @@
+"""CLOSE_CONSUMER closes a consumer; what it has and has not acknowledged is delivered to others."""
+
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseConsumer, CommandSuccess
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandCloseConsumer, request: PulsarRequest) -> None:
+    """Answer with success also if there is no such consumer: it may have been closed from this side."""
+    consumer = request.connection.consumers.get(command.consumer_id)
+    if consumer is not None:
+        request.connection.consumers.disconnect([consumer])
+    broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
+
+
+HANDLER = Handler(type=BaseCommand.CLOSE_CONSUMER, needs=NEEDS, handle=handle)

@@ -1,0 +1,32 @@
+"""REDELIVER_UNACKNOWLEDGED_MESSAGES gives messages back: these, or all that a consumer has."""
+
+from exacta.core.commands import Redeliver
+from exacta.core.ids import Offset
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandRedeliverUnacknowledgedMessages
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandRedeliverUnacknowledgedMessages, request: PulsarRequest) -> None:
+    """Take the entries back; nobody waits for an answer. From now on messages say the epoch that the client says."""
+    consumer = request.connection.consumers.get(command.consumer_id)
+    if consumer is not None:
+        consumer.epoch = max(consumer.epoch, command.consumer_epoch)
+        entries = tuple(
+            Offset(each.entry_id) for each in command.message_ids if each.ledger_id == consumer.partition_id
+        )
+        redeliver = Redeliver(
+            **consumer.where,
+            consumer_id=consumer.consumer_id,
+            entries=tuple(dict.fromkeys(entries)) if command.message_ids else None,
+        )
+        broker.ask(request, redeliver, lambda answer: request.end())
+    else:
+        request.end()
+
+
+HANDLER = Handler(type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, needs=NEEDS, handle=handle)

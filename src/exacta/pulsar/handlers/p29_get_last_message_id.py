@@ -1,0 +1,94 @@
+"""GET_LAST_MESSAGE_ID tells the last message that a consumer can get, and how far its subscription is."""
+
+from exacta.core.ids import Offset
+from exacta.core.rejections import Rejection
+from exacta.core.state.state import State
+from exacta.core.subscriptions.subscribing import find
+from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandGetLastMessageId,
+    CommandGetLastMessageIdResponse,
+    MessageIdData,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import Consumer
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.records.pulsar_entries import entry_of, is_entry
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
+    """Answer with the last message that readers of committed records see; markers and aborted messages are none.
+
+    Clients compare the two ids to tell whether there is something to wait for.
+    """
+    consumer = request.connection.consumers.get(command.consumer_id)
+    if consumer is None:
+        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
+        return
+
+    def position(state: State, now_ms: int) -> Offset | None:
+        found = find(state, *consumer.place, consumer.subscription)
+        return None if isinstance(found, Rejection) else found[1].position
+
+    def answer(at: Offset | None) -> None:
+        visible = broker.engine.visible(*consumer.place)
+        if at is None or visible is None:
+            request.refuse(ServerError.TopicNotFound, f"{consumer.topic} is not there")
+        else:
+            end = broker.engine.lookups.visible_end(*consumer.place, visible.last_stable_offset)
+            _answer(broker, request, consumer, at, end)
+
+    broker.read(request, position, answer)
+
+
+def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, position: Offset, end: int) -> None:
+    lookups = broker.engine.lookups
+    marked = _id(consumer, _done_before(broker, consumer, position))
+    last = lookups.batch_at(consumer.partition_id, end - 1) if end > 0 else None
+    if last is None:
+        _reply(request, _id(consumer, None), marked)
+        return
+
+    def read(batch: Buffer | None) -> None:
+        if batch is None:
+            request.refuse(ServerError.PersistenceError, "the last message cannot be read")
+            return
+        is_batch = is_entry(batch) and entry_of(batch).is_batch
+        index = last[1] - last[0] if is_batch else NO_BATCH_INDEX
+        _reply(request, _id(consumer, last[0], index), marked)
+
+    lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
+
+
+def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:
+    """Return the first offset of the last entry that is acknowledged as a whole, as are all before it."""
+    if position == 0:
+        return None
+    found = broker.engine.lookups.batch_at(consumer.partition_id, position - 1)
+    if found is None:
+        return Offset(position - 1)
+    return found[0] if found[1] < position else Offset(found[0] - 1)
+
+
+def _id(consumer: Consumer, offset: Offset | None, batch_index: int = NO_BATCH_INDEX) -> MessageIdData:
+    """Return the id of an entry; None stands for the place before the first one."""
+    number = EARLIEST_NUMBER if offset is None or offset < 0 else offset
+    return message_id(consumer.partition_id, number, partition=consumer.index, batch_index=batch_index)
+
+
+def _reply(request: PulsarRequest, last: MessageIdData, marked: MessageIdData) -> None:
+    request.reply(
+        CommandGetLastMessageIdResponse(
+            request_id=request.command.request_id, last_message_id=last, consumer_mark_delete_position=marked
+        )
+    )
+
+
+HANDLER = Handler(type=BaseCommand.GET_LAST_MESSAGE_ID, needs=NEEDS, handle=handle)
