@@ -8,16 +8,13 @@ from typing import Any, TypeVar
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.differential.side import (
     NOTHING,
-    SHORT_S,
     Consumer,
     Side,
     Transaction,
     ack_set_without,
-    publish_time_ms,
     told,
 )
 from tests.pulsar.differential.steps import (
-    EARLIEST,
     Ack,
     AckUpTo,
     Begin,
@@ -154,9 +151,9 @@ def _seek(side: Side, step: Seek) -> str:
 @takes(SeekTime)
 def _seek_time(side: Side, step: SeekTime) -> str:
     consumer = side.consumers.get(step.consumer)
-    if consumer is None:
+    if consumer is None or step.entry >= len(side.entries):
         return NOTHING
-    at_ms = publish_time_ms(step.entry) + step.plus_ms
+    at_ms = side.entries[step.entry].publish_time_ms + step.plus_ms
     side.note_failover(consumer)
     return told(
         side.ask(
@@ -251,7 +248,7 @@ def _begin(side: Side, step: Begin) -> str:
 
 @takes(BeginShort)
 def _begin_short(side: Side, step: BeginShort) -> str:
-    return _new(side, step.transaction, round(SHORT_S * 1000))
+    return _new(side, step.transaction, round(side.link.short_s * 1000))
 
 
 def _new(side: Side, name: str, timeout_ms: int) -> str:
@@ -271,7 +268,7 @@ def _expire(side: Side, step: Expire) -> str:
         answer = told(side.ask(_add_topic(side, transaction)))
         if answer != "ok":
             return "over"
-        side.link.pass_time(SHORT_S / 4)
+        side.link.pass_time(side.link.short_s / 4)
     return "not over"
 
 
@@ -293,8 +290,5 @@ def _end(side: Side, step: End) -> str:
 
 @takes(Reload)
 def _reload(side: Side, step: Reload) -> str:
-    side.link.reload(side.short_name)
+    side.reload()
     return "ok"
-
-
-__all__ = ["EARLIEST", "HOW"]

@@ -21,10 +21,13 @@ from google.protobuf.message import Message
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
 from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_at, parse_frame
+from tests.pulsar.by_hand import Broker
 
 QUIET_S = 0.1
 PATIENT_S = 1.5
 ANSWER_S = 15.0
+SOON_MS = 50
+"""Virtual time in which our broker does what it has put off."""
 FAILOVER_S = 1.0
 """A new active consumer of a Failover subscription is served so much later (activeConsumerFailoverDelayTimeMillis)."""
 
@@ -40,6 +43,9 @@ class Received:
 class Link(Protocol):
     """What a side needs of its broker."""
 
+    short_s: float
+    """The time-out of a transaction that is to end by it: longer than what a program does before it waits."""
+
     def send_bytes(self, data: bytes) -> None:
         """Send frames."""
 
@@ -49,11 +55,14 @@ class Link(Protocol):
     def settle(self, *, fails_over: bool = False) -> list[Received]:
         """Wait until nothing more comes, and return what has come."""
 
-    def reload(self, topic: str) -> None:
-        """Let the topic be read from the disk again."""
+    def reload(self, topic: str) -> bool:
+        """Let the topic be read from the disk again; return whether this has cost the connection."""
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
+
+    def now_ms(self) -> int:
+        """Return the time of the broker's clock."""
 
     def create(self, topic: str) -> None:
         """Create a topic of one partition."""
@@ -87,6 +96,7 @@ class PulsarLink:
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         self.web_url = web_url
         self.quiet_s = quiet_s
+        self.short_s = max(2.0, 25 * quiet_s)
         self.socket = socket.create_connection((host, int(port)))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
@@ -136,11 +146,15 @@ class PulsarLink:
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)  # a real clock has no other way to go on
 
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
     def create(self, topic: str) -> None:
         self._web("PUT", f"{topic.removesuffix('-partition-0')}/partitions", 1)
 
-    def reload(self, topic: str) -> None:
+    def reload(self, topic: str) -> bool:
         self._web("PUT", f"{topic}/unload")
+        return False
 
     def _web(self, method: str, path: str, body: Any = None) -> None:
         data = None if body is None else json.dumps(body).encode()
@@ -148,3 +162,59 @@ class PulsarLink:
         request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=ANSWER_S):
             pass
+
+
+class ExactaLink:
+    """A connection to a broker of ours, which does nothing while it is not looked at."""
+
+    short_s = 2.0
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._received: list[Received] = []
+        self._broker = Broker(**options)
+        self._client = self._broker.connect()
+
+    def close(self) -> None:
+        self._broker.end()
+
+    def send_bytes(self, data: bytes) -> None:
+        self._client.send_bytes(data)
+
+    def receive(self, wanted: Callable[[Any], bool]) -> Any:
+        for wait_ms in (0, SOON_MS, 5000):
+            self._broker.pass_time(wait_ms)
+            self._take()
+            if (found := taken(self._received, wanted)) is not None:
+                return found
+        raise TimeoutError
+
+    def settle(self, *, fails_over: bool = False) -> list[Received]:
+        self._broker.pass_time(SOON_MS)
+        self._take()
+        found, self._received = self._received, []
+        return found
+
+    def _take(self) -> None:
+        cut_off = cut(self._client.received, self._received)
+        del self._client.received[:cut_off]
+        if self._client.closed:
+            raise ConnectionError("the connection was closed")
+
+    def pass_time(self, seconds: float) -> None:
+        self._broker.pass_time(round(seconds * 1000))
+
+    def now_ms(self) -> int:
+        return self._broker.loop.now_ms
+
+    def create(self, topic: str) -> None:
+        name = f"persistent://public/default/{topic.removesuffix('-partition-0')}"
+        self.send_bytes(build_frame(pb.CommandPartitionedTopicMetadata(topic=name, request_id=0)))
+        answer = self.receive(lambda command: isinstance(command, pb.CommandPartitionedTopicMetadataResponse))
+        assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success, answer
+
+    def reload(self, topic: str) -> bool:
+        self._broker.settle()
+        self._broker = Broker(after=self._broker, **self._options)
+        self._client = self._broker.connect()
+        return True

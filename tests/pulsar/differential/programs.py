@@ -31,6 +31,7 @@ from tests.pulsar.differential.steps import (
     Step,
     Subscribe,
     Unsubscribe,
+    first_held_back,
 )
 
 Program = tuple[Step, ...]
@@ -124,6 +125,13 @@ class _Maker:
     def _entry(self) -> int:
         return self._chance.randrange(len(self._counts))
 
+    def _visible_entry(self) -> int | None:
+        """Return an entry that no transaction holds back, mostly."""
+        if self._chance.random() < NONSENSE:
+            return self._entry()
+        end = first_held_back(self._steps)
+        return self._chance.randrange(end) if end else None
+
     def _index(self, entry: int) -> int | None:
         count = self._counts[entry]
         return self._chance.choice((None, *range(count))) if count > 1 else None
@@ -149,8 +157,8 @@ class _Maker:
         return End(transaction=self._chance.choice(sorted(known)), commit=self._chance.random() < 0.5)
 
     def _ack(self) -> Step | None:
-        consumer, entry = self._consumer(), self._entry()
-        if consumer is None:
+        consumer, entry = self._consumer(), self._visible_entry()
+        if consumer is None or entry is None:
             return None
         transaction = self._transaction(0.6)
         answered = bool(transaction) or self._chance.random() < 0.8
@@ -158,8 +166,8 @@ class _Maker:
         return Ack(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
 
     def _ack_up_to(self) -> Step | None:
-        consumer, entry = self._consumer(), self._entry()
-        if consumer is None:
+        consumer, entry = self._consumer(), self._visible_entry()
+        if consumer is None or entry is None:
             return None
         transaction = self._transaction(0.6)
         answered = bool(transaction) or self._chance.random() < 0.8

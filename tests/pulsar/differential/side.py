@@ -26,10 +26,6 @@ NOT_YET = ("ServiceNotReady", "MetadataError", "UnknownError", "TransactionCoord
 """What clients ask again after, when they connect."""
 SILENT = "no answer"
 NOTHING = "nothing to do"
-FIRST_PUBLISH_TIME_MS = 1_700_000_000_000
-BETWEEN_MS = 1000
-"""The publish times of two entries lie so far from each other."""
-SHORT_S = 1.0
 
 
 @dataclass
@@ -39,6 +35,8 @@ class Entry:
     number: int
     count: int
     transaction: tuple[int, int] | None
+    publish_time_ms: int
+    """By the broker's clock, so that the markers between entries are not out of order."""
     id: pb.MessageIdData | None = None
 
 
@@ -91,6 +89,8 @@ class Side:
         self._requests = 0
         self._numbers = 0
         self._has_failed_over = False
+        self._gone: list[Consumer] = []
+        """The consumers that were closed with their connection."""
         link.create(self.short_name)
         for name in (self.topic, COORDINATOR):
             self.ask(pb.CommandLookupTopic(topic=name, request_id=self.next_request()))
@@ -172,18 +172,28 @@ class Side:
             self.note_failover(self.consumers[name])
         return answer
 
+    def reload(self) -> None:
+        """Let the broker read its disk again; what is gone with the connection is opened again, as by clients."""
+        if not self.link.reload(self.short_name):
+            return
+        self._gone = sorted(self.consumers.values(), key=lambda each: each.name)
+        self.consumers.clear()
+        self.open_producer()
+
     def note_failover(self, consumer: Consumer) -> None:
         """Remember that another consumer may be active now."""
         self._has_failed_over = self._has_failed_over or consumer.kind == "Failover"
 
     def send(self, count: int, transaction: Transaction | None) -> str:
         """Send an entry of so many messages."""
-        entry = Entry(len(self.entries), count, None if transaction is None else transaction.id)
+        transaction_id = None if transaction is None else transaction.id
+        entry = Entry(len(self.entries), count, transaction_id, self.link.now_ms())
         self.entries.append(entry)
         self.link.send_bytes(send_frame(entry))
         answer = self.link.receive(
-            lambda each: isinstance(each, pb.CommandSendReceipt | pb.CommandSendError)
-            and each.sequence_id == entry.number
+            lambda each: (
+                isinstance(each, pb.CommandSendReceipt | pb.CommandSendError) and each.sequence_id == entry.number
+            )
         )
         if isinstance(answer, pb.CommandSendError):
             return told(answer)
@@ -217,18 +227,17 @@ class Side:
         """Return what has come beside the answer; a consumer that the broker has closed is opened again."""
         events: list[str] = []
         deliveries: list[tuple[str, str]] = []
-        while frames := self.link.settle(fails_over=self._has_failed_over):
+        while (frames := self.link.settle(fails_over=self._has_failed_over)) or self._gone:
             self._has_failed_over = False
-            gone = self._sort_out(frames, events, deliveries)
+            gone, self._gone = self._gone, []
+            gone += self._sort_out(frames, events, deliveries)
             for consumer in gone:
                 answer = self.subscribe(consumer.name, consumer.subscribe)
                 events.append(f"{consumer.name} closed" if answer == "ok" else f"{consumer.name} closed, {answer}")
         deliveries.sort(key=lambda each: each if each[0].startswith("~") else (each[0], ""))
         return [*sorted(events), *(f"{name.removeprefix('~')} {what}" for name, what in deliveries)]
 
-    def _sort_out(
-        self, frames: list[Received], events: list[str], deliveries: list[tuple[str, str]]
-    ) -> list[Consumer]:
+    def _sort_out(self, frames: list[Received], events: list[str], deliveries: list[tuple[str, str]]) -> list[Consumer]:
         by_number = {each.number: each for each in self.consumers.values()}
         gone: list[Consumer] = []
         producer_is_gone = False
@@ -299,7 +308,7 @@ def send_frame(entry: Entry) -> bytes:
     metadata = pb.MessageMetadata(
         producer_name="p",
         sequence_id=entry.number,
-        publish_time=publish_time_ms(entry.number),
+        publish_time=entry.publish_time_ms,
         partition_key=b"k%d" % (entry.number % 3),
     )
     command = pb.CommandSend(producer_id=0, sequence_id=entry.number, num_messages=entry.count)
@@ -315,11 +324,6 @@ def send_frame(entry: Entry) -> bytes:
         for each in (metadata, command):
             each.txnid_most_bits, each.txnid_least_bits = most, least
     return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, content))))
-
-
-def publish_time_ms(number: int) -> int:
-    """Return when an entry was published, by its producer's clock."""
-    return FIRST_PUBLISH_TIME_MS + number * BETWEEN_MS
 
 
 def ack_set_without(count: int, done: Iterable[int]) -> list[int]:

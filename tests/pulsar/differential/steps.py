@@ -6,6 +6,7 @@ its letter. A step that refers to what is not there (a consumer that is closed, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -162,6 +163,21 @@ STEPS: dict[str, type[Step]] = {
         *(Begin, BeginShort, Expire, End, Reload),
     )
 }
+
+
+def first_held_back(steps: Sequence[Step]) -> int:
+    """Return the number of the first entry that an open transaction holds back."""
+    entries: list[str] = []
+    open_ones: dict[str, str] = {}
+    for number, step in enumerate(steps):
+        if isinstance(step, Begin | BeginShort):
+            open_ones[step.transaction] = f"{step.transaction}{number}"
+        elif isinstance(step, End | Expire):
+            open_ones.pop(step.transaction, None)
+        elif isinstance(step, Send):
+            entries.append(open_ones.get(step.transaction, ""))
+    held = [number for number, transaction in enumerate(entries) if transaction in open_ones.values()]
+    return min(held, default=len(entries))
 
 
 def as_data(step: Step) -> list[Any]:
