@@ -107,7 +107,7 @@ def _unsubscribes_beside_others(moment: Moment) -> bool:
 
 
 def _closes_those_that_wait(moment: Moment) -> bool:
-    """Whether all that differs is that a seek has closed the consumers of a Failover subscription that are not active."""
+    """Whether all that differs is that a seek has also closed those that wait in a Failover subscription."""
     if not isinstance(moment.step, Seek | SeekTime) or moment.answers[0] != moment.answers[1]:
         return False
     waiting = {f"{name} closed" for name in "xy" if moment.kind_of(name) == "Failover"}
@@ -201,7 +201,7 @@ DIFFERENCES = (
     ),
     Difference(
         "An abort gives back everything that its transaction has acknowledged. Where this was done singly and"
-        " cumulatively, Pulsar gives back the cumulative part, and withholds the rest for as long as the topic is loaded.",
+        " cumulatively, Pulsar gives back the cumulative part, and withholds the rest.",
         _aborts_both_kinds,
         parts=True,
     ),

@@ -1,7 +1,7 @@
 """What a program is made of: the commands of one producer, two consumers and two transactions on one topic.
 
 A step names nothing that only one broker knows. Entries are told by the order in which they were sent, a transaction by
-its letter. A step that refers to what is not there (a consumer that is closed, an entry that was not sent) does nothing.
+its letter. A step that refers to what is not there does nothing: a consumer that is closed, an entry that was not sent.
 """
 
 from __future__ import annotations
