@@ -69,11 +69,14 @@ class PulsarBroker(Broker):
         return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
 
     def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset that readers see of a time or later; `LATEST` where there is none."""
+        """Return the first offset of a time or later; `LATEST` where there is none.
+
+        A message that an open transaction holds back counts: a reader gets it later.
+        """
         visible = self.engine.visible(*place)
         if visible is None:
             return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
+        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
         return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:
