@@ -133,6 +133,11 @@ class Lookups:
         deliveries = self._state.volatile.deliveries.items()
         return any(delivery.consumers for (partition_id, _), delivery in deliveries if partition_id in ids)
 
+    def topic_epoch(self, topic: str, partition: int) -> int:
+        """Return the epoch of the last writer that had a partition for itself, as it is in this step; -1: none."""
+        entry = self._state.partition(topic, partition)
+        return -1 if entry is None else entry.topic_epoch
+
     def named_sequence(self, name: str, topic: str, partition: int) -> int:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
         entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)
