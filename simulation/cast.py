@@ -101,6 +101,9 @@ class Cast:
             clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN, *AGING, *AGING, *AGING], 0)
         if dice(self._seed, "non-durable").random() < 0.3:
             clients["reader0"] = _Client(non_durable, [*INPUTS, *PLAIN, *AGING], 0)
+        if dice(self._seed, "backlogs", "clients").random() < 1 / 3:
+            clients["aging0"] = _Client(idempotent, AGING, 0)
+            clients["behind0"] = _Client(subscriptions, AGING, 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
