@@ -137,7 +137,10 @@ class Broker:
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         self._key_bytes = key_bytes
         self._schedule = replace(
-            upkeep_schedule(configuration), check_interval_ms=check_interval_ms, clean_interval_ms=clean_interval_ms
+            upkeep_schedule(configuration),
+            check_interval_ms=check_interval_ms,
+            clean_interval_ms=clean_interval_ms,
+            backlog_interval_ms=check_interval_ms,
         )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
