@@ -16,6 +16,7 @@ from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
+from simulation.clients.non_durable import non_durable
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
 from simulation.clients.reading import watch
@@ -98,6 +99,8 @@ class Cast:
             clients["handles0"] = _Client(handles, [*INPUTS, *PLAIN], 0)
         if dice(self._seed, "subscriptions").random() < 0.5:
             clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN, *AGING, *AGING, *AGING], 0)
+        if dice(self._seed, "non-durable").random() < 0.3:
+            clients["reader0"] = _Client(non_durable, [*INPUTS, *PLAIN, *AGING], 0)
         return clients
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:

@@ -4,13 +4,13 @@ from typing import Any
 
 from exacta.core.apply import _APPLY
 from exacta.core.commands import Acknowledge, AcknowledgeSoon
-from exacta.core.events import LogStartMoved
+from exacta.core.events import LogStartMoved, MessagesAcknowledged
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.promises import Promise
 from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
-from exacta.core.subscriptions import acknowledging
+from exacta.core.subscriptions import acknowledging, consumers, durability
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import canary
@@ -138,3 +138,13 @@ def acknowledged_delivered() -> Replacements:
         return [(first, last)]
 
     return [(Subscription, "free", free), (Subscription, "is_done", lambda self, first, last: last < self.position)]
+
+
+@canary("an acknowledgement of a reader is written into the journal", shows=r"10: .* not in the journal|recovery fails")
+def reader_in_the_journal() -> Replacements:
+    return [(durability, "NonDurableMessagesAcknowledged", MessagesAcknowledged)]
+
+
+@canary("a reader leaves its subscription behind", shows=r"10: .* is not durable, idle|survives: ")
+def reader_survives() -> Replacements:
+    return [(consumers, "gone_without_consumers", lambda partition, subscription: ())]

@@ -27,6 +27,12 @@ def test_limits_reach_the_core() -> None:
     assert (limits.transaction_max_timeout_ms, limits.group_max_size, limits.offset_metadata_max_bytes) == (5, 2, 1)
 
 
+def test_the_options_of_pulsars_outcomes_reach_the_core() -> None:
+    outcome = "pulsar.transaction.outcome.retention"
+    limits = configure({f"{outcome}.ms": 7, f"{outcome}.count": 3}).limits()
+    assert (limits.ended_handle_retention_ms, limits.max_ended_handles) == (7, 3)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -201,6 +201,8 @@ NOT_RUN = {
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
     ("docs/reference/pulsar.md", "pip install 'exacta[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
+    (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
     (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
     (CLUSTERS, "python -m venv environment"): _PACKED,
@@ -213,6 +215,7 @@ NOT_RUN = {
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
+    (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",

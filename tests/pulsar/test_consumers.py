@@ -376,3 +376,25 @@ def test_a_client_that_leaves_with_much_unread_gives_it_back(broker: Broker) -> 
     slow.client.vanish()
     broker.settle()
     assert len(ConsumerClient(broker).values()) == 20
+
+
+def test_consumers_wait_while_the_answers_of_all_connections_take_too_much_memory() -> None:
+    broker = Broker(queued_max_response_bytes=200_000)
+    slow = ConsumerClient(broker, subscription="slow", permits=0)
+    quick = ConsumerClient(broker, subscription="quick")
+    producer = producer_of(broker)
+    slow.client.reads = False
+    slow.permit(1000)
+    large = b"x" * 50_000
+    got: list[bytes] = []
+    for _ in range(40):
+        produce(producer, large)
+        got += quick.values()
+    assert broker.context.memory.answers.used_bytes < 600_000
+    while slow.client.untaken:
+        slow.client.read(100_000)
+        broker.settle()
+        got += quick.values()
+    assert got == [large] * 40
+    assert slow.values() == [large] * 40
+    broker.end()

@@ -83,3 +83,30 @@ def test_kafkas_producers_go_on_beside_pulsars(broker: exacta.Broker, wire: Wire
     found = stored(broker.data, "t")
     assert [header.magic for header in found.headers] == [0x50, 2, 0x50]
     assert found.payloads() == [b"pulsar", b"pulsar again"]
+
+
+SUBSCRIBE = pb.CommandSubscribe(
+    topic="t", subscription="s", sub_type=pb.CommandSubscribe.Shared, consumer_id=1, request_id=5
+)
+
+
+def test_a_pulsar_consumer_of_a_topic_with_kafkas_records_is_refused(broker: exacta.Broker, wire: Wire) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("t", b"kafka")
+    assert producer.flush(SECONDS) == 0
+    refused = wire.ask(SUBSCRIBE)
+    assert (type(refused), refused.error) == (pb.CommandError, pb.ServerError.NotAllowedError)
+    assert "Kafka" in refused.message
+
+
+def test_a_pulsar_consumer_that_comes_to_kafkas_records_is_closed_without_their_bytes(
+    broker: exacta.Broker, wire: Wire
+) -> None:
+    assert isinstance(wire.ask(SUBSCRIBE), pb.CommandSuccess)
+    wire.send(pb.CommandFlow(consumer_id=1, message_permits=10))
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("t", b"kafka")
+    assert producer.flush(SECONDS) == 0
+    closed = wire.receive()
+    assert (type(closed), closed.consumer_id) == (pb.CommandCloseConsumer, 1)
+    assert wire.ask(SUBSCRIBE).error == pb.ServerError.NotAllowedError

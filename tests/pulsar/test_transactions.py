@@ -87,6 +87,27 @@ def test_a_repeat_is_not_found_where_the_operator_wants_that(again: "pb.TxnActio
         wire.close()
 
 
+def test_outcomes_are_forgotten_the_oldest_first_when_there_are_more_than_the_operator_wants() -> None:
+    with running(pulsar_transaction_outcome_retention_count=2) as broker:
+        wire = Wire(broker.pulsar_url)
+        ended = [wire.begin().txnid_least_bits for _ in range(3)]
+        assert [error_of(wire.end(each, COMMIT)) for each in ended] == [None] * 3
+        assert [error_of(wire.end(each, COMMIT)) for each in ended] == [pb.ServerError.TransactionNotFound, None, None]
+        wire.close()
+
+
+def test_an_outcome_is_forgotten_after_the_time_that_the_operator_wants() -> None:
+    with running(pulsar_transaction_outcome_retention_ms=1) as broker:
+        wire = Wire(broker.pulsar_url)
+        transaction = wire.begin().txnid_least_bits
+        assert error_of(wire.end(transaction, COMMIT)) is None
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while (refused := error_of(wire.end(transaction, COMMIT))) is None:
+            assert time.monotonic() < deadline, "the outcome is never forgotten"
+        assert refused == pb.ServerError.TransactionNotFound
+        wire.close()
+
+
 def test_a_late_send_is_refused_and_the_producer_goes_on(wire: Wire) -> None:
     """NotAllowedError is the one answer after which the Go client does not send the message for ever."""
     wire.open_producer("t")

@@ -43,7 +43,7 @@ def test_a_server_says_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None
     try:
         assert server.process.stdout is not None
         said = server.process.stdout.readline()
-        assert said.startswith("exacta: listening for Pulsar's producers on 127.0.0.1:")
+        assert said.startswith("exacta: listening for Pulsar's clients on 127.0.0.1:")
         wire = Wire(f"pulsar://{said.split()[-1]}")
         assert isinstance(wire.open_producer("t").producer_name, str)
         assert wire.lookup("t").broker_service_url == "pulsar://broker.example:6650"

@@ -78,8 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "--pulsar-listen",
         type=_usage(parse_endpoint),
         metavar="HOST:PORT",
-        help="where to accept Apache Pulsar's producers; its consumers are not served yet (default: nowhere; "
-        f"Pulsar's own port is {DEFAULT_PULSAR_PORT})",
+        help=f"where to accept Apache Pulsar's clients (default: nowhere; Pulsar's own port is {DEFAULT_PULSAR_PORT})",
     )
     parser.add_argument(
         "--pulsar-advertise",

@@ -32,6 +32,8 @@ class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions
                     self.transaction_remove_expired_transaction_cleanup_interval_ms
                 ),
                 "producer_id_expiry_interval_ms": self.producer_id_expiration_check_interval_ms,
+                "ended_handle_retention_ms": self.pulsar_transaction_outcome_retention_ms,
+                "max_ended_handles": self.pulsar_transaction_outcome_retention_count,
                 "group_consumer_assignors": tuple(self.group_consumer_assignors.split(",")),
             }
         )

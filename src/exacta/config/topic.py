@@ -1,9 +1,10 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
-Names are Kafka's. A name that Kafka has is accepted and shown, so that tools and frameworks can create their topics;
-where a value would promise what is not done here (more replicas, a second storage), it is refused. What those of them
-mean that Produce goes by, and how timestamps are judged, stands in `records/admission.py`; what is kept, in
-`retention.py`; how requests change values in `topic_config_changes.py`.
+Names are Kafka's, but for those that begin with `pulsar.`, which are for Pulsar's subscriptions. A name that Kafka has
+is accepted and shown, so that tools and frameworks can create their topics; where a value would promise what is not
+done here (more replicas, a second storage), it is refused. What those of them mean that Produce goes by, and how
+timestamps are judged, stands in `records/admission.py`; what is kept, in `retention.py`; how requests change values in
+`topic_config_changes.py`.
 """
 
 import re
@@ -39,6 +40,10 @@ DELETE_RETENTION_MS: Final = "delete.retention.ms"
 MIN_CLEANABLE_DIRTY_RATIO: Final = "min.cleanable.dirty.ratio"
 MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
 MAX_COMPACTION_LAG_MS: Final = "max.compaction.lag.ms"
+MESSAGE_TTL_MS: Final = "pulsar.message.ttl.ms"
+BACKLOG_QUOTA_BYTES: Final = "pulsar.backlog.quota.bytes"
+BACKLOG_QUOTA_MS: Final = "pulsar.backlog.quota.ms"
+BACKLOG_QUOTA_POLICY: Final = "pulsar.backlog.quota.policy"
 SEGMENT_BYTES: Final = "segment.bytes"
 SEGMENT_MS: Final = "segment.ms"
 
@@ -135,6 +140,19 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     MIN_COMPACTION_LAG_MS: _long(0, "How long a record is safe from compaction."),
     "min.insync.replicas": _int(1, "There is one replica.", lowest=1, highest=1),
     "preallocate": _off("Files grow as they are written."),
+    BACKLOG_QUOTA_BYTES: _long(
+        10 << 30, "Bytes of a partition that are kept for Pulsar's subscriptions alone; -1: without a bound.", lowest=-1
+    ),
+    BACKLOG_QUOTA_MS: _long(
+        -1, "Age of what is kept for Pulsar's subscriptions alone; -1: without a bound.", lowest=-1
+    ),
+    BACKLOG_QUOTA_POLICY: _choice(
+        "producer_request_hold",
+        "What happens beyond the backlog quota: nothing is appended, or the oldest messages are acknowledged.",
+        "producer_exception",
+        "consumer_backlog_eviction",
+    ),
+    MESSAGE_TTL_MS: _long(0, "How long a message waits for Pulsar's subscriptions to acknowledge it; 0: for ever."),
     "remote.copy.lag.bytes": _long(-1, _ONE_STORAGE, lowest=-1),
     "remote.copy.lag.ms": _long(0, _ONE_STORAGE, lowest=-1),
     "remote.log.copy.disable": _choice("false", _ONE_STORAGE, "true", type=ConfigType.BOOLEAN),

@@ -5,7 +5,16 @@ from enum import Enum, auto
 
 from exacta.config.configuration import Configuration
 from exacta.config.options import options
-from exacta.config.topic import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
+from exacta.config.topic import (
+    BACKLOG_QUOTA_BYTES,
+    BACKLOG_QUOTA_MS,
+    BACKLOG_QUOTA_POLICY,
+    MAX_MESSAGE_BYTES,
+    MESSAGE_TTL_MS,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    TOPIC_CONFIGS,
+)
 
 
 class ConfigSource(Enum):
@@ -20,6 +29,7 @@ _OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",
     RETENTION_BYTES: "log.retention.bytes",
     RETENTION_MS: "log.retention.ms",
+    **{name: name for name in (BACKLOG_QUOTA_BYTES, BACKLOG_QUOTA_MS, BACKLOG_QUOTA_POLICY, MESSAGE_TTL_MS)},
 }
 """Topic configuration -> the broker's option that counts where a topic does not set it."""
 

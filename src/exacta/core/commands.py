@@ -32,6 +32,7 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.promises import Promise
+from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import (
     Acknowledge,
     AcknowledgeSoon,
@@ -42,6 +43,7 @@ from exacta.core.subscriptions.commands import (
     Permit,
     Redeliver,
     Seek,
+    Skip,
     Subscribe,
     Unsubscribe,
 )
@@ -92,11 +94,14 @@ __all__ = [
     "Parked",
     "Permit",
     "Redeliver",
+    "RefuseAppends",
     "Seek",
     "SetTopicConfigs",
+    "Skip",
     "Subscribe",
     "SyncGroup",
     "TransactionToEnd",
+    "Trim",
     "Unsubscribe",
 ]
 
@@ -136,6 +141,24 @@ class DeleteRecords(Command, frozen=True, kw_only=True):
     partition: int
     before_offset: int
     allowed: bool = True
+
+
+class Trim(Command, frozen=True, kw_only=True):
+    """Delete a partition's records before an offset because they are old or many, as far as nobody still needs them."""
+
+    topic: str
+    partition: int
+    before_offset: int
+
+
+class RefuseAppends(Command, frozen=True, kw_only=True):
+    """Let a partition take no batch any more, for this reason; None: let it take batches again."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    reason: Rejection | None
 
 
 class DeleteTopic(Command, frozen=True, kw_only=True):

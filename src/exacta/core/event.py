@@ -53,6 +53,7 @@ TAGS = {
     "NonDurableSubscriptionDeleted": 52,
     "NonDurableSubscriptionMoved": 53,
     "NonDurableMessagesAcknowledged": 54,
+    "AppendsRefused": 55,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

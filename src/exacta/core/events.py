@@ -25,6 +25,7 @@ from exacta.core.ids import (
     TransactionId,
     WriterId,
 )
+from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 from exacta.core.subscriptions.events import (
@@ -47,6 +48,7 @@ from exacta.core.subscriptions.events import (
 
 __all__ = [
     "AbortedForgotten",
+    "AppendsRefused",
     "BatchAppended",
     "ConsumerConnected",
     "ConsumerDisconnected",
@@ -335,10 +337,19 @@ class PartitionsAdded(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class LogStartMoved(Event, frozen=True, kw_only=True, array_like=True):
-    """The partition's records before this offset are deleted."""
+    """The partition's records before this offset are deleted. `trimmed`: nobody asked for it, they were old or many."""
 
     partition_id: PartitionId
     log_start_offset: Offset
+    trimmed: bool = False
+
+
+class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: nothing is appended to the partition any more, and this is why; None: it takes batches again."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    reason: Rejection | None
 
 
 class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True):

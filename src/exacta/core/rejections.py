@@ -73,6 +73,10 @@ class Rejection(Enum):
     CONSUMER_NOT_FOUND = auto()
     TRANSACTION_CONFLICT = auto()
     """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""
+    BACKLOG_HOLDS_PRODUCERS = auto()
+    """More is kept for subscriptions than the backlog quota allows, and producers wait until it is less."""
+    BACKLOG_QUOTA_EXCEEDED = auto()
+    """More is kept for subscriptions than the backlog quota allows, and producers are refused until it is less."""
     # storage
     STORAGE_ERROR = auto()
     """The stored data could not be read."""

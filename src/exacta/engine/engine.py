@@ -134,6 +134,7 @@ class Engine:
             clock=self._clock,
             record_clock=schedule.record_clock or marker_clock,
             submit=lambda commands, done: self.submit(commands, _nobody if done is None else lambda _: done()),
+            count=self.lookups.count_unaborted,
             fold_snapshot=self._folding.look,
         )
         upkeep.start()

@@ -2,12 +2,13 @@
 
 Owns when partitions are looked at, and from which offset on their records are kept, by time and size (Kafka's
 retention.ms and retention.bytes). Owns neither what a topic's configurations mean (`RetentionRules`) nor which
-partitions are compacted (`compaction_schedule`), nor how space is freed (`JournalSpace`).
+partitions are compacted (`compaction_schedule`), what the backlogs of subscriptions cost (`backlog`), nor how space is
+freed (`JournalSpace`).
 
 Theory of operation. At intervals all partitions are looked at, some in each turn of the loop. Records that are too old
-or too many are deleted as a client would do it (DeleteRecords), but never beyond the last stable offset: an open
-transaction keeps its records. Batches go one by one, from the front, up to the first that is young enough, although
-older ones may follow it.
+or too many are deleted, but neither beyond the last stable offset, since an open transaction keeps its records, nor
+beyond what a subscription has acknowledged (`exacta.core.log.keeping`). Batches go one by one, from the front, up to
+the first that is young enough, although older ones may follow it.
 
 At other intervals the journal is asked to free the space of deleted records, whoever deleted them, until it has nothing
 more to free. Compaction comes before that, because it makes space to free; its partitions are also looked at some in
@@ -19,10 +20,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from exacta.core.commands import Command, DeleteRecords
+from exacta.core.commands import Command, Trim
 from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.engine.ages import first_young
+from exacta.engine.backlog import BacklogPolicy, Backlogs
 from exacta.engine.compaction_schedule import Candidate, CompactionPolicy, CompactionSchedule
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
@@ -38,11 +41,15 @@ In a log of 100 GB, whose segments must be added up, each may take 15 ms.
 
 
 class Retention(Struct, frozen=True):
-    """The time and the size that a partition keeps, and its compaction; None: no bound, or no compaction."""
+    """The time and the size that a partition keeps, its compaction, and the bounds of its subscriptions' backlogs.
+
+    None: there is no bound, or no compaction.
+    """
 
     retention_ms: int | None = None
     retention_bytes: int | None = None
     compacting: CompactionPolicy | None = None
+    backlog: BacklogPolicy = BacklogPolicy()
 
 
 RetentionRules = Callable[[Mapping[str, str]], Retention]
@@ -58,6 +65,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     """The clock by which records are old, in milliseconds since 1970; None: the engine's clock."""
     check_interval_ms: int = 300_000
     clean_interval_ms: int = 15_000
+    backlog_interval_ms: int = 10_000
 
 
 class Upkeep:
@@ -76,6 +84,7 @@ class Upkeep:
         clock: Callable[[], int],
         record_clock: Callable[[], int],
         submit: Callable[[list[Command], Callable[[], None] | None], object],
+        count: Callable[[PartitionId, int, int], int],
         fold_snapshot: Callable[[], None],
     ) -> None:
         self._schedule = schedule
@@ -92,6 +101,17 @@ class Upkeep:
         self._compactions = CompactionSchedule(
             state, visible, reader, space, lambda configs: schedule.rules(configs).compacting
         )
+        self._backlogs = Backlogs(
+            state,
+            visible,
+            reader=reader,
+            scheduler=scheduler,
+            rules=lambda configs: schedule.rules(configs).backlog,
+            kept_from=self._kept_from,
+            count=count,
+            record_clock=record_clock,
+            submit=lambda commands: submit(commands, None),
+        )
         self._floors: dict[int, int] = {}
         self._may_free = False
         self._has_compacted = False
@@ -102,11 +122,13 @@ class Upkeep:
     def stop(self) -> None:
         """Ask for nothing any more: the engine stops."""
         self._has_stopped = True
+        self._backlogs.stop()
 
     def start(self) -> None:
         """Look for the first time when an interval is over."""
         self._in(self._schedule.check_interval_ms, self._check)
         self._in(self._schedule.clean_interval_ms, self._clean)
+        self._look_at_backlogs_later()
 
     def shown(self, partition_id: PartitionId, seen: Visible | None) -> None:
         """Note the offset at which a partition begins now, durably; None: the partition is gone."""
@@ -122,6 +144,9 @@ class Upkeep:
 
     def _in(self, interval_ms: int, callback: Callable[[], None]) -> None:
         self._deadlines.add(self._clock() + interval_ms, callback)
+
+    def _look_at_backlogs_later(self) -> None:
+        self._in(self._schedule.backlog_interval_ms, lambda: self._backlogs.check(self._look_at_backlogs_later))
 
     # --- retention ----------------------------------------------------------------------------------------------------
 
@@ -144,15 +169,13 @@ class Upkeep:
                 continue
             before_offset = self._kept_from(partition, seen, now_ms)
             if before_offset > seen.log_start_offset:
-                commands.append(
-                    DeleteRecords(topic=partition.topic, partition=partition.index, before_offset=before_offset)
-                )
+                commands.append(Trim(topic=partition.topic, partition=partition.index, before_offset=before_offset))
         if commands:
             self._submit(commands, None)
         self._scheduler.call_soon(self._step, partition_ids)
 
     def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
-        """Return the offset from which on the partition's records are kept; every record before it is durable."""
+        """Return from where on the partition's records are kept, but for subscriptions; all before it is durable."""
         retention = self._schedule.rules(self._state.topics[partition.topic].configs)
         stream, reader = partition.partition_id, self._reader
         offset, end_offset = seen.log_start_offset, seen.last_stable_offset
@@ -160,11 +183,7 @@ class Upkeep:
             return offset
         kept_from = int(offset)
         if retention.retention_ms is not None:
-            young = reader.find_by_time(stream, now_ms - retention.retention_ms, offset, end_offset)
-            if young is not None:
-                kept_from = max(kept_from, young.first_offset)
-            elif _has_time(reader, stream, offset, end_offset):
-                kept_from = int(end_offset)
+            kept_from = first_young(reader, stream, now_ms - retention.retention_ms, offset, end_offset)
         if retention.retention_bytes is not None:
             # At least so many bytes are kept: a batch goes if the others come to that without it.
             excess = reader.size_bytes(stream, offset, seen.high_watermark) - retention.retention_bytes
@@ -227,9 +246,3 @@ class Upkeep:
             self._may_free = True
         self._fold_snapshot()
         self._rest()
-
-
-def _has_time(reader: JournalReader, stream: int, offset: int, end_offset: int) -> bool:
-    """Tell whether any of the batches has a timestamp; without one none is too old."""
-    latest = reader.find_latest(stream, offset, end_offset)
-    return latest is not None and latest.max_timestamp_ms >= 0

@@ -26,6 +26,8 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
     Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,
     Rejection.CONSUMER_NOT_FOUND: ServerError.ConsumerNotFound,
+    Rejection.BACKLOG_HOLDS_PRODUCERS: ServerError.ProducerBlockedQuotaExceededError,
+    Rejection.BACKLOG_QUOTA_EXCEEDED: ServerError.ProducerBlockedQuotaExceededException,
     Rejection.OFFSET_OUT_OF_RANGE: ServerError.NotAllowedError,
     Rejection.STORAGE_ERROR: ServerError.PersistenceError,
 }

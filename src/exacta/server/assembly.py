@@ -37,6 +37,7 @@ def upkeep_schedule(configuration: Configuration, *, record_clock: Callable[[], 
         record_clock=record_clock,
         check_interval_ms=configuration.log_retention_check_interval_ms,
         clean_interval_ms=configuration.log_cleaner_backoff_ms,
+        backlog_interval_ms=configuration.pulsar_backlog_check_interval_ms,
     )
 
 

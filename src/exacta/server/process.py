@@ -103,7 +103,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
     if server.pulsar_listening is not None:
-        sys.stdout.write(f"exacta: listening for Pulsar's producers on {server.pulsar_listening}\n")
+        sys.stdout.write(f"exacta: listening for Pulsar's clients on {server.pulsar_listening}\n")
     sys.stdout.flush()
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)

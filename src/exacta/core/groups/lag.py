@@ -84,6 +84,28 @@ def visible_end(count_from: Callable[[int], int], start: int, end: int) -> int:
     return found
 
 
+def visible_begin(count_from: Callable[[int], int], start: int, end: int) -> int:
+    """Return the offset of the first visible record from `start` on, or `end` if there is none.
+
+    `count_from` is as for `visible_end`. Mostly the first offset, or the one after a marker, is visible, so that the
+    search begins there, in steps that double.
+    """
+    total = count_from(start)
+    if not total:
+        return end
+    found, step = start, 1
+    while found + step < end and count_from(found + step) == total:
+        found, step = found + step, step * 2
+    beyond = min(found + step, end)
+    while beyond - found > 1:  # nothing lies between `start` and `found`, and something between `found` and `beyond`
+        middle = (found + beyond) // 2
+        if count_from(middle) == total:
+            found = middle
+        else:
+            beyond = middle
+    return found
+
+
 def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
     """Yield the partitions in which the group has a position, or will have one if an open transaction commits."""
     group = state.groups.get(group_id)

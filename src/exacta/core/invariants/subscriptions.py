@@ -65,6 +65,13 @@ class _Expected:
                 yield f"10: {event} takes messages of {others}"
             self.cumulative = (event.transaction_id, event.before)
 
+    def lose(self, event: LogStartMoved) -> Iterator[str]:
+        """Let messages be deleted; by themselves only those go that are acknowledged."""
+        deleted = range(event.log_start_offset)
+        if event.trimmed and (left := sorted({*deleted} - self.acknowledged)):
+            yield f"10: {event} deletes messages {left[:9]}, which nobody has acknowledged"
+        self.acknowledge(deleted)
+
     def end(self, event: TransactionEnded) -> None:
         ended = {message for message, key in self.pending.items() if key == event.transaction_id}
         if self.cumulative[0] == event.transaction_id:
@@ -104,7 +111,7 @@ def messages_are_acknowledged_once(state: State, log: Log) -> Iterator[str]:
             case LogStartMoved():
                 for key in expected:
                     if key[0] == event.partition_id:
-                        expected[key].acknowledge(range(event.log_start_offset))
+                        yield from expected[key].lose(event)
             case TopicDeleted():
                 # An id is never used again, so that what a deleted partition had is found by what is left.
                 expected = {key: found for key, found in expected.items() if key[0] in state.partitions}

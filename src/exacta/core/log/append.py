@@ -2,6 +2,7 @@
 
 The order matters. A repeat gets its original offset even if its transaction has ended since. A write that belongs to no
 open transaction is refused for that before its sequence is looked at, because its client must abort and not resend.
+Last of all comes whether the partition takes batches now, so that a repeat is a repeat even where it takes none.
 """
 
 from exacta.core.commands import AppendBatch
@@ -27,6 +28,13 @@ def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
+    outcome = _append(state, partition, command, now_ms)
+    if outcome.events and partition.partition_id in state.volatile.refusing:
+        return Outcome(reply=state.volatile.refusing[partition.partition_id])
+    return outcome
+
+
+def _append(state: State, partition: Partition, command: AppendBatch, now_ms: int) -> Outcome:
     if command.transaction is not None:
         return _append_in_handle(state, partition, command, command.transaction, now_ms)
     match command.writer:

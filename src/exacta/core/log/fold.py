@@ -6,6 +6,7 @@ from typing import Any
 
 from exacta.core.events import (
     AbortedForgotten,
+    AppendsRefused,
     BatchAppended,
     Event,
     LogStartMoved,
@@ -58,6 +59,7 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
             progress.drop(state, (partition_id, name))
         for name in list(state.volatile.non_durable.get(partition_id, ())):
             progress.drop_non_durable(state, (partition_id, name))
+        state.volatile.refusing.pop(partition_id, None)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         transaction.partitions -= gone
@@ -79,6 +81,13 @@ def _log_start_moved(state: State, event: LogStartMoved) -> None:
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
     for name in state.subscription_names(event.partition_id):
         progress.move(state, (event.partition_id, name), event.log_start_offset)
+
+
+def _appends_refused(state: State, event: AppendsRefused) -> None:
+    if event.reason is None:
+        state.volatile.refusing.pop(event.partition_id, None)
+    else:
+        state.volatile.refusing[event.partition_id] = event.reason
 
 
 def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:
@@ -152,6 +161,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TopicConfigsSet: _topic_configs_set,
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
+    AppendsRefused: _appends_refused,
     AbortedForgotten: _aborted_forgotten,
     BatchAppended: _batch_appended,
     WriterNamed: _writer_named,

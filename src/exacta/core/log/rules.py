@@ -11,9 +11,11 @@ from exacta.core.commands import (
     DeleteRecords,
     DeleteTopic,
     ForgetAborted,
+    RefuseAppends,
     SetTopicConfigs,
+    Trim,
 )
-from exacta.core.log import append, log_start, topics
+from exacta.core.log import append, keeping, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -22,6 +24,8 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     DeleteTopic: topics.delete,
     CreatePartitions: topics.create_partitions,
     DeleteRecords: log_start.delete_records,
+    Trim: keeping.trim,
+    RefuseAppends: keeping.refuse_appends,
     ForgetAborted: log_start.forget_aborted,
     SetTopicConfigs: topics.set_configs,
     AppendBatch: append.append_batch,

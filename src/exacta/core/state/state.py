@@ -52,6 +52,8 @@ class Volatile(Struct):
     non_durable: dict[PartitionId, dict[str, NonDurableSubscription]] = field(default_factory=dict)
     """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
     non_durable_subscriptions: int = 0
+    refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
+    """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     next_producer_id: ProducerId = ProducerId(0)

@@ -60,6 +60,18 @@ class Seek(Command, frozen=True, kw_only=True):
     to: Offset
 
 
+class Skip(Command, frozen=True, kw_only=True):
+    """Acknowledge all messages before an offset in a consumer's place; `LATEST`: all that consumers may see by now.
+
+    Without a subscription it is for all durable ones of the partition, or for as many of them as one step takes.
+    """
+
+    topic: str
+    partition: int
+    before: Offset
+    subscription: str | None = None
+
+
 class Acknowledge(Command, frozen=True, kw_only=True):
     """Acknowledge these messages, or all messages before an offset; in a transaction where one is named.
 

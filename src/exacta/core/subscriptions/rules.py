@@ -14,18 +14,20 @@ from exacta.core.commands import (
     Permit,
     Redeliver,
     Seek,
+    Skip,
     Subscribe,
     Unsubscribe,
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, skipping, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
     Unsubscribe: subscribing.unsubscribe,
     ForgetIdleSubscription: durability.forget_idle,
     Seek: subscribing.seek,
+    Skip: skipping.skip,
     Acknowledge: acknowledging.acknowledge,
     AcknowledgeSoon: acknowledging.acknowledge,
     Connect: consumers.connect,

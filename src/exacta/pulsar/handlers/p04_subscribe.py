@@ -19,6 +19,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
+from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topics import find_topic
 
 NEEDS = (Need(Operation.READ, the_topic),)
@@ -33,6 +34,10 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
     """Open the consumer, once its topic is there."""
     if len(request.connection.consumers) >= MOST_CONSUMERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
+        return
+    schema_refusal = refusal_of(command.schema)
+    if schema_refusal is not None:
+        request.refuse(ServerError.IncompatibleSchema, schema_refusal)
         return
     find_topic(
         broker,
