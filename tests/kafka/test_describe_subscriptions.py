@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.description import Wait
-from exacta.kafka import backlogs
+from exacta.front import backlog_counts
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k21_delete_records
 from exacta.protocol.kafka.messages.k17787_describe_subscriptions import (
@@ -273,7 +273,7 @@ def test_what_is_counted_in_many_turns_is_the_same(broker: Front, wire: Wire, mo
         turns.append(args)
         return call_soon(*args)
 
-    monkeypatch.setattr(backlogs, "RANGES_A_TURN", 3)
+    monkeypatch.setattr(backlog_counts, "RANGES_A_TURN", 3)
     monkeypatch.setattr(broker.engine.scheduler, "call_soon", counted)
     assert the_one(wire).left_messages == 20
     assert len(turns) >= 7

@@ -117,11 +117,14 @@ class Broker:
         return self._rules.of(topic, self.engine.topic_configs(topic))
 
     def offset_of_time(self, place: tuple[str, int], time_ms: int) -> Offset:
-        """Return the first offset of a time or later that readers see of a partition; `LATEST` where there is none."""
+        """Return the first offset of a time or later in a partition; `LATEST` where there is none.
+
+        A message that an open transaction holds back counts: a reader gets it later.
+        """
         visible = self.engine.visible(*place)
         if visible is None:
             return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
+        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
         return LATEST if found is None else Offset(found.first_offset)
 
     def new_ticket(self) -> Ticket:

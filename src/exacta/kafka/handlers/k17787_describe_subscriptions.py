@@ -19,8 +19,8 @@ from exacta.core.subscriptions.description import (
     Wanted,
     page_of,
 )
+from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.kafka.access import describable_topics
-from exacta.kafka.backlogs import Backlog, count_backlogs
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
 from exacta.core.subscriptions.description import DescribedSubscription
-from exacta.kafka.broker import BrokerContext
-from exacta.kafka.context import RequestContext
+from exacta.front.broker import Broker
+from exacta.front.request import Request
 
 RANGES_A_TURN = 500
 """A range costs some 10 microseconds. Others wait for one turn."""
@@ -24,8 +24,8 @@ class Backlog(Struct):
 
 
 def count_backlogs(
-    broker: BrokerContext,
-    context: RequestContext,
+    broker: Broker,
+    request: Request,
     subscriptions: Sequence[DescribedSubscription],
     done: Callable[[list[Backlog]], None],
 ) -> None:
@@ -39,13 +39,11 @@ def count_backlogs(
         else:
             broker.engine.scheduler.call_soon(partial(guarded, None))
 
-    guarded = context.guard(turn)
+    guarded = request.guard(turn)
     guarded(None)
 
 
-def _count(
-    broker: BrokerContext, subscriptions: Sequence[DescribedSubscription], counted: list[Backlog]
-) -> Iterator[None]:
+def _count(broker: Broker, subscriptions: Sequence[DescribedSubscription], counted: list[Backlog]) -> Iterator[None]:
     """Add a backlog for each; yield after every range."""
     count = broker.engine.lookups.count_between
     for each in subscriptions:
