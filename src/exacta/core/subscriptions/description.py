@@ -207,12 +207,8 @@ def _pending(subscription: Subscription) -> Iterator[DescribedPending]:
     if cumulative is not None:
         transactions[cumulative.transaction_id] = None
     for transaction_id in transactions:
-        is_cumulative = cumulative is not None and cumulative.transaction_id == transaction_id
-        yield DescribedPending(
-            transaction_id=transaction_id,
-            runs=tuple(subscription.pending.get(transaction_id, ())),
-            before=cumulative.before if cumulative is not None and is_cumulative else Offset(0),
-        )
+        runs, before = subscription.pending_of(transaction_id)
+        yield DescribedPending(transaction_id=transaction_id, runs=tuple(runs), before=before)
 
 
 def _details(state: State, partition: Partition, subscription: Subscription, delivery: Delivery | None) -> Details:

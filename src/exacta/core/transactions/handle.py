@@ -24,7 +24,7 @@ also be refused for a conflict.
 
 from exacta.core.commands import BeginTransaction, EndHandle
 from exacta.core.events import TransactionBegun
-from exacta.core.ids import Cause, PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
+from exacta.core.ids import PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionBegunReply
@@ -91,7 +91,7 @@ def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
     transaction = state.transactions.get(command.transaction_id)
     if transaction is not None and transaction.owner is None:
         client = (command.client_id, command.client_host)
-        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=Cause.OWNER, client=client)
+        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=command.cause, client=client)
         return Outcome(events=(ended,), reply=DONE)
     before = _ended(state, command.transaction_id, now_ms)
     if before is None:
