@@ -30,9 +30,9 @@ class Wait(IntEnum):
     """A reason why messages of a subscription are not delivered now. The numbers are those of DescribeSubscriptions."""
 
     NO_CONSUMER = 0
-    """No consumer is connected."""
+    """The subscription has no consumer that is connected."""
     NO_PERMITS = 1
-    """No consumer that could be served has asked for messages."""
+    """The consumers that could be served have asked for no messages."""
     FULL_CONSUMERS = 2
     """Every consumer that asks has as many unacknowledged messages as one may have."""
     MANY_ENTRIES = 3
