@@ -187,7 +187,7 @@ class Broker:
             self.stays_down = True
             raise ProcessKilled from defect
         self._machine_stopped = False
-        engine.dispatcher.key_of = _key_of
+        engine.dispatcher.facts_of = facts_of
         context = assemble_broker(
             engine,
             self._configuration,
@@ -315,6 +315,10 @@ class Broker:
         return life.process, Connection(life.context, cast("Any", life.process), register, forget)
 
 
-def _key_of(batch: Buffer) -> int:
-    """Return one of three hashes, far apart, by the batch's offset, which is its first field."""
-    return int.from_bytes(batch[:8], "big") % 3 * 20_000
+def facts_of(batch: Buffer) -> tuple[int, int]:
+    """Return one of three hashes, far apart, and a delay of 3 seconds for some batches, by the batch's header.
+
+    Its first field is the offset, and the one at byte 35 the time of its last record.
+    """
+    offset, time_ms = int.from_bytes(batch[:8], "big"), int.from_bytes(batch[35:43], "big", signed=True)
+    return offset % 3 * 20_000, time_ms + 3_000 if offset % 4 == 1 else 0

@@ -13,7 +13,7 @@ from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.pulsar_entries import key_hash
+from exacta.records.pulsar_entries import delivery_facts
 
 SCHEME = "pulsar"
 
@@ -35,7 +35,7 @@ class PulsarBroker(Broker):
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
         self.producers = Producers()
         self._last_consumer_id = 0
-        engine.dispatcher.key_of = key_hash
+        engine.dispatcher.facts_of = delivery_facts
 
     def new_consumer_id(self) -> ConsumerId:
         """Return an id that no consumer has had since the start."""
