@@ -4,11 +4,12 @@ Owns the sinks of consumers, what is being read for a subscription, and when to 
 entry (`exacta.core.subscriptions.delivering`) nor what a message looks like to a client (the fronts).
 
 Theory of operation. A subscription is looked at in the loop's next turn after something has happened that may let more
-be delivered: readers may see more, a consumer has come, has gone or takes more, or a message has been acknowledged or
-given back. One read is under way for a subscription at a time, so that its entries go out in the order in which they
-were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as readers of committed
-records may see them, and then chosen: the core takes no look at what was read elsewhere than where delivery goes on by
-now. Nothing is read while no consumer takes a message. A front that cannot send just grants no permits.
+be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
+given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
+order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
+readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
+delivery goes on by now. Nothing is read while no consumer takes a message. A front that cannot send just grants no
+permits.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from exacta.core.commands import Command, Deliver
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     Event,
     MessagesAcknowledged,
@@ -46,6 +48,7 @@ NOWHERE = Offset(0)
 _OF_ONE = (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
@@ -89,8 +92,9 @@ class Dispatcher:
         self._reading: set[SubscriptionKey] = set()
         self._is_scheduled = False
         self._has_stopped = False
-        self.key_of: Callable[[Buffer], int] = lambda batch: -1
-        """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
+        self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
+        """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
+        subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -219,7 +223,7 @@ class Dispatcher:
                 return
             entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
             seen = tuple(
-                SeenEntry(Offset(each.base_offset), each.offset_count, self.key_of(each.batch)) for each in entries
+                SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
             )
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)

@@ -87,6 +87,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Messages that a consumer of a Shared or Key_Shared subscription may have; delivery to it waits then."""
     max_noted_entries: int = 200_000
     """Entries of one Shared or Key_Shared subscription that are not acknowledged; delivery of new ones waits then."""
+    max_delayed_entries: int = 100_000
+    """Entries of one Shared or Key_Shared subscription that are held back until their time comes. When there are so
+    many, delivery of new ones waits."""
     max_look_ahead_entries: int = 2_000
     """Entries of a Key_Shared subscription that may wait for their key while delivery looks at later ones."""
     producer_protected_ms: int = 600_000
