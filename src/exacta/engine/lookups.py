@@ -121,6 +121,11 @@ class Lookups:
         entry = self._state.partition(topic, partition)
         return None if entry is None else entry.partition_id
 
+    def has_subscription(self, topic: str, partition: int, name: str) -> bool:
+        """Return whether a partition has a subscription of this name in this step."""
+        entry = self._state.partition(topic, partition)
+        return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
+
     def topic_epoch(self, topic: str, partition: int) -> int:
         """Return the epoch of the last writer that had a partition for itself, as it is in this step; -1: none."""
         entry = self._state.partition(topic, partition)
