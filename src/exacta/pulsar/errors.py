@@ -26,6 +26,7 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.INVALID_SUBSCRIPTION: ServerError.NotAllowedError,
     Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
     Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,
+    Rejection.KEY_RANGES_REFUSED: ServerError.ConsumerAssignError,
     Rejection.CONSUMER_NOT_FOUND: ServerError.ConsumerNotFound,
     Rejection.BACKLOG_HOLDS_PRODUCERS: ServerError.ProducerBlockedQuotaExceededError,
     Rejection.BACKLOG_QUOTA_EXCEEDED: ServerError.ProducerBlockedQuotaExceededException,

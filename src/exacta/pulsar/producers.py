@@ -129,6 +129,10 @@ class Producers:
         writers.open[producer.name] = producer
         return found if older is None else Opened((*found.replaced, older), found.refused)
 
+    def has(self, place: Place) -> bool:
+        """Return whether a producer is open on a partition."""
+        return place in self._by_place
+
     def close(self, producer: Producer) -> None:
         """Forget a producer, unless it was replaced, and let the first take its turn who waits for that."""
         writers = self._by_place.get(producer.place)

@@ -103,6 +103,10 @@ def _open(
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
+    refusal = broker.refusal(partition_id)
+    if refusal is not None:
+        request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
+        return
     producer = Producer(
         owner=connection,
         number=command.producer_id,
