@@ -5,6 +5,7 @@ from collections.abc import Callable
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
 from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
@@ -54,6 +55,10 @@ class PulsarBroker(Broker):
         """Return the id of a partition as it is in this step; None: it is not there."""
         return self.engine.lookups.partition_id(*place)
 
+    def refusal(self, partition_id: PartitionId) -> Rejection | None:
+        """Return why a partition takes no entries in this step; None: it takes them."""
+        return self.engine.lookups.refusal(partition_id)
+
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
@@ -64,11 +69,14 @@ class PulsarBroker(Broker):
         return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
 
     def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset that readers see of a time or later; `LATEST` where there is none."""
+        """Return the first offset of a time or later; `LATEST` where there is none.
+
+        A message that an open transaction holds back counts: a reader gets it later.
+        """
         visible = self.engine.visible(*place)
         if visible is None:
             return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
+        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
         return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:
