@@ -131,6 +131,11 @@ class Lookups:
         entry = self._state.partition(topic, partition)
         return None if entry is None else entry.partition_id
 
+    def has_subscription(self, topic: str, partition: int, name: str) -> bool:
+        """Return whether a partition has a subscription of this name in this step."""
+        entry = self._state.partition(topic, partition)
+        return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
+
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches now; None: it takes them."""
         return self._state.volatile.refusing.get(partition_id)

@@ -15,7 +15,7 @@ from exacta.ports.entropy import Entropy
 from exacta.pulsar.addresses import Address, Addresses, Urls
 from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.pulsar_entries import key_hash
+from exacta.records.pulsar_entries import delivery_facts
 
 
 class PulsarBroker(Broker):
@@ -39,7 +39,7 @@ class PulsarBroker(Broker):
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self._last_consumer_id = 0
-        engine.dispatcher.key_of = key_hash
+        engine.dispatcher.facts_of = delivery_facts
 
     def new_consumer_id(self) -> ConsumerId:
         """Return an id that no consumer has had since the start."""

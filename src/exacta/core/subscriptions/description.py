@@ -18,7 +18,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, takes_more
+from exacta.core.subscriptions.delivering import looks_further, permits
 
 Place = tuple[str, int, str]
 """The topic, the partition's index, and the name of a subscription; pages are in this order."""
@@ -250,7 +250,7 @@ def waits(
     if delivery is None or not delivery.consumers:
         yield Wait.NO_CONSUMER
     else:
-        if not takes_more(delivery):
+        if not permits(delivery):
             yield Wait.NO_PERMITS
         elif not delivery.is_in_order and _are_full(delivery, limits):
             yield Wait.FULL_CONSUMERS
