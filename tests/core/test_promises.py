@@ -20,6 +20,7 @@ LESS_THAN_STATE = {
     "Deliver": Promise.NOTHING,
     "Redeliver": Promise.NOTHING,
     "EndDelays": Promise.NOTHING,
+    "RefuseAppends": Promise.NOTHING,
     "ForgetIdleSubscription": Promise.NOTHING,
     "Acknowledge": Promise.WRITE,
     "AcknowledgeSoon": Promise.SOON,

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from exacta.core.commands import DeleteRecords
+from exacta.core.commands import DeleteRecords, Skip, Trim
 from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
@@ -157,6 +157,15 @@ class DeliveryMachine(RuleBasedStateMachine):
     @rule(before=st.integers(0, 20))
     def delete_records(self, before: int) -> None:
         self.world.send(DeleteRecords(topic="t", partition=0, before_offset=before))
+
+    @rule(before=st.integers(0, 20))
+    def trim(self, before: int) -> None:
+        self.world.send(Trim(topic="t", partition=0, before_offset=before))
+
+    @rule(before=st.integers(-1, 20), all_of_them=st.booleans())
+    def skip(self, before: int, all_of_them: bool) -> None:
+        name = None if all_of_them else "s"
+        self.world.send(Skip(topic="t", partition=0, before=Offset(before), subscription=name))
 
     @rule()
     def pass_time(self) -> None:

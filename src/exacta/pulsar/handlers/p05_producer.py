@@ -8,18 +8,18 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandProducer,
     CommandProducerSuccess,
     ProducerAccessMode,
-    Schema,
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
+from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
 from exacta.pulsar.topics import find_topic
-from exacta.pulsar.unserved import NO_SCHEMAS
 
 NEEDS = (Need(Operation.WRITE, the_topic),)
 
@@ -34,8 +34,8 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
     connection = request.connection
     if command.producer_access_mode not in SERVED_MODES:
         request.refuse(ServerError.NotAllowedError, "of the access modes only Shared and Exclusive are served")
-    elif command.HasField("schema") and command.schema.type != Schema.NoSchema:
-        request.refuse(ServerError.IncompatibleSchema, NO_SCHEMAS)
+    elif (incompatible := refusal_of(command.schema)) is not None:
+        request.refuse(ServerError.IncompatibleSchema, incompatible)
     elif command.encrypted or command.initial_subscription_name:
         what = "only encrypted messages" if command.encrypted else "an initial subscription"
         request.refuse(ServerError.NotAllowedError, f"producers that want {what} are not served yet")
@@ -57,6 +57,10 @@ def _open(
     partition_id = broker.partition_id(place)
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
+        return
+    refusal = broker.refusal(partition_id)
+    if refusal is not None:
+        request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
         return
     name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
@@ -97,7 +101,7 @@ def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarReque
                 request_id=command.request_id,
                 producer_name=producer.name,
                 last_sequence_id=sequence,
-                schema_version=b"",
+                schema_version=version_of(command.schema),
             )
         )
 
