@@ -33,11 +33,11 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.state import State
-from exacta.core.subscriptions.delivering import looks_further, takes_more
+from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 MOST_BYTES = 256 << 10
@@ -156,7 +156,7 @@ class Dispatcher:
     def _look(self, key: SubscriptionKey) -> None:
         """Deliver what can be delivered now, one read after another."""
         delivery = self._state.volatile.deliveries.get(key)
-        if delivery is None or not takes_more(delivery):
+        if delivery is None or not permits(delivery):
             return
         if delivery.waiting:
             chosen = self._deliver(key)
@@ -165,7 +165,7 @@ class Dispatcher:
                 return
         subscription = self._state.subscription(key)
         if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to)
+            self._read_new(key, delivery.read_to, permits(delivery))
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
@@ -206,13 +206,19 @@ class Dispatcher:
 
         self._read(key, extents, push)
 
-    def _read_new(self, key: SubscriptionKey, begin: Offset) -> None:
-        """Read on from where delivery has come to, and deliver what committed readers may see of it."""
+    def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
+        """Read on from where delivery has come to, and deliver what committed readers may see of it.
+
+        Not much more is read than consumers have permits for.
+        """
         partition = self._state.partitions[key[0]]
         visible = self._visible.get(key[0])
         if visible is None or begin >= visible.last_stable_offset:
             return
-        extents = self._journal.find(key[0], begin, visible.last_stable_offset, MOST_BYTES)
+        # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
+        limit = Offset(min(begin + permits, visible.last_stable_offset))
+        extents = self._journal.find(key[0], begin, limit, MOST_BYTES)
+        extents = extents or self._journal.find(key[0], begin, visible.last_stable_offset, 1)
         end = Offset(extents[-1].last_offset + 1) if extents else visible.last_stable_offset
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
@@ -222,9 +228,7 @@ class Dispatcher:
             if self._tell_of_faults(key, extents, reads):
                 return
             entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
-            seen = tuple(
-                SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
-            )
+            seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)
             if any(each.base not in batches for each in chosen):
@@ -236,6 +240,15 @@ class Dispatcher:
                 self._look_soon(key)
 
         self._read(key, extents, deliver)
+
+    def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
+        """Return what the core must know of entries; a front is asked for more only where that decides anything."""
+        delivery = self._state.volatile.deliveries.get(key)
+        if delivery is None or delivery.is_in_order:
+            return tuple(SeenEntry(Offset(each.base_offset), each.offset_count) for each in entries)
+        return tuple(
+            SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
+        )
 
     def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
         self._reading.add(key)

@@ -73,11 +73,11 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     return Outcome(events=(delivered, *advanced), reply=reply, timers=timers)
 
 
-def takes_more(delivery: Delivery) -> bool:
-    """Return whether a consumer that could be served has permits."""
+def permits(delivery: Delivery) -> int:
+    """Return how many messages the consumers that could be served take."""
     if delivery.is_in_order:
-        return delivery.active is not None and delivery.consumers[delivery.active].permits > 0
-    return any(each.permits > 0 for each in delivery.consumers.values())
+        return 0 if delivery.active is None else max(delivery.consumers[delivery.active].permits, 0)
+    return sum(max(each.permits, 0) for each in delivery.consumers.values())
 
 
 def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0) -> bool:
