@@ -46,7 +46,7 @@ class Wait(IntEnum):
     HELD_BACK = 7
     """An open transaction has written to the partition: what lies behind its first message waits for its end."""
     DELAYED = 8
-    """Entries wait for the time that their producers have named. If there are too many of these, the others wait, too."""
+    """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
 
 
 class DescribedConsumer(Struct, frozen=True, kw_only=True):
