@@ -8,8 +8,9 @@
     of another mode, or of another promise of order             refused: SUBSCRIPTION_BUSY
     that names no hash, or not from a lower to a higher one     refused: KEY_RANGES_REFUSED
     that names a hash twice, or one of another consumer         refused: KEY_RANGES_REFUSED
+    that names what is no hash                                  refused: KEY_RANGES_REFUSED
 
-Apache Pulsar refuses the same ones. An entry whose hash is nobody's waits until a consumer comes that names the hash.
+Apache Pulsar 4.2 refuses the same ones, but for the last: its clients see to that. An entry whose hash is nobody's waits until a consumer comes that names the hash.
 """
 
 from bisect import bisect_right
