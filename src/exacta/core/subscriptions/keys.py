@@ -10,8 +10,8 @@
     that names a hash twice, or one of another consumer         refused: KEY_RANGES_REFUSED
     that names what is no hash                                  refused: KEY_RANGES_REFUSED
 
-Apache Pulsar 4.2 refuses the same ones, but for the last: its clients see to that. An entry whose hash is nobody's waits
-until a consumer comes that names the hash.
+Apache Pulsar 4.2 refuses the same ones, but for the last: its clients see to that. An entry whose hash is nobody's
+waits until a consumer comes that names the hash.
 """
 
 from bisect import bisect_right
