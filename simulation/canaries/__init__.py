@@ -84,6 +84,7 @@ def canaries() -> dict[str, Canary]:
         bodies,
         groups,
         keeping,
+        pulsar,
         readers,
         storage,
         subscriptions,

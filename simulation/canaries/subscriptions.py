@@ -10,7 +10,7 @@ from exacta.core.promises import Promise
 from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
-from exacta.core.subscriptions import acknowledging, consumers, durability
+from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, keys
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import canary
@@ -148,3 +148,12 @@ def reader_in_the_journal() -> Replacements:
 @canary("a reader leaves its subscription behind", shows=r"10: .* is not durable, idle|survives: ")
 def reader_survives() -> Replacements:
     return [(consumers, "gone_without_consumers", lambda partition, subscription: ())]
+
+
+@canary("a key goes to its new owner before the former one has acknowledged what it has", shows=r"10: .* has the keys")
+def key_torn() -> Replacements:
+    def by_key(self: Any, seen: Any) -> Any:
+        found = keys.owner(self._delivery, self._consumers, seen.key)
+        return found if found is not None and self._can_take(found) else None
+
+    return [(delivering._Round, "_by_key", by_key)]

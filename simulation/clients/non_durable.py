@@ -5,7 +5,7 @@ It has one consumer at a time, and knows when its next subscription must be new:
 
 from typing import Any
 
-from exacta.core.commands import Acknowledge, Command, Connect, Disconnect, Permit, Seek, Subscribe
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Connect, Disconnect, Permit, Seek, Subscribe
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
@@ -31,9 +31,9 @@ class _Reader:
         self._consumer: ConsumerId | None = None
         """The consumer that is connected, or may be."""
         self._is_connected = False
-        """Whether it is, for sure: a move that got no answer may have disconnected it."""
+        """True if it is connected for sure: a move that got no answer may have disconnected it."""
         self._is_gone = True
-        """Whether there can be no subscription any more."""
+        """True if there can be no subscription any more."""
         self._sent: list[Delivering] = []
 
     async def act(self) -> None:
@@ -89,10 +89,11 @@ class _Reader:
         if not self._sent:
             return
         entry = self._sent.pop()
+        kind = self._here.chance.choice([Acknowledge, AcknowledgeSoon])
         if self._here.chance.random() < 0.5:
-            command = Acknowledge(**self._where, runs=entry.free)
+            command = kind(**self._where, runs=entry.free)
         else:
-            command = Acknowledge(**self._where, before=Offset(entry.base + entry.count))
+            command = kind(**self._where, before=Offset(entry.base + entry.count))
         answer = await self._ask(command)
         if answer != DONE and answer not in GONE:
             self._here.history.refusals.append(f"refused: {self._here.writer} acknowledges: {answer}")

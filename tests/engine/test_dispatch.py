@@ -7,6 +7,7 @@ import pytest
 
 from exacta.core.commands import (
     Acknowledge,
+    AcknowledgeSoon,
     BeginTransaction,
     Connect,
     DeleteTopic,
@@ -266,12 +267,13 @@ def committed_bases(records: bytes, aborted: set[tuple[int, int]]) -> list[int]:
     return found
 
 
-def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig) -> None:
+@pytest.mark.parametrize("command", [Acknowledge, AcknowledgeSoon])
+def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig, command: type[Acknowledge]) -> None:
     rig.write()
     position = rig.journal.position
     consumer = rig.connect(1, PLENTY, SubscriptionType.EXCLUSIVE, durable=False)
     assert rig.bases() == [0]
-    assert rig.ask(Acknowledge(**WHERE, before=Offset(1))) == DONE
+    assert rig.ask(command(**WHERE, before=Offset(1))) == DONE
     assert rig.journal.position == position
     rig.write()
     assert rig.bases() == [1], "what is written later is pushed, too"

@@ -11,6 +11,7 @@ from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.transactions import TransactionOptions
+from exacta.config.web import WebOptions
 from exacta.core.state.limits import Limits
 
 
@@ -19,7 +20,9 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, KafkaOptions):
+class Configuration(
+    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, KafkaOptions
+):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 
     def limits(self) -> Limits:

@@ -26,6 +26,7 @@ TAGS = {
     "NothingAborted": 16,
     "TransactionalIdsExpired": 17,
     "ProducersExpired": 18,
+    "TopicEpochMoved": 19,
     # offsets and groups
     "TransactionalOffsetsCommitted": 20,
     "OffsetsCommitted": 21,

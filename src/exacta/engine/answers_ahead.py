@@ -129,8 +129,8 @@ class AnswersAhead:
         promise = command.promises
         if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
-        elif promise is _SOON and not outcome.events:
-            promise = Promise.NOTHING
+        elif promise is _SOON and not any(event.durable for event in outcome.events):
+            promise = Promise.NOTHING  # it was done already, or is of a non-durable subscription
         if outcome.inside_transaction is not None:
             foundation = self.foundation(outcome.inside_transaction)
         else:

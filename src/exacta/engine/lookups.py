@@ -126,6 +126,18 @@ class Lookups:
         """Return why a partition takes no batches now; None: it takes them."""
         return self._state.volatile.refusing.get(partition_id)
 
+    def has_consumers(self, topic: str) -> bool:
+        """Return whether a consumer of a subscription is connected to a topic."""
+        entry = self._state.topics.get(topic)
+        ids = frozenset(() if entry is None else entry.partition_ids)
+        deliveries = self._state.volatile.deliveries.items()
+        return any(delivery.consumers for (partition_id, _), delivery in deliveries if partition_id in ids)
+
+    def topic_epoch(self, topic: str, partition: int) -> int:
+        """Return the epoch of the last writer that had a partition for itself, as it is in this step; -1: none."""
+        entry = self._state.partition(topic, partition)
+        return -1 if entry is None else entry.topic_epoch
+
     def named_sequence(self, name: str, topic: str, partition: int) -> int:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
         entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)

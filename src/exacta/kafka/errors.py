@@ -65,6 +65,7 @@ CANNOT_HAPPEN_HERE = frozenset(
     {
         Rejection.CONSUMER_NOT_FOUND,
         Rejection.INVALID_SUBSCRIPTION,
+        Rejection.KEY_RANGES_REFUSED,
         Rejection.SUBSCRIPTION_BUSY,
         Rejection.SUBSCRIPTION_NOT_FOUND,
         Rejection.TRANSACTION_CONFLICT,

@@ -13,10 +13,10 @@ from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
+from exacta.pulsar.addresses import Address, Addresses, Urls
+from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
 from exacta.records.pulsar_entries import key_hash
-
-SCHEME = "pulsar"
 
 
 class PulsarBroker(Broker):
@@ -32,9 +32,13 @@ class PulsarBroker(Broker):
         authorizer: Authorizer,
         *,
         wall_clock: Callable[[], int] | None = None,
+        addresses: Addresses | None = None,
     ) -> None:
+        """`addresses` has all that is listened on; without it there is only what `identity` advertises."""
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
         self.producers = Producers()
+        self.announced = Announced()
+        self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self._last_consumer_id = 0
         engine.dispatcher.key_of = key_hash
 
@@ -43,10 +47,9 @@ class PulsarBroker(Broker):
         self._last_consumer_id += 1
         return ConsumerId(self._last_consumer_id)
 
-    def url(self, request: Request) -> str:
-        """Return the URL that this client is told to connect to."""
-        host, port = self.endpoint(request)
-        return f"{SCHEME}://{f'[{host}]' if ':' in host else host}:{port}"
+    def urls(self, request: Request) -> Urls:
+        """Return the URLs that this client is told to connect to."""
+        return self.addresses.urls(request.local_host)
 
     def partition_id(self, place: Place) -> PartitionId | None:
         """Return the id of a partition as it is in this step; None: it is not there."""
@@ -60,12 +63,20 @@ class PulsarBroker(Broker):
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
 
+    def is_in_use(self, topic: str) -> bool:
+        """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
+        indexes = range(self.engine.partition_count(topic))
+        return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
+
     def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset that readers see of a time or later; `LATEST` where there is none."""
+        """Return the first offset of a time or later; `LATEST` where there is none.
+
+        A message that an open transaction holds back counts: a reader gets it later.
+        """
         visible = self.engine.visible(*place)
         if visible is None:
             return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=True))
+        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
         return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:

@@ -76,6 +76,10 @@ class Producers:
         self._by_place.setdefault(producer.place, {})[producer.name] = producer
         return older
 
+    def has(self, place: Place) -> bool:
+        """Return whether a producer is open on a partition."""
+        return place in self._by_place
+
     def close(self, producer: Producer) -> None:
         """Forget a producer, unless it was replaced."""
         others = self._by_place.get(producer.place, {})

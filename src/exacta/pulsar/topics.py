@@ -11,15 +11,15 @@ from exacta.front.topics import create_missing
 from exacta.ports.authorizer import CLUSTER, Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
+from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.needs import allows
 from exacta.pulsar.producers import Place
 from exacta.pulsar.topic_names import coordinator_partition, kafka_name
 
 
-def parsed_name(request: PulsarRequest, topic: str) -> TopicName | None:
+def parsed_name(request: AnsweringRequest, topic: str) -> TopicName | None:
     """Read a topic's name. None: it is none that a topic here can have, and the request is answered so."""
     try:
         name = parse_topic_name(topic)
@@ -32,7 +32,7 @@ def parsed_name(request: PulsarRequest, topic: str) -> TopicName | None:
 
 def find_topic(
     broker: PulsarBroker,
-    request: PulsarRequest,
+    request: AnsweringRequest,
     topic: str,
     found: Callable[[TopicName, Place], None],
     *,
@@ -76,7 +76,7 @@ def find_topic(
     create_missing(broker, request, [log_name], created)
 
 
-def _may_create(broker: PulsarBroker, request: PulsarRequest, log_name: str) -> bool:
+def _may_create(broker: PulsarBroker, request: AnsweringRequest, log_name: str) -> bool:
     authorizer = broker.authorizer
     return allows(broker, request, Operation.CREATE, log_name) or authorizer.allows(
         request.principal, request.connection.peer_host, Operation.CREATE, CLUSTER

@@ -9,6 +9,7 @@ again, or is withheld, because open transactions have acknowledged what is left 
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from enum import IntEnum
 
 from msgspec import Struct, field
 
@@ -18,6 +19,23 @@ from exacta.core.state.subscription import SubscriptionType
 
 IN_ORDER = frozenset({SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER})
 """The types that deliver to one active consumer."""
+
+
+class KeySharedMode(IntEnum):
+    """The way in which the consumers of a Key_Shared subscription share the hashes of keys, by Pulsar's numbers."""
+
+    AUTO_SPLIT = 0
+    STICKY = 1
+
+
+class KeyShared(Struct, frozen=True):
+    """The way in which a consumer wants to share a Key_Shared subscription."""
+
+    mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
+    ranges: tuple[tuple[int, int], ...] = ()
+    """The first and last hashes of the ranges that it wants (STICKY)."""
+    out_of_order: bool = False
+    """True if its keys need no order: a key's entries may be with several consumers after its owner has changed."""
 
 
 class Consumer(Struct):
@@ -65,6 +83,11 @@ class Delivery(Struct):
     """Every entry before this offset was looked at: it was delivered, waits, is acknowledged, or is for nobody."""
     consumers: dict[ConsumerId, Consumer] = field(default_factory=dict)
     """Consumers in the order in which they came."""
+    mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
+    is_out_of_order: bool = False
+    """True if the entries of a key need no order (Key_Shared)."""
+    ranges: list[tuple[int, int, ConsumerId]] = field(default_factory=list)
+    """The first and last hashes of ranges, and the consumer that each belongs to, in order (STICKY)."""
     active: ConsumerId | None = None
     served: ConsumerId | None = None
     """The consumer that was served last, after which the next one has its turn."""
@@ -74,7 +97,7 @@ class Delivery(Struct):
     waiting: list[Offset] = field(default_factory=list)
     """The names of the entries that wait to be delivered, in order."""
     key_holders: dict[int, tuple[ConsumerId, int]] = field(default_factory=dict)
-    """The consumer that has entries of a key, and how many (Key_Shared)."""
+    """The consumer that has entries of a key, and how many (Key_Shared). Without an order it is the latest one."""
     passed: list[Run] = field(default_factory=list)
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
 
@@ -82,6 +105,21 @@ class Delivery(Struct):
     def is_in_order(self) -> bool:
         """Return whether one active consumer gets everything in order."""
         return self.subscription_type in IN_ORDER
+
+    def take_in(self, consumer: Consumer, shared: KeyShared) -> None:
+        """Let a consumer be there, after all others."""
+        self.consumers[consumer.consumer_id] = consumer
+        self.mode, self.is_out_of_order = shared.mode, shared.out_of_order
+        for first, last in shared.ranges:
+            insort(self.ranges, (first, last, consumer.consumer_id))
+
+    def let_go(self, consumer_id: ConsumerId) -> None:
+        """Let a consumer be gone, and what it had wait to be delivered."""
+        for entry in self.entries.values():
+            if entry.consumer == consumer_id:
+                self.take_back(entry, waits=True)
+        del self.consumers[consumer_id]
+        self.ranges = [each for each in self.ranges if each[2] != consumer_id]
 
     def pass_over(self, runs: tuple[Run, ...], most: int) -> None:
         """Note that these offsets are for nobody; forget the first ones where there are too many to know."""

@@ -3,8 +3,9 @@
     type                 the next entry goes to
     Exclusive, Failover  the active consumer, in order
     Shared               the next consumer in turn that has permits, among those of the lowest priority number
-    Key_Shared           the consumer that its key belongs to. It waits while another consumer still has entries of
-                         the key, and while an earlier entry of the key waits, so that a key's entries stay in order
+    Key_Shared           the consumer that its key belongs to (`keys.py`). It waits while another consumer still has
+                         entries of the key, and while an earlier entry of the key waits, so that a key's entries stay
+                         in order. Where consumers need no order, it waits for its owner only
 
 Entries that wait go before new ones. A new entry for which there is no consumer now is not looked at yet, but for one
 whose key must wait: it is noted, and the next ones are looked at.
@@ -32,14 +33,11 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions import keys
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
-
-KEYS = 1 << 16
-"""The number of hashes that a key can have; each consumer of a Key_Shared subscription has a part of them."""
-
 
 MOST_WAITING_AT_ONCE = 100
 """The entries of which so many are given again in one round: each may be large, and all of them are read at once."""
@@ -226,13 +224,17 @@ class _Round:
         return self._consumers[self._takers[bisect_right(self._takers, served) % len(self._takers)]]
 
     def _by_key(self, seen: SeenEntry) -> Consumer | None:
-        if seen.key in self._blocked or not self._consumers:
+        owner = keys.owner(self._delivery, self._consumers, seen.key)
+        if owner is None or not self._can_take(owner):
             return None
-        owner = self._consumers[(seen.key % KEYS) * len(self._consumers) // KEYS]
+        if self._delivery.is_out_of_order:
+            return owner
+        if seen.key in self._blocked:
+            return None
         holder = self._keys.get(seen.key)
         if holder is None and seen.key in self._delivery.key_holders:
             holder = self._delivery.key_holders[seen.key][0]
-        return owner if holder in (None, owner.consumer_id) and self._can_take(owner) else None
+        return owner if holder in (None, owner.consumer_id) else None
 
     def _give(self, consumer: Consumer, seen: SeenEntry) -> None:
         consumer_id = consumer.consumer_id

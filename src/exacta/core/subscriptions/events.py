@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from exacta.core.event import Event
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
-from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
@@ -105,6 +105,7 @@ class ConsumerConnected(Event, frozen=True, kw_only=True, array_like=True):
     consumer_name: str
     priority: int
     active: ConsumerId | None
+    key_shared: KeyShared = KeyShared()
 
 
 class ConsumerDisconnected(Event, frozen=True, kw_only=True, array_like=True):

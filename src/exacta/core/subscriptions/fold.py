@@ -90,7 +90,7 @@ def _connected(state: State, event: ConsumerConnected) -> None:
         delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, subscription.position)
         if isinstance(subscription, NonDurableSubscription):
             subscription.idle_since_ms = None
-    delivery.consumers[event.consumer_id] = Consumer(event.consumer_id, event.consumer_name, event.priority)
+    delivery.take_in(Consumer(event.consumer_id, event.consumer_name, event.priority), event.key_shared)
     _activate(state, event, delivery, event.active)
 
 
@@ -105,10 +105,7 @@ def _activate(
 def _disconnected(state: State, event: ConsumerDisconnected) -> None:
     key = (event.partition_id, event.name)
     delivery = state.volatile.deliveries[key]
-    for entry in delivery.entries.values():
-        if entry.consumer == event.consumer_id:
-            delivery.take_back(entry, waits=True)
-    del delivery.consumers[event.consumer_id]
+    delivery.let_go(event.consumer_id)
     if delivery.consumers:
         _activate(state, event, delivery, event.active)
     else:

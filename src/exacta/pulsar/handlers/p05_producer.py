@@ -8,7 +8,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandProducer,
     CommandProducerSuccess,
     ProducerAccessMode,
-    Schema,
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
@@ -18,9 +17,9 @@ from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
+from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
 from exacta.pulsar.topics import find_topic
-from exacta.pulsar.unserved import NO_SCHEMAS
 
 NEEDS = (Need(Operation.WRITE, the_topic),)
 
@@ -35,8 +34,8 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
     connection = request.connection
     if command.producer_access_mode not in SERVED_MODES:
         request.refuse(ServerError.NotAllowedError, "of the access modes only Shared and Exclusive are served")
-    elif command.HasField("schema") and command.schema.type != Schema.NoSchema:
-        request.refuse(ServerError.IncompatibleSchema, NO_SCHEMAS)
+    elif (incompatible := refusal_of(command.schema)) is not None:
+        request.refuse(ServerError.IncompatibleSchema, incompatible)
     elif command.encrypted or command.initial_subscription_name:
         what = "only encrypted messages" if command.encrypted else "an initial subscription"
         request.refuse(ServerError.NotAllowedError, f"producers that want {what} are not served yet")
@@ -102,7 +101,7 @@ def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarReque
                 request_id=command.request_id,
                 producer_name=producer.name,
                 last_sequence_id=sequence,
-                schema_version=b"",
+                schema_version=version_of(command.schema),
             )
         )
 
