@@ -30,9 +30,9 @@ class Wait(IntEnum):
     """A reason why messages of a subscription are not delivered now. The numbers are those of DescribeSubscriptions."""
 
     NO_CONSUMER = 0
-    """No consumer is connected."""
+    """The subscription has no consumer that is connected."""
     NO_PERMITS = 1
-    """No consumer that could be served has asked for messages."""
+    """The consumers that could be served have asked for no messages."""
     FULL_CONSUMERS = 2
     """Every consumer that asks has as many unacknowledged messages as one may have."""
     MANY_ENTRIES = 3
@@ -209,12 +209,8 @@ def _pending(subscription: Subscription) -> Iterator[DescribedPending]:
     if cumulative is not None:
         transactions[cumulative.transaction_id] = None
     for transaction_id in transactions:
-        is_cumulative = cumulative is not None and cumulative.transaction_id == transaction_id
-        yield DescribedPending(
-            transaction_id=transaction_id,
-            runs=tuple(subscription.pending.get(transaction_id, ())),
-            before=cumulative.before if cumulative is not None and is_cumulative else Offset(0),
-        )
+        runs, before = subscription.pending_of(transaction_id)
+        yield DescribedPending(transaction_id=transaction_id, runs=tuple(runs), before=before)
 
 
 def _details(state: State, partition: Partition, subscription: Subscription, delivery: Delivery | None) -> Details:
