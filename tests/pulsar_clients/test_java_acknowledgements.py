@@ -51,9 +51,7 @@ def nothing_but(java: JavaClient, topic: str, consumer: Any, before: list[str] =
 
 @pytest.mark.parametrize("batch", [1, 20], ids=["single", "batches"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_acks_come_back_by_an_abort_and_stay_by_a_commit(
-    java: JavaClient, topic: str, kind: str, batch: int
-) -> None:
+def test_acks_come_back_by_an_abort_and_stay_by_a_commit(java: JavaClient, topic: str, kind: str, batch: int) -> None:
     consumer = java.consumer(topic, kind=kind)
     values = produced(java, topic, batch)
     for _ in range(2):

@@ -8,15 +8,14 @@ from google.protobuf.message import Message
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset
-from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.engine.fetch import FetchRequest
-from exacta.front.request import Request, RequestConnection
+from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.producers import Producer
 
 logger = logging.getLogger("exacta.pulsar")
@@ -64,7 +63,7 @@ class PulsarConnection(RequestConnection, Protocol):
         """Send what answers no frame."""
 
 
-class PulsarRequest(Request):
+class PulsarRequest(AnsweringRequest):
     """A command that has been read and not answered yet; `entry` is what came behind it."""
 
     __slots__ = ("command", "entry", "handler", "is_answered", "size", "type")
@@ -108,10 +107,6 @@ class PulsarRequest(Request):
             self.end()
         else:
             self.reply(answer)
-
-    def reject(self, rejection: Rejection) -> None:
-        """Answer with an error that says why the core has refused it."""
-        self.refuse(server_error(rejection), text_of(rejection))
 
     def fail(self) -> None:
         """Report the exception that is being handled; the client connects anew, and asks again."""
