@@ -104,6 +104,9 @@ class Cast:
             clients["reader0"] = _Client(non_durable, [*INPUTS, *PLAIN, *AGING], 0)
         if dice(self._seed, "pulsar").random() < 0.25:
             clients["pulsar0"] = _Client(self._pulsar_pipeline, [], 0)
+        if dice(self._seed, "backlogs", "clients").random() < 1 / 3:
+            clients["aging0"] = _Client(idempotent, AGING, 0)
+            clients["behind0"] = _Client(subscriptions, AGING, 0)
         return clients
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:

@@ -36,6 +36,7 @@ CAMPAIGNS = {
     "packed": "executors that get a packed environment",
     "pages": "README and docs",
     "power": "a machine without power",
+    "pulsar/differential": "random programs on Exacta and on Apache Pulsar",
     "simulation": "the simulation's own code",
     "spark_cluster": "a standalone Spark cluster",
     "spark_connector": "Spark's own Kafka connector",

@@ -83,6 +83,7 @@ def canaries() -> dict[str, Canary]:
         answers,
         bodies,
         groups,
+        keeping,
         pulsar,
         readers,
         storage,

@@ -16,6 +16,7 @@ from exacta.core.commands import (
     OffsetToCommit,
     RefuseAppends,
     SetTopicConfigs,
+    TakePartition,
     Trim,
 )
 from exacta.core.events import BatchAppended
@@ -114,6 +115,10 @@ class CoreMachine(RuleBasedStateMachine):
         answer = self.world.send(command)
         is_stored = any(isinstance(event, BatchAppended) for event in self.world.log[length:])
         assert is_stored == (isinstance(answer, Appended) and not answer.repeated)
+
+    @rule(partition=partitions, topic_epoch=st.none() | st.integers(0, 4))
+    def take_partition(self, partition: int, topic_epoch: int | None) -> None:
+        self.world.send(TakePartition(topic="t", partition=partition, topic_epoch=topic_epoch))
 
     @rule(producer=producers, written=st.lists(partitions, min_size=1, max_size=3), commit=st.none() | st.booleans())
     def transact(self, producer: Producer, written: list[int], commit: bool | None) -> None:

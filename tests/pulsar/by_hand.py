@@ -70,13 +70,17 @@ class Client(HandTransport):
 class Broker:
     """The loop is turned by `settle` and `pass_time`."""
 
-    def __init__(self, authorizer: Authorizer | None = None, **options: Any) -> None:
+    def __init__(self, authorizer: Authorizer | None = None, *, after: "Broker | None" = None, **options: Any) -> None:
+        """Begin with nothing, or with what a broker has left that is no more (`after`)."""
         self.loop = Loop()
+        self.storage = MemoryStorage() if after is None else after.storage
+        if after is not None:
+            self.loop.now_ms = after.loop.now_ms
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
         self.engine = assemble_engine(
-            MemoryJournal(MemoryStorage(), self._synced),
+            MemoryJournal(self.storage, self._synced),
             self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),

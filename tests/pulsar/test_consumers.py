@@ -93,6 +93,22 @@ def test_parts_of_a_batch_are_acknowledged_by_its_ack_set(broker: Broker) -> Non
     assert consumer.values() == []
 
 
+def test_the_number_before_an_entry_acknowledges_all_before_it(broker: Broker) -> None:
+    """Clients that do not acknowledge parts of a batch acknowledge so what is before it."""
+    produce(producer_of(broker), (b"0", b"1", b"2"), (b"3", b"4"), b"5")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    consumer.acknowledge(message_id(0, 2), cumulative=True)
+    consumer.pushed()
+    consumer.redeliver()
+    assert consumer.values() == [b"3", b"4", b"5"]
+    consumer.acknowledge(message_id(0, 4), cumulative=True, request_id=None)
+    consumer.redeliver()
+    assert consumer.values() == [b"5"]
+    assert not consumer.acknowledge(message_id(0, 7), cumulative=True).HasField("error")
+    consumer.redeliver()
+    assert consumer.values() == [b"5"]
+
+
 def test_acknowledgements_without_an_answer_are_one_command(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     produce(producer_of(broker), *[b"x"] * 20)
     consumer = ConsumerClient(broker)
@@ -111,6 +127,16 @@ def test_acknowledgements_without_an_answer_are_one_command(broker: Broker, monk
     consumer.client.send(*acks)
     broker.settle()
     assert [each.runs for each in submitted if hasattr(each, "runs")] == [((3, 4), (9, 9))]
+
+
+def test_a_reader_acknowledges_without_an_answer(broker: Broker) -> None:
+    """Nothing is written for it, and no write of nothing is asked for."""
+    produce(producer_of(broker), b"a", b"b")
+    reader = ConsumerClient(broker, EXCLUSIVE, durable=False, start_message_id=EARLIEST)
+    reader.acknowledge(message_id(0, 0), request_id=None)
+    reader.pushed()
+    reader.redeliver()
+    assert reader.values() == [b"b"]
 
 
 def test_ids_of_nothing_acknowledge_nothing(broker: Broker) -> None:
@@ -284,6 +310,20 @@ def test_seek_closes_the_consumer_and_moves_its_subscription(
     assert [type(each) for each in other.told()] == [pb.CommandCloseConsumer]
     consumer.subscribe()
     assert consumer.values() == left
+
+
+def test_seek_to_the_time_of_what_an_open_transaction_holds_back(broker: Broker) -> None:
+    """Else a message would be left out that is published at that time, and committed later."""
+    producer, consumer = producer_of(broker), ConsumerClient(broker)
+    transaction = consumer.begin()
+    produce(producer, b"inside", transaction=transaction)
+    consumer.client.send(pb.CommandSeek(consumer_id=1, request_id=5, message_publish_time=1_700_000_000_000))
+    broker.settle()
+    consumer.told()
+    consumer.subscribe()
+    assert consumer.values() == []
+    consumer.end(transaction)
+    assert consumer.values() == [b"inside"]
 
 
 def test_seek_to_nothing_is_refused(broker: Broker) -> None:

@@ -7,8 +7,11 @@ import pytest
 from pulsar.schema import JsonSchema, Record, String, StringSchema
 
 import exacta
+from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.schemas import STRING_VERSION, VERSIONS, refusal_of
+from tests.kafka.access_rules import Rules
+from tests.pulsar.by_hand import Broker
 from tests.pulsar.wire import Wire, client
 
 NAMES = {name for name, number in pb.Schema.Type.items() if number in VERSIONS}
@@ -100,3 +103,18 @@ def test_the_real_client_is_told_that_json_is_not_served(broker: exacta.Broker) 
             opened.create_producer("orders", schema=JsonSchema(Order))
         with pytest.raises(pulsar.IncompatibleSchema):
             opened.subscribe("orders", "s", schema=JsonSchema(Order))
+
+
+@pytest.mark.parametrize(
+    ("command", "right"),
+    [
+        (pb.CommandGetSchema(topic="t", request_id=1), Operation.DESCRIBE),
+        (pb.CommandGetOrCreateSchema(topic="t", request_id=1, schema=schema_of("String")), Operation.WRITE),
+    ],
+)
+def test_a_client_without_the_right_is_refused(command: Any, right: Operation) -> None:
+    broker = Broker(Rules(lambda operation, resource: (operation, resource.name) != (right, "t")))
+    answer = broker.connect().ask(command)
+    assert answer.error_code == pb.ServerError.AuthorizationError
+    assert answer.error_message
+    broker.end()

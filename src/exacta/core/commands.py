@@ -43,6 +43,7 @@ from exacta.core.subscriptions.commands import (
     Connect,
     Deliver,
     Disconnect,
+    EndDelays,
     ForgetIdleSubscription,
     Permit,
     Redeliver,
@@ -76,6 +77,7 @@ __all__ = [
     "DeleteTopic",
     "Deliver",
     "Disconnect",
+    "EndDelays",
     "EndHandle",
     "EndTransaction",
     "EndTransactions",
@@ -104,6 +106,7 @@ __all__ = [
     "Skip",
     "Subscribe",
     "SyncGroup",
+    "TakePartition",
     "TransactionToEnd",
     "Trim",
     "Unsubscribe",
@@ -228,6 +231,17 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     body: Body = Body.KAFKA
     writer: Writer | None = None
     transaction: TransactionId | None = None
+
+
+class TakePartition(Command, frozen=True, kw_only=True):
+    """Give one writer a partition for itself. `topic_epoch` is what it got before; None: it comes for the first time.
+
+    The front sees to it that nobody else writes there.
+    """
+
+    topic: str
+    partition: int
+    topic_epoch: int | None = None
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):

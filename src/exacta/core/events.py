@@ -38,6 +38,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesDelivered,
     EntriesTakenBack,
     MessagesAcknowledged,
@@ -61,6 +62,7 @@ __all__ = [
     "ConsumerDisconnected",
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
+    "DelaysEnded",
     "EntriesDelivered",
     "EntriesTakenBack",
     "Event",
@@ -93,6 +95,7 @@ __all__ = [
     "TopicConfigsSet",
     "TopicCreated",
     "TopicDeleted",
+    "TopicEpochMoved",
     "TransactionBegun",
     "TransactionEnded",
     "TransactionExtended",
@@ -287,6 +290,13 @@ class WritersExpired(Event, frozen=True, kw_only=True, array_like=True):
     """The names and the sequences of these writers are forgotten; their numbers are never used again."""
 
     writer_ids: tuple[WriterId, ...]
+
+
+class TopicEpochMoved(Event, frozen=True, kw_only=True, array_like=True):
+    """A writer has the partition for itself under this epoch, and those of lower ones are fenced."""
+
+    partition_id: PartitionId
+    topic_epoch: int
 
 
 class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):

@@ -4,11 +4,12 @@ Owns the sinks of consumers, what is being read for a subscription, and when to 
 entry (`exacta.core.subscriptions.delivering`) nor what a message looks like to a client (the fronts).
 
 Theory of operation. A subscription is looked at in the loop's next turn after something has happened that may let more
-be delivered: readers may see more, a consumer has come, has gone or takes more, or a message has been acknowledged or
-given back. One read is under way for a subscription at a time, so that its entries go out in the order in which they
-were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as readers of committed
-records may see them, and then chosen: the core takes no look at what was read elsewhere than where delivery goes on by
-now. Nothing is read while no consumer takes a message. A front that cannot send just grants no permits.
+be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
+given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
+order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
+readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
+delivery goes on by now. Nothing is read while no consumer takes a message. A front that cannot send just grants no
+permits.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from exacta.core.commands import Command, Deliver
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     Event,
     MessagesAcknowledged,
@@ -31,7 +33,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -47,6 +48,7 @@ NOWHERE = Offset(0)
 _OF_ONE = (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
@@ -90,8 +92,9 @@ class Dispatcher:
         self._reading: set[SubscriptionKey] = set()
         self._is_scheduled = False
         self._has_stopped = False
-        self.key_of: Callable[[Buffer], int] = lambda batch: -1
-        """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
+        self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
+        """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
+        subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -239,12 +242,12 @@ class Dispatcher:
         self._read(key, extents, deliver)
 
     def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
-        """Return what the core must know of entries; their keys are looked for only where they decide anything."""
+        """Return what the core must know of entries; a front is asked for more only where that decides anything."""
         delivery = self._state.volatile.deliveries.get(key)
-        if delivery is None or delivery.subscription_type is not SubscriptionType.KEY_SHARED:
+        if delivery is None or delivery.is_in_order:
             return tuple(SeenEntry(Offset(each.base_offset), each.offset_count) for each in entries)
         return tuple(
-            SeenEntry(Offset(each.base_offset), each.offset_count, self.key_of(each.batch)) for each in entries
+            SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
         )
 
     def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:

@@ -36,6 +36,9 @@ from exacta.pulsar.unserved import refuse_unserved
 
 logger = logging.getLogger("exacta.pulsar")
 
+LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
+"""The first bytes of the command that asks for a list of topics: clients write the command's number first."""
+
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
 
@@ -100,8 +103,8 @@ class Connection(FramedConnection):
         return f"a frame of {size} bytes; from {self.smallest_frame} to {self._largest_frame} are allowed"
 
     def may_begin(self, frame: memoryview) -> bool:
-        """Let every frame begin: no answer is long."""
-        return True
+        """Let a list of topics wait, which may be long."""
+        return bytes(frame[SIZE_BYTES : SIZE_BYTES + len(LIST_BEGINS)]) != LIST_BEGINS
 
     def receive(self, frame: memoryview) -> None:
         """Hand a command to its handler."""

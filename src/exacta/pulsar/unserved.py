@@ -12,17 +12,11 @@ from google.protobuf.message import Message
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandConsumerStatsResponse,
-    CommandError,
     ServerError,
 )
 from exacta.pulsar.context import PulsarRequest
 
 NO_STATS: Final = "this broker does not tell consumers' statistics: ask `exacta subscriptions`"
-NO_LISTS: Final = "this broker does not list topics for Pulsar's clients yet"
-
-
-def _error(text: str) -> Callable[[Any], Message]:
-    return lambda command: CommandError(request_id=command.request_id, error=ServerError.NotAllowedError, message=text)
 
 
 def _stats(command: Any) -> Message:
@@ -33,7 +27,6 @@ def _stats(command: Any) -> Message:
 
 UNSERVED: Final[dict[int, Callable[[Any], Message]]] = {
     BaseCommand.CONSUMER_STATS: _stats,
-    BaseCommand.GET_TOPICS_OF_NAMESPACE: _error(NO_LISTS),
 }
 """The answer to each command."""
 

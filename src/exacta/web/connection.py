@@ -4,7 +4,7 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 
 | bound | beyond it |
 |---|---|
-| `MOST_HEADER_BYTES` of a request's line and headers | 400, and the connection is closed |
+| `MOST_HEADER_BYTES` of a request's line and headers, if they do not come in one piece | 400, and closed |
 | `REQUEST_SECONDS` from a request's first byte to the end of its body and of its answer | closed |
 | `IDLE_SECONDS` between two requests | closed |
 | `Turns` | The bytes wait, and the connection is not read meanwhile. |

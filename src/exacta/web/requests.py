@@ -8,6 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
@@ -22,8 +23,12 @@ MOST_BODY_BYTES = 64 << 10
 """The longest body that is read."""
 
 
-class TooLong(Exception):
-    """The body of a request is longer than `MOST_BODY_BYTES`."""
+class Unread(Exception):
+    """A body that was not read to its end; `answer` says why, if anybody is left to hear it."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.answer = json_answer(status, {"reason": reason})
 
 
 class Peer:
@@ -84,10 +89,13 @@ class WebRequest(Request):
 
 
 async def read_body(http: HttpRequest) -> bytes:
-    """Read the body of a request. Raises TooLong."""
+    """Read the body of a request. Raises Unread."""
     body = bytearray()
-    async for chunk in http.stream():
-        body += chunk
-        if len(body) > MOST_BODY_BYTES:
-            raise TooLong
+    try:
+        async for chunk in http.stream():
+            body += chunk
+            if len(body) > MOST_BODY_BYTES:
+                raise Unread(413, f"a body may have {MOST_BODY_BYTES} bytes")
+    except ClientDisconnect as gone:
+        raise Unread(400, "the client has gone") from gone
     return bytes(body)

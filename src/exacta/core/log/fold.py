@@ -14,6 +14,7 @@ from exacta.core.events import (
     TopicConfigsSet,
     TopicCreated,
     TopicDeleted,
+    TopicEpochMoved,
     WriterNamed,
     WritersExpired,
 )
@@ -69,6 +70,10 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():
             pending.pop(event.topic, None)
+
+
+def _topic_epoch_moved(state: State, event: TopicEpochMoved) -> None:
+    state.partitions[event.partition_id].topic_epoch = event.topic_epoch
 
 
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
@@ -164,6 +169,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     AppendsRefused: _appends_refused,
     AbortedForgotten: _aborted_forgotten,
     BatchAppended: _batch_appended,
+    TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,
     WritersExpired: _writers_expired,
 }

@@ -70,8 +70,13 @@ def _open(
     def judged(is_unreadable: bool) -> None:
         if is_unreadable:
             request.refuse(ServerError.NotAllowedError, KAFKAS_RECORDS)
+        elif command.start_message_rollback_duration_sec:
+            broker.when_shown(request, (place,), subscribe)  # a message that is not seen yet would be passed over
         else:
-            _subscribe(broker, command, request, topic, place, PartitionId(partition_id))
+            subscribe()
+
+    def subscribe() -> None:
+        _subscribe(broker, command, request, topic, place, PartitionId(partition_id))
 
     broker.read(request, has_records_of_kafka, judged)
 

@@ -35,7 +35,13 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
             consumers.close(consumer)  # first, as Apache Pulsar does it
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    broker.ask(request, Seek(**consumer.where, to=_target(broker, consumer, command)), done)
+    def seek() -> None:
+        broker.ask(request, Seek(**consumer.where, to=_target(broker, consumer, command)), done)
+
+    if command.HasField("message_id"):
+        seek()
+    else:
+        broker.when_shown(request, (consumer.place,), seek)  # a message that is not seen yet would be passed over
 
 
 def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> Offset:

@@ -1,6 +1,6 @@
 """The table of the routes, and the application that serves them.
 
-`{topic:path}` takes what is left of a path, since the name of a topic may have slashes in it (written `%2F`).
+`{topic:path}` takes what is left of a path, so that a name with a slash in it is told what is wrong with it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
 from exacta.pulsar.rest import health, lookup, partitions, topics, transactions
 from exacta.pulsar.rest.request import RestRequest
 from exacta.web.answers import json_answer
-from exacta.web.requests import MOST_BODY_BYTES, TooLong, read_body
+from exacta.web.requests import Unread, read_body
 
 Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
 
@@ -80,8 +80,8 @@ def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], A
     async def endpoint(http: HttpRequest) -> Response:
         try:
             body = await read_body(http)
-        except TooLong:
-            return json_answer(413, {"reason": f"a body may have {MOST_BODY_BYTES} bytes"})
+        except Unread as unread:
+            return unread.answer
         request = RestRequest(http, body)
         lack = lacking(broker, request, served.needs, request)
         if lack is not None:
