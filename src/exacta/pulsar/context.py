@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import Message
 
@@ -17,6 +17,9 @@ from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.producers import Producer
+
+if TYPE_CHECKING:
+    from exacta.pulsar.acknowledging import Asked
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -58,6 +61,9 @@ class PulsarConnection(RequestConnection, Protocol):
 
     def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
         """Let messages be acknowledged with the others that come in this turn of the loop."""
+
+    def acknowledge(self, asked: "Asked") -> None:
+        """Let an ACK that wants an answer be decided with the others that come in this turn of the loop."""
 
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
