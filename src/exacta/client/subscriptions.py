@@ -33,6 +33,7 @@ WAITS = (
     "entries wait until the consumer of their key takes them",
     "open transactions have acknowledged messages, which come again if these abort",
     "an open transaction has written to the partition, and holds back what follows its first message",
+    "entries are delayed until the time that their producers have named",
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})

@@ -45,6 +45,8 @@ class Wait(IntEnum):
     """Open transactions have acknowledged messages: they come again if these abort."""
     HELD_BACK = 7
     """An open transaction has written to the partition: what lies behind its first message waits for its end."""
+    DELAYED = 8
+    """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
 
 
 class DescribedConsumer(Struct, frozen=True, kw_only=True):
@@ -255,8 +257,12 @@ def waits(
         elif not delivery.is_in_order and _are_full(delivery, limits):
             yield Wait.FULL_CONSUMERS
         if not looks_further(subscription, delivery, limits):
-            has_many_runs = len(subscription.acknowledged) >= limits.max_acknowledged_runs
-            yield Wait.MANY_RUNS if has_many_runs else Wait.MANY_ENTRIES
+            if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
+                yield Wait.MANY_RUNS
+            elif len(delivery.entries) >= limits.max_noted_entries:
+                yield Wait.MANY_ENTRIES
+        if delivery.delayed:
+            yield Wait.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:
             yield Wait.KEY
     if subscription.pending or subscription.cumulative is not None:
