@@ -152,6 +152,16 @@ def test_ids_of_nothing_acknowledge_nothing(broker: Broker) -> None:
     assert consumer.values() == [b"a", b"b"]
 
 
+def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None:
+    produce(producer_of(broker), b"a")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    assert consumer.values() == [b"a"]
+    assert isinstance(consumer.subscribe(permits=0), pb.CommandSuccess)
+    assert consumer.values() == []
+    consumer.subscription = "another"
+    assert consumer.subscribe(permits=0).error == pb.ServerError.NotAllowedError
+
+
 def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broker) -> None:
     produce(producer_of(broker), b"a")
     for kind in (SHARED, KEY_SHARED):
