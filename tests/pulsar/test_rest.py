@@ -202,7 +202,7 @@ def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
     [
         ("GET", "/admin/v2/persistent/pub%20lic/default/t/partitions", None, 412),
         ("GET", "/lookup/v2/topic/non-persistent/public/default/t", None, 412),
-        ("GET", "/lookup/v2/topic/persistent/public/default/a%0Ab", None, 404),
+        ("GET", "/lookup/v2/topic/persistent/public/default/a%0Ab", None, 412),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "100000", 406),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "99999999999999999999999", 406),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "x" * 70_000, 413),

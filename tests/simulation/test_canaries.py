@@ -25,7 +25,7 @@ BEGIN_AT = {
     "key-torn": 50,
     "kinds-not-checked": 38,
     "offsets-not-fenced": 49,
-    "pending-offsets-ignored": 158,
+    "pending-offsets-ignored": 188,
     "repeat-refused": 6,
     "reservation-not-awaited": 66,
     "retry-after-failed-sync": 9,

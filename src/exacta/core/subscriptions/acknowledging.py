@@ -124,7 +124,9 @@ def _acknowledge_in_handle(
     if not _has_room_in_transaction(state, subscription, transaction, len(command.runs)):
         return Outcome(reply=Rejection.LIMIT_REACHED)
     key = (partition.partition_id, subscription.name)
-    before = extension_in_handle(transaction, subscription=key, now_ms=now_ms)
+    before = extension_in_handle(state, transaction, subscription=key, now_ms=now_ms)
+    if isinstance(before, Rejection):
+        return Outcome(reply=before)
     runs: list[Run] = []
     for named, wider in zip(command.runs, _with_passed(delivery, command.runs), strict=True):
         for part in subscription.free(*wider) if wider != named else [named]:
