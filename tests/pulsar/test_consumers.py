@@ -152,6 +152,16 @@ def test_ids_of_nothing_acknowledge_nothing(broker: Broker) -> None:
     assert consumer.values() == [b"a", b"b"]
 
 
+def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None:
+    produce(producer_of(broker), b"a")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    assert consumer.values() == [b"a"]
+    assert isinstance(consumer.subscribe(permits=0), pb.CommandSuccess)
+    assert consumer.values() == []
+    consumer.subscription = "another"
+    assert consumer.subscribe(permits=0).error == pb.ServerError.NotAllowedError
+
+
 def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broker) -> None:
     produce(producer_of(broker), b"a")
     for kind in (SHARED, KEY_SHARED):
@@ -247,11 +257,6 @@ def test_what_a_consumer_had_goes_to_others_when_its_connection_is_gone(broker: 
     again = second.pushed()
     assert [each.values for each in again] == [[b"0"], [b"1"], [b"2"], [b"3"]]
     assert {each.command.redelivery_count for each in again} == {0}
-
-
-def test_a_number_that_is_taken_is_refused(broker: Broker) -> None:
-    consumer = ConsumerClient(broker)
-    assert consumer.subscribe().error == pb.ServerError.NotAllowedError
 
 
 # --- redelivery -------------------------------------------------------------------------------------------------------

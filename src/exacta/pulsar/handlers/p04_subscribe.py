@@ -60,7 +60,12 @@ def _open(
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
-    if connection.consumers.get(command.consumer_id) is not None:
+    older = connection.consumers.get(command.consumer_id)
+    if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
+        # Go's client asks again when it looks for its connection.
+        broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
+        return
+    if older is not None:
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 

@@ -1,6 +1,7 @@
 """The table of the routes, and the application that serves them.
 
-`{topic:path}` takes what is left of a path, so that a name with a slash in it is told what is wrong with it.
+What is not in the table is not found: a path of Apache Pulsar's that is not served, and the name of a topic with a
+slash in it (`%2F`), which is none here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +25,7 @@ from exacta.web.requests import Unread, read_body
 
 Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
 
-_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic:path}"
+_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 
 
 class Served(Struct, frozen=True):
@@ -44,7 +45,7 @@ def _on_topic(operation: Operation) -> Needs:
 ROUTES: Sequence[Served] = (
     Served(
         "GET",
-        "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic:path}",
+        "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}",
         lookup.handle,
         _on_topic(Operation.DESCRIBE),
     ),
