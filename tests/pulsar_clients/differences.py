@@ -32,8 +32,8 @@ DIFFERENCES = {
     "the latest message, inclusive, where a marker follows": Difference(
         [],
         ["2"],
-        "a reader that wants the last message gets it, also where it was sent in a transaction; Apache Pulsar tells the "
-        "client that the marker has been passed",
+        "a reader that wants the last message gets it, also where it was sent in a transaction; Apache Pulsar tells "
+        "the client that the marker has been passed",
     ),
 }
 
