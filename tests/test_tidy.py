@@ -37,6 +37,7 @@ CAMPAIGNS = {
     "pages": "README and docs",
     "power": "a machine without power",
     "pulsar/differential": "random programs on Exacta and on Apache Pulsar",
+    "pulsar_go": "the own tests of Pulsar's client for Go",
     "simulation": "the simulation's own code",
     "spark_cluster": "a standalone Spark cluster",
     "spark_connector": "Spark's own Kafka connector",
