@@ -26,7 +26,7 @@ from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.ports.record_format import Buffer
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.connection import Connection as PulsarConnection
-from exacta.records.pulsar_entries import is_entry, key_hash
+from exacta.records.pulsar_entries import delivery_facts, is_entry
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
@@ -77,7 +77,7 @@ class _Life:
             context.authorizer,
             wall_clock=context.wall_ms,
         )
-        engine.dispatcher.key_of = _key_of
+        engine.dispatcher.facts_of = facts_of
         self.connections: list[FramedConnection] = []
         self.takes_requests = True
 
@@ -340,6 +340,12 @@ class Broker:
         return life.process, PulsarConnection(life.pulsar, cast("Any", life.process), life.register, life.forget)
 
 
-def _key_of(batch: Buffer) -> int:
-    """Return an entry's hash; for another batch one of three, far apart, by its offset, which is its first field."""
-    return key_hash(batch) if is_entry(batch) else int.from_bytes(batch[:8], "big") % 3 * 20_000
+def facts_of(batch: Buffer) -> tuple[int, int]:
+    """Return an entry's facts; for another batch one of three hashes, far apart, and for some a delay of 3 seconds.
+
+    They go by its header: its first field is the offset, and the one at byte 35 the time of its last record.
+    """
+    if is_entry(batch):
+        return delivery_facts(batch)
+    offset, time_ms = int.from_bytes(batch[:8], "big"), int.from_bytes(batch[35:43], "big", signed=True)
+    return offset % 3 * 20_000, time_ms + 3_000 if offset % 4 == 1 else 0

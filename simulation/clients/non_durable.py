@@ -9,6 +9,7 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Connect,
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
+from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.dispatch import Sent
@@ -76,7 +77,9 @@ class _Reader:
         if answer != DONE and answer not in GONE:
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
 
-    def _receive(self, sent: list[Sent]) -> None:
+    def _receive(self, sent: list[Sent], early: list[Offset]) -> None:
+        if early and self._type not in IN_ORDER:
+            self._here.history.refusals.append(f"early: {early} pushed to {self._here.writer}")
         for each in sent:
             self._sent.append(each.entry)
             free = {message for first, last in each.entry.free for message in range(first, last + 1)}

@@ -21,7 +21,7 @@ from exacta.core.commands import (
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
-from exacta.core.state.delivery import KeyShared, KeySharedMode
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
@@ -96,7 +96,7 @@ class _Subscription:
         here.history.consumers += 1
         consumer = ConsumerId(here.history.consumers)
         known, held = frozenset(self._acknowledged), (self._open, frozenset(self._held))
-        if not here.calls.receive(consumer, lambda sent: self._receive(known, held, sent)):
+        if not here.calls.receive(consumer, lambda sent, early: self._receive(known, held, sent, early)):
             return
         command = Connect(
             **self._where,
@@ -115,13 +115,15 @@ class _Subscription:
             return KeyShared(KeySharedMode.STICKY, (half,), self._out_of_order)
         return KeyShared(out_of_order=self._out_of_order)
 
-    def _receive(self, known: frozenset[int], held: Held, sent: list[Sent]) -> None:
+    def _receive(self, known: frozenset[int], held: Held, sent: list[Sent], early: list[Offset]) -> None:
         """Look at what was pushed.
 
         `known` are the messages that were acknowledged when the consumer connected, `held` those that the open
         transaction had.
         """
         here = self._here
+        if early and self._type not in IN_ORDER:
+            here.history.refusals.append(f"early: {early} pushed to {here.writer}")
         for each in sent:
             free = _messages(each.entry.free)
             self._got += ((held, message) for message in free)

@@ -23,6 +23,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.dispatch import MOST_BYTES, Sent
 from exacta.engine.fetch import FetchResult
+from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import read_batches, record
@@ -280,3 +281,20 @@ def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig, comm
     rig.disconnect(consumer)
     assert isinstance(answer := rig.ask(Subscribe(**WHERE, subscription_type=SubscriptionType.SHARED)), Subscribed)
     assert answer.is_new
+
+
+def test_a_delayed_entry_is_pushed_once_its_time_has_come(rig: PushRig) -> None:
+    due_ms = rig.loop.now_ms + 500
+
+    def facts_of(batch: Buffer) -> tuple[int, int]:
+        return -1, due_ms if int.from_bytes(batch[:8], "big") == 0 else 0
+
+    rig.engine.dispatcher.facts_of = facts_of
+    rig.connect(1, PLENTY)
+    rig.write()
+    rig.write()
+    assert rig.bases() == [1]
+    rig.loop.pass_time(499)
+    assert rig.bases() == []
+    rig.loop.pass_time(1)
+    assert rig.bases() == [0], "nothing else has happened meanwhile"

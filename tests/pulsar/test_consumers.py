@@ -93,6 +93,22 @@ def test_parts_of_a_batch_are_acknowledged_by_its_ack_set(broker: Broker) -> Non
     assert consumer.values() == []
 
 
+def test_the_number_before_an_entry_acknowledges_all_before_it(broker: Broker) -> None:
+    """Clients that do not acknowledge parts of a batch acknowledge so what is before it."""
+    produce(producer_of(broker), (b"0", b"1", b"2"), (b"3", b"4"), b"5")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    consumer.acknowledge(message_id(0, 2), cumulative=True)
+    consumer.pushed()
+    consumer.redeliver()
+    assert consumer.values() == [b"3", b"4", b"5"]
+    consumer.acknowledge(message_id(0, 4), cumulative=True, request_id=None)
+    consumer.redeliver()
+    assert consumer.values() == [b"5"]
+    assert not consumer.acknowledge(message_id(0, 7), cumulative=True).HasField("error")
+    consumer.redeliver()
+    assert consumer.values() == [b"5"]
+
+
 def test_acknowledgements_without_an_answer_are_one_command(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     produce(producer_of(broker), *[b"x"] * 20)
     consumer = ConsumerClient(broker)

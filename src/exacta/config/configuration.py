@@ -36,6 +36,7 @@ class Configuration(
                 ),
                 "producer_id_expiry_interval_ms": self.producer_id_expiration_check_interval_ms,
                 "ended_handle_retention_ms": self.pulsar_transaction_outcome_retention_ms,
+                "flush_interval_ms": self.log_flush_interval_ms,
                 "max_ended_handles": self.pulsar_transaction_outcome_retention_count,
                 "group_consumer_assignors": tuple(self.group_consumer_assignors.split(",")),
             }

@@ -38,6 +38,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesDelivered,
     EntriesTakenBack,
     MessagesAcknowledged,
@@ -61,6 +62,7 @@ __all__ = [
     "ConsumerDisconnected",
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
+    "DelaysEnded",
     "EntriesDelivered",
     "EntriesTakenBack",
     "Event",

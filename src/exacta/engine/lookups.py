@@ -94,6 +94,15 @@ class Lookups:
         aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
         return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
+    def count_between(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
+        """Count as `count_unaborted` does, where `end_offset` may also divide a batch."""
+        batch = self.batch_at(partition_id, end_offset)
+        if batch is None or batch[0] == end_offset:
+            return self.count_unaborted(partition_id, offset, end_offset)
+        batch_end = batch[1] + 1  # the journal counts to the end of a batch only
+        with_rest = self.count_unaborted(partition_id, offset, batch_end)
+        return with_rest - self.count_unaborted(partition_id, end_offset, batch_end)
+
     def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
         """Return the offset after the last record that readers of committed records get before `end_offset`.
 

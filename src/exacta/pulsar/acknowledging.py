@@ -73,18 +73,34 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
     runs: list[Run] = []
     before, is_whole = Offset(0), True
     for message in command.message_id:
+        is_cumulative = command.ack_type == CommandAck.Cumulative
         entry = entry_of(lookups, consumer.partition_id, message)
+        if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
+            before = max(before, last_before)
+            continue
         if entry is None:
             is_whole = False
             continue
         first, last = entry
         parts = acknowledged(first, last - first + 1, message.ack_set)
-        if command.ack_type == CommandAck.Individual:
+        if not is_cumulative:
             runs += [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
         else:
             is_begun = bool(parts) and parts[0].start == first
             before = max(before, Offset(parts[0].stop if is_begun else first))
     return runs, before, is_whole
+
+
+def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
+    """Return the offset behind the entry into which an id falls; None: it falls into none.
+
+    A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
+    number before that of the batch's entry. Here that is the last message of the entry before it.
+    """
+    if message.ledger_id != partition_id or is_earliest(message):
+        return None
+    found = lookups.batch_at(partition_id, message.entry_id)
+    return None if found is None else Offset(found[1] + 1)
 
 
 class Acknowledgements:

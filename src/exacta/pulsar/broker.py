@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
-from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
-from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
@@ -16,7 +15,7 @@ from exacta.ports.entropy import Entropy
 from exacta.pulsar.addresses import Address, Addresses, Urls
 from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.pulsar_entries import key_hash
+from exacta.records.pulsar_entries import delivery_facts
 
 
 class PulsarBroker(Broker):
@@ -40,7 +39,7 @@ class PulsarBroker(Broker):
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self._last_consumer_id = 0
-        engine.dispatcher.key_of = key_hash
+        engine.dispatcher.facts_of = delivery_facts
 
     def new_consumer_id(self) -> ConsumerId:
         """Return an id that no consumer has had since the start."""
@@ -67,17 +66,6 @@ class PulsarBroker(Broker):
         """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
         indexes = range(self.engine.partition_count(topic))
         return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
-
-    def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset of a time or later; `LATEST` where there is none.
-
-        A message that an open transaction holds back counts: a reader gets it later.
-        """
-        visible = self.engine.visible(*place)
-        if visible is None:
-            return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
-        return LATEST if found is None else Offset(found.first_offset)
 
     def largest_payload(self, topic: str) -> int:
         """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""

@@ -30,6 +30,15 @@ def parsed_name(request: AnsweringRequest, topic: str) -> TopicName | None:
     return name
 
 
+def ordinary_name(request: AnsweringRequest, topic: str) -> TopicName | None:
+    """Read the name of a topic that is not the cluster's own. None: it is another one, and the request is answered."""
+    name = parsed_name(request, topic)
+    if name is not None and (coordinator_partition(name) or kafka_name(name) in INTERNAL_TOPICS):
+        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
+        return None
+    return name
+
+
 def find_topic(
     broker: PulsarBroker,
     request: AnsweringRequest,
@@ -43,14 +52,11 @@ def find_topic(
     The name of a partition creates nothing. A topic of several partitions that is named as a whole is its first one:
     a client that took it for one that is not partitioned goes on after partitions were added.
     """
-    name = parsed_name(request, topic)
+    name = ordinary_name(request, topic)
     if name is None:
         return
     log_name = kafka_name(name)
     place = (log_name, name.partition or 0)
-    if coordinator_partition(name) or log_name in INTERNAL_TOPICS:
-        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
-        return
     count = broker.engine.partition_count(log_name)
     if place[1] < count:
         broker.when_durable(request, lambda: found(name, place))

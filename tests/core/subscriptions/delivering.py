@@ -30,6 +30,8 @@ class Dispatcher:
         self.name = name
         self.where = {"topic": "t", "partition": 0, "subscription": name}
         self.sent: dict[ConsumerId, list[Delivering]] = {}
+        self.deliver_at_ms: dict[int, int] = {}
+        """The times before which entries are held back, by their names."""
         self._last = 0
         self._consumer = Consumer(world, name, durable=durable)
         self.subscribe()
@@ -130,7 +132,12 @@ class Dispatcher:
                     found += began.pop(producer_id, []) if event.committed else []
                     began.pop(producer_id, None)
         return [
-            SeenEntry(event.base_offset, event.record_count, key_of(event.base_offset))
+            SeenEntry(
+                event.base_offset,
+                event.record_count,
+                key_of(event.base_offset),
+                self.deliver_at_ms.get(event.base_offset, 0),
+            )
             for event in sorted(found, key=lambda event: event.base_offset)
             if begin < event.base_offset + event.record_count and event.base_offset < end
         ]

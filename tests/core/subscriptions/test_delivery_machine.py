@@ -8,7 +8,7 @@ from exacta.core.commands import DeleteRecords, Skip, Trim
 from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.delivery import KeyShared, KeySharedMode
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher, key_of
@@ -59,6 +59,16 @@ class DeliveryMachine(RuleBasedStateMachine):
     def write(self, count: int) -> None:
         self.client.write(count)
 
+    @rule(delay_ms=st.sampled_from([1, 70, 150]), count=st.integers(1, 2), handle=st.none() | handles)
+    def write_delayed(self, delay_ms: int, count: int, handle: Handle | None) -> None:
+        base = self.world.state.partitions[0].next_offset
+        if handle is None:
+            self.client.write(count)
+        else:
+            handle.append(count=count)
+        if self.world.state.partitions[0].next_offset > base:
+            self.dispatcher.deliver_at_ms[base] = self.world.now_ms + delay_ms
+
     @rule(handle=handles, commit=st.booleans())
     def end(self, handle: Handle, commit: bool) -> None:
         handle.end(commit=commit)
@@ -107,6 +117,8 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def check_one(self, who: ConsumerId, each: Delivering) -> None:
         assert each.free, "something is left of it"
+        if self.dispatcher.type not in IN_ORDER:
+            assert self.dispatcher.deliver_at_ms.get(each.base, 0) <= self.world.now_ms, "its time has come"
         if self.sticky:
             assert THIRDS[self.thirds[who]][0] <= key_of(each.base) <= THIRDS[self.thirds[who]][1]
         is_ordered = self.dispatcher.type is SubscriptionType.KEY_SHARED and not self.out_of_order

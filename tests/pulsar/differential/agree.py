@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from tests.pulsar.differential.differences import Moment, meant
 from tests.pulsar.differential.links import ExactaLink, Link
 from tests.pulsar.differential.programs import Program
-from tests.pulsar.differential.side import Side, Told
-
-HANGS_UP = Told("hangs up", ())
-"""The last thing that is told of a broker that has closed the connection."""
+from tests.pulsar.differential.side import HANGS_UP, Side, Told
 
 
 @dataclass(frozen=True)
@@ -41,13 +38,13 @@ def observed(link: Link, topic: str, program: Program) -> tuple[Told, ...]:
     """Run a program; return what came of its steps, as far as the broker kept the connection."""
     side = Side(link, topic)
     found: list[Told] = []
-    try:
-        for step in program:
+    for step in program:
+        try:
             found.append(side.run(step))
-    except ConnectionError:
-        found.append(HANGS_UP)
-    finally:
-        side.closed()
+        except ConnectionError:
+            found.append(Told(HANGS_UP, ()))
+            break
+    side.closed()
     return tuple(found)
 
 

@@ -1,28 +1,37 @@
 """What Exacta does otherwise than Apache Pulsar 4.2, and why: short, argued, complete. Whatever else differs fails.
 
-The last word is Pulsar's, but where what it does is a weakness of it that no client relies on. A difference that *parts*
-ends the comparison of its program: what follows must differ.
+The last word is Pulsar's, but where what it does is a weakness of it that no client relies on. A difference that
+*parts* ends the comparison of its program: what follows must differ.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.pulsar.differential.side import Told
+from tests.pulsar.differential.side import HANGS_UP, Told
 from tests.pulsar.differential.steps import (
     Ack,
     AckUpTo,
+    Begin,
+    BeginShort,
+    Close,
     End,
+    Expire,
     Read,
+    Redeliver,
     Reload,
     Seek,
     SeekTime,
+    Send,
     Step,
     Subscribe,
     Unsubscribe,
     first_held_back,
 )
+
+_ENTRY = re.compile(r"\w (\d+)")
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,28 @@ class Moment:
             for step in self.before
         )
 
+    def open_ones(self) -> set[str]:
+        """Return the transactions that are open before the step."""
+        found: set[str] = set()
+        for step in self.before:
+            if isinstance(step, Begin | BeginShort):
+                found.add(step.transaction)
+            elif isinstance(step, End | Expire):
+                found.discard(step.transaction)
+        return found
+
+    @property
+    def entries(self) -> tuple[set[int], set[int]]:
+        """The numbers of the entries that Pulsar has delivered, and those that we have."""
+        return _numbers(self.theirs), _numbers(self.ours)
+
     def acks_part_of_a_batch(self) -> bool:
         """Return whether a part of a batch was acknowledged before."""
         return any(isinstance(step, Ack | AckUpTo) and step.index is not None for step in self.before)
+
+
+def _numbers(told: Told) -> set[int]:
+    return {int(found[1]) for each in told.came if (found := _ENTRY.match(each))}
 
 
 @dataclass(frozen=True)
@@ -148,6 +176,78 @@ def _aborts_both_kinds(moment: Moment) -> bool:
     )
 
 
+def _is_told_what_became_of_it(moment: Moment) -> bool:
+    return moment.answers == ("registration: TransactionNotFound", "registration: InvalidTxnStatus")
+
+
+def _comes_late(moment: Moment) -> bool:
+    step = moment.step
+    return (
+        isinstance(step, Send | Ack | AckUpTo)
+        and bool(step.transaction)
+        and step.transaction not in moment.open_ones()
+        and moment.answers[0] in ("ok", "TransactionConflict")
+        and moment.answers[1] in ("NotAllowedError", "InvalidTxnStatus", "TransactionNotFound")
+    )
+
+
+def _withholds_all_before(moment: Moment) -> bool:
+    """Whether Pulsar brings again what an open transaction has acknowledged cumulatively."""
+    theirs, ours = moment.entries
+    return (
+        isinstance(moment.step, Redeliver | Subscribe | Close | Seek | SeekTime | Reload)
+        and moment.answers[0] == moment.answers[1]
+        and any(moment.acks(AckUpTo, name) for name in moment.open_ones())
+        and theirs >= ours
+    )
+
+
+def _gives_back_all_before(moment: Moment) -> bool:
+    step = moment.step
+    theirs, ours = moment.entries
+    return (
+        ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
+        and moment.answers[0] == moment.answers[1]
+        and moment.acks(AckUpTo, step.transaction)
+        and theirs < ours
+    )
+
+
+def _gives_back_nothing(moment: Moment) -> bool:
+    """Whether all that a transaction had acknowledged was acknowledged at once as well."""
+    step = moment.step
+    theirs, ours = moment.entries
+    return (
+        ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
+        and moment.answers[0] == moment.answers[1]
+        and (moment.acks(Ack, "") or moment.acks(AckUpTo, ""))
+        and not ours
+        and bool(theirs)
+    )
+
+
+def _breaks(moment: Moment) -> bool:
+    step = moment.step
+    return isinstance(step, Ack) and step.index is not None and moment.answers == (HANGS_UP, "ok")
+
+
+def _goes_back_in_a_batch(moment: Moment) -> bool:
+    """Whether a cumulative acknowledgement has replaced single ones of its batch."""
+    both = {each.entry for each in moment.before if isinstance(each, AckUpTo) and each.index is not None} & {
+        each.entry for each in moment.before if isinstance(each, Ack) and each.index is not None
+    }
+    theirs, ours = moment.entries
+    return moment.answers[0] == moment.answers[1] and bool(both & theirs) and theirs >= ours
+
+
+def _acknowledges_what_was_aborted(moment: Moment) -> bool:
+    step = moment.step
+    if not isinstance(step, Ack | AckUpTo) or moment.answers != ("TransactionConflict", "ok"):
+        return False
+    sent = [each for each in moment.before if isinstance(each, Send)]
+    return step.entry < len(sent) and bool(sent[step.entry].transaction)
+
+
 def _forgets_parts_of_batches(moment: Moment) -> bool:
     return isinstance(moment.step, Reload) and moment.acks_part_of_a_batch() and not moment.came_alike
 
@@ -203,6 +303,50 @@ DIFFERENCES = (
         "An abort gives back everything that its transaction has acknowledged. Where this was done singly and"
         " cumulatively, Pulsar gives back the cumulative part, and withholds the rest.",
         _aborts_both_kinds,
+        parts=True,
+    ),
+    Difference(
+        "A registration with a transaction that has ended is answered with InvalidTxnStatus, as long as it is known."
+        " Pulsar answers with TransactionNotFound.",
+        _is_told_what_became_of_it,
+    ),
+    Difference(
+        "What comes after the end of its transaction is refused for ever. Pulsar takes it: the topic stands still"
+        " behind a message, and an acknowledged message is withheld.",
+        _comes_late,
+        parts=True,
+    ),
+    Difference(
+        "What an open transaction has acknowledged cumulatively is withheld, as what it has acknowledged singly. Pulsar"
+        " brings it again after a redelivery, a seek, and to every new consumer.",
+        _withholds_all_before,
+    ),
+    Difference(
+        "An abort brings back what its transaction has acknowledged cumulatively. Pulsar waits until the consumer asks"
+        " for it.",
+        _gives_back_all_before,
+    ),
+    Difference(
+        "An abort that has nothing to give back redelivers nothing, because all of it was acknowledged at once as well."
+        " Pulsar redelivers everything that is not acknowledged.",
+        _gives_back_nothing,
+    ),
+    Difference(
+        "A plain acknowledgement of one message wins over that of its whole batch in an open transaction, as others do."
+        " Pulsar closes the connection.",
+        _breaks,
+        parts=True,
+    ),
+    Difference(
+        "A cumulative acknowledgement that ends within a batch takes nothing back. Pulsar forgets which messages behind"
+        " it in the batch were acknowledged one by one.",
+        _goes_back_in_a_batch,
+        parts=True,
+    ),
+    Difference(
+        "An aborted message, which nobody gets, may be acknowledged in a transaction. Pulsar answers with"
+        " TransactionConflict.",
+        _acknowledges_what_was_aborted,
         parts=True,
     ),
     Difference(

@@ -25,6 +25,8 @@ COORDINATOR = "persistent://pulsar/system/transaction_coordinator_assign-partiti
 NOT_YET = ("ServiceNotReady", "MetadataError", "UnknownError", "TransactionCoordinatorNotFound")
 """What clients ask again after, when they connect."""
 SILENT = "no answer"
+HANGS_UP = "hangs up"
+"""The last thing that is told of a broker that has closed the connection."""
 NOTHING = "nothing to do"
 
 

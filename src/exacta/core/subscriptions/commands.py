@@ -158,3 +158,13 @@ class Redeliver(Command, frozen=True, kw_only=True):
     subscription: str
     consumer_id: ConsumerId
     entries: tuple[Offset, ...] | None = None
+
+
+class EndDelays(Command, frozen=True, kw_only=True):
+    """Let entries be delivered whose time has come (a timer)."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str

@@ -150,3 +150,12 @@ class EntriesTakenBack(Event, frozen=True, kw_only=True, array_like=True):
     partition_id: PartitionId
     name: str
     entries: tuple[Offset, ...]
+
+
+class DelaysEnded(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the time of these entries has come, so that they wait to be delivered."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    entries: tuple[Offset, ...]

@@ -1,6 +1,6 @@
 """The table of the routes, and the application that serves them.
 
-`{topic:path}` takes what is left of a path, since the name of a topic may have slashes in it (written `%2F`).
+`{topic:path}` takes what is left of a path, so that a name with a slash in it is told what is wrong with it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -20,7 +20,7 @@ from exacta.pulsar.rest.request import (
 )
 from exacta.pulsar.rest.topics import answer_created, delete
 from exacta.pulsar.topic_names import coordinator_partition, kafka_name
-from exacta.pulsar.topics import find_topic, parsed_name
+from exacta.pulsar.topics import find_topic, ordinary_name, parsed_name
 
 
 def get(broker: PulsarBroker, request: RestRequest) -> None:
@@ -44,7 +44,7 @@ def _reply(request: RestRequest, partitions: int) -> None:
 
 def create(broker: PulsarBroker, request: RestRequest) -> None:
     """Create a topic with so many partitions."""
-    count, name = request.whole_number(), None
+    count, name = request.partition_count(), None
     if count is not None:
         name = _whole_topic(request)
     if count is None or name is None:
@@ -58,7 +58,7 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
 
 def extend(broker: PulsarBroker, request: RestRequest) -> None:
     """Let a topic have more partitions."""
-    count, name = request.whole_number(), None
+    count, name = request.partition_count(), None
     if count is not None:
         name = _whole_topic(request)
     if count is None or name is None:
@@ -93,7 +93,7 @@ def delete_all(broker: PulsarBroker, request: RestRequest) -> None:
 
 def _whole_topic(request: RestRequest) -> TopicName | None:
     """Read the topic's name. None: it is none, or it is that of a partition, and the request is answered so."""
-    name = parsed_name(request, request.topic)
+    name = ordinary_name(request, request.topic)
     if name is not None and name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "Partitioned Topic Name should not contain '-partition-'")
         return None

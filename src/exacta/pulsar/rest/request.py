@@ -16,6 +16,17 @@ CONFLICT: Final = 409
 PRECONDITION_FAILED: Final = 412
 UNSUPPORTED_MEDIA_TYPE: Final = 415
 UNPROCESSABLE: Final = 422
+NOT_IMPLEMENTED: Final = 501
+
+_MEDIA_TYPES: Final = ("application/json", "application/vnd.partitioned-topic-metadata+json")
+
+
+class PartitionedTopic(msgspec.Struct):
+    """A topic to be created, as Pulsar's clients of the web interface describe it."""
+
+    partitions: int
+    properties: dict[str, str] | None = None
+
 
 STATUSES: Final[dict[int, int]] = {
     ServerError.UnknownError: 500,
@@ -71,14 +82,23 @@ class RestRequest(AnsweringRequest, WebRequest):
         """Answer with a status that no error of the protocol has."""
         self.reply_json({"reason": reason}, status)
 
-    def whole_number(self) -> int | None:
-        """Read the number that is the body; None: it is none, and the request is answered so."""
-        kind = self.http.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            self.refuse_with(UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
+    def partition_count(self) -> int | None:
+        """Read the number of partitions that is the body; None: it is none, and the request is answered so.
+
+        Go's client of the web interface sends a structure of its own media type, and others the bare number.
+        """
+        media_type = self.http.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in _MEDIA_TYPES:
+            self.refuse_with(UNSUPPORTED_MEDIA_TYPE, f"the body must be {' or '.join(_MEDIA_TYPES)}")
             return None
         try:
-            return msgspec.json.decode(self.body, type=int)
+            body: int | PartitionedTopic = msgspec.json.decode(self.body, type=int | PartitionedTopic)
         except msgspec.DecodeError as error:
-            self.refuse_with(400, f"the body must be a whole number: {error}")
+            self.refuse_with(400, f"the body must be a number of partitions: {error}")
             return None
+        if isinstance(body, int):
+            return body
+        if body.properties:
+            self.refuse_with(NOT_IMPLEMENTED, "topics have no properties")
+            return None
+        return body.partitions

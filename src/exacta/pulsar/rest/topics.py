@@ -7,12 +7,12 @@ from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_FOUND, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name
-from exacta.pulsar.topics import parsed_name
+from exacta.pulsar.topics import ordinary_name
 
 
 def create(broker: PulsarBroker, request: RestRequest) -> None:
     """Create a topic that is not partitioned."""
-    name = parsed_name(request, request.topic)
+    name = ordinary_name(request, request.topic)
     if name is None:
         return
     if name.partition is not None:
@@ -38,7 +38,7 @@ def answer_created(broker: PulsarBroker, request: RestRequest, answer: Answer) -
 
 def delete_one(broker: PulsarBroker, request: RestRequest) -> None:
     """Delete a topic of one partition."""
-    name = parsed_name(request, request.topic)
+    name = ordinary_name(request, request.topic)
     if name is None:
         return
     if name.partition is None and broker.engine.partition_count(kafka_name(name)) > 1:
