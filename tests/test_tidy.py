@@ -39,7 +39,6 @@ CAMPAIGNS = {
     "pulsar_clients": "Pulsar's own clients, on Exacta and on Apache Pulsar",
     "pulsar_go": "the own tests of Pulsar's client in Go",
     "pulsar/differential": "random programs on Exacta and on Apache Pulsar",
-    "pulsar_go": "the own tests of Pulsar's client for Go",
     "simulation": "the simulation's own code",
     "spark_cluster": "a standalone Spark cluster",
     "spark_connector": "Spark's own Kafka connector",
