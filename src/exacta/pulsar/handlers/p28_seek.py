@@ -19,10 +19,8 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -> None:
     """Move the subscription, and close all of its consumers, which connect again."""
-    consumers = request.connection.consumers
-    consumer = consumers.get(command.consumer_id)
+    consumer = request.open_consumer()
     if consumer is None:
-        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
         return
     if not command.HasField("message_id") and not command.HasField("message_publish_time"):
         request.refuse(ServerError.MetadataError, "neither a message id nor a time to go to is named")
@@ -32,7 +30,7 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            consumers.close(consumer)  # first, as Apache Pulsar does it
+            request.connection.consumers.close(consumer)  # first, as Apache Pulsar does it
             request.reply(CommandSuccess(request_id=command.request_id))
 
     def seek() -> None:
