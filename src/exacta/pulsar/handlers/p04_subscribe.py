@@ -21,7 +21,7 @@ from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import refusal_of
-from exacta.pulsar.topics import find_topic
+from exacta.pulsar.topics import find_topic, partition_to_open
 
 NEEDS = (Need(Operation.READ, the_topic),)
 
@@ -53,12 +53,8 @@ def _open(
     broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest, topic: TopicName, place: Place
 ) -> None:
     connection = request.connection
-    if connection.has_ended:  # while its topic was created: nobody would close the consumer
-        request.end()
-        return
-    partition_id = broker.partition_id(place)
+    partition_id = partition_to_open(broker, request, topic, place)
     if partition_id is None:
-        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
     older = connection.consumers.get(command.consumer_id)
     if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
@@ -82,7 +78,7 @@ def _open(
             subscribe()
 
     def subscribe() -> None:
-        _subscribe(broker, command, request, topic, place, PartitionId(partition_id))
+        _subscribe(broker, command, request, topic, place, partition_id)
 
     broker.read(request, has_records_of_kafka, judged)
 
