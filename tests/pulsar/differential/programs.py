@@ -157,22 +157,19 @@ class _Maker:
         return End(transaction=self._chance.choice(sorted(known)), commit=self._chance.random() < 0.5)
 
     def _ack(self) -> Step | None:
-        consumer, entry = self._consumer(), self._visible_entry()
-        if consumer is None or entry is None:
-            return None
-        transaction = self._transaction(0.6)
-        answered = bool(transaction) or self._chance.random() < 0.8
-        index = self._index(entry)
-        return Ack(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
+        return self._acknowledge(Ack)
 
     def _ack_up_to(self) -> Step | None:
+        return self._acknowledge(AckUpTo)
+
+    def _acknowledge(self, kind: type[Ack | AckUpTo]) -> Step | None:
         consumer, entry = self._consumer(), self._visible_entry()
         if consumer is None or entry is None:
             return None
         transaction = self._transaction(0.6)
         answered = bool(transaction) or self._chance.random() < 0.8
         index = self._index(entry)
-        return AckUpTo(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
+        return kind(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
 
     def _redeliver(self) -> Step | None:
         consumer = self._consumer()
