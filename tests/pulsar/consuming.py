@@ -57,7 +57,7 @@ class ConsumerClient:
         self.client: Client = broker.connect()
         self.topic, self.subscription, self.kind = topic, subscription, kind
         self.others: list[Any] = []
-        """What has come that is no message, since the last look."""
+        """The commands that have come since the last look and are no messages."""
         self.opened = self.subscribe(permits, **fields)
 
     def subscribe(self, permits: int = 1000, **fields: Any) -> Any:

@@ -40,7 +40,7 @@ FEWEST, MOST = 6, 18
 """The number of steps that are left to chance."""
 BATCH = 3
 NONSENSE = 0.03
-"""How often a step refers to what need not be there."""
+"""The share of steps that refer to what need not be there."""
 
 
 def program(seed: int) -> Program:
@@ -55,7 +55,7 @@ class _Maker:
         self._kind = kind
         self._steps: list[Step] = []
         self._counts: list[int] = []
-        """How many messages the entries have that were sent."""
+        """The numbers of messages of the entries that were sent."""
         self._consumers: dict[str, str] = {}
         """The subscriptions of the consumers that are open."""
         self._open: set[str] = set()

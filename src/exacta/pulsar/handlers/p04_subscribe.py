@@ -11,9 +11,9 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.ports.authorizer import Operation
-from exacta.protocol.pulsar.message_ids import is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import PulsarRequest
@@ -139,12 +139,9 @@ def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partit
         is_latest_wanted = command.initial_position == CommandSubscribe.Latest
         return LATEST if is_latest_wanted else EARLIEST
     start = command.start_message_id
-    if is_earliest(start):
-        return EARLIEST
-    if is_latest(start) or start.ledger_id > partition_id:
-        return LATEST
-    # The client drops what is before the message in its entry. An id of a topic that is gone lies before all messages.
-    return Offset(start.entry_id) if start.ledger_id == partition_id else EARLIEST
+    end = end_beyond(partition_id, start)
+    # The client drops what is before the message in its entry.
+    return Offset(start.entry_id) if end is None else end
 
 
 def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:

@@ -3,11 +3,10 @@
 from exacta.core.commands import Seek
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
+from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer
-from exacta.protocol.pulsar.message_ids import is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
-from exacta.pulsar.acknowledging import first_left
+from exacta.pulsar.acknowledging import end_beyond, first_left
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
@@ -45,15 +44,14 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
 def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> Offset:
     """Return where the subscription goes on: at a message itself, and the client drops it if it does not want it.
 
-    Beyond the end it goes on at the end, and an id of a topic that is gone lies before all messages.
+    Beyond an end it goes on at that end.
     """
     if not command.HasField("message_id"):
         return broker.offset_of_time(consumer.place, command.message_publish_time)
     message = command.message_id
-    if is_earliest(message) or (message.ledger_id < consumer.partition_id and not is_latest(message)):
-        return EARLIEST
-    if is_latest(message) or message.ledger_id > consumer.partition_id:
-        return LATEST
+    end = end_beyond(consumer.partition_id, message)
+    if end is not None:
+        return end
     found = first_left(broker.engine.lookups, consumer.partition_id, message)
     return LATEST if found is None else found
 
