@@ -65,6 +65,18 @@ def test_no_more_is_pushed_than_is_permitted_but_for_the_rest_of_an_entry(broker
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=NAMES)
+def test_messages_of_an_entry_that_are_not_left_take_no_permits(broker: Broker, kind: Any) -> None:
+    """Clients permit one message more for each that they have got, and none for those that the ack set leaves out."""
+    produce(producer_of(broker), (b"a", b"b", b"c"), b"d", b"e")
+    consumer = ConsumerClient(broker, kind, permits=3)
+    assert consumer.values() == [b"a", b"b", b"c"]
+    consumer.acknowledge(message_id(0, 0, 0b001))
+    consumer.redeliver()
+    consumer.permit(2)
+    assert consumer.values() == [b"a", b"d"]
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=NAMES)
 def test_what_is_acknowledged_does_not_come_again(broker: Broker, kind: Any) -> None:
     produce(producer_of(broker), b"a", b"b", b"c")
     consumer = ConsumerClient(broker, kind)

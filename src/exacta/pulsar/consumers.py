@@ -1,9 +1,10 @@
 """The consumers of one connection: what each has permitted, and the entries that are pushed to it.
 
-Owns flow control between a client and the core. A client permits messages (FLOW), whole entries are pushed, and each
-takes as many permits as it has messages. The core gets the permits while the connection can send. When it cannot, what
-is left of them is taken back, so that a client that does not read holds up nobody and fills no memory; they are granted
-again when the client has read. An entry that the core has given to a consumer meanwhile is pushed all the same.
+Owns flow control between a client and the core. A client permits messages (FLOW), and whole entries are pushed. Each
+takes as many permits as it has messages that are left, since clients give no permits back for the others. The core gets
+the permits while the connection can send. When it cannot, what is left of them is taken back, so that a client that
+does not read holds up nobody and fills no memory; they are granted again when the client has read. An entry that the
+core has given to a consumer meanwhile is pushed all the same.
 """
 
 import logging
@@ -16,7 +17,7 @@ from msgspec import Struct
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.runs import missing
+from exacta.core.state.runs import count, missing
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
@@ -197,8 +198,9 @@ class Consumers:
                 self._connection.push(frames)
                 self._give_up(consumer)
                 return
-            consumer.allowed -= each.entry.count
-            consumer.granted -= each.entry.count
+            taken = count(each.entry.free)
+            consumer.allowed -= taken
+            consumer.granted -= taken
             frames += self._frame(consumer, each)
         self._connection.push(frames)
 
