@@ -18,17 +18,19 @@ public class Pipeline {
     public static void main(String[] arguments) throws Exception {
         Random random = new Random(Long.parseLong(arguments[5]));
         while (true) {
-            try (PulsarClient client = PulsarClient.builder()
+            PulsarClient client = PulsarClient.builder()
                     .serviceUrl(arguments[0])
                     .enableTransaction(true)
                     .operationTimeout(5, TimeUnit.SECONDS)
                     .maxBackoffInterval(500, TimeUnit.MILLISECONDS)
-                    .build()) {
+                    .build();
+            try {
                 run(client, arguments, random);
             } catch (Exception error) {
                 // A new client begins where the broker says that the subscription is. One that acknowledges all messages
                 // up to one must not begin before the transaction that it leaves behind has ended.
                 System.err.println(error);
+                client.closeAsync();
                 Thread.sleep(arguments[4].equals("cumulative") ? TIMEOUT_MS + 1000 : 200);
             }
         }
@@ -76,8 +78,8 @@ public class Pipeline {
             if (random.nextInt(5) == 0) {
                 transaction.abort().get(20, TimeUnit.SECONDS);
                 if (!arguments[3].equals("Shared")) {
-                    // Everything comes again, behind what is here already: begin anew instead of sorting it.
-                    throw new IllegalStateException("aborted");
+                    // Everything comes again, and what is in the queue here must not be taken before it.
+                    consumer.redeliverUnacknowledgedMessages();
                 }
             } else {
                 transaction.commit().get(20, TimeUnit.SECONDS);
