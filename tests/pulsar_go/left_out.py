@@ -1,6 +1,6 @@
 """The files of the client's tests that are run, and the tests in them that are not, each with its reason.
 
-All other tests of these files must pass, so that a test which comes with a newer version of the client is run by itself.
+All other tests of these files must pass. A test that comes with a newer version of the client is run by itself.
 """
 
 FILES = (
@@ -22,9 +22,7 @@ LOGINS = "It wants a login to be refused, and there are none yet."
 MESSAGES = "It looks a message up by HTTP, which is not served."
 NON_PERSISTENT = "It uses a topic that is not kept, and Exacta keeps every topic."
 QUOTA = "It sets the quota of a namespace by HTTP. Here a quota is a topic's or the broker's."
-RACE = (
-    "It cancels a send that another goroutine begins, and takes only one of the errors that the client may give then."
-)
+RACE = "It cancels a send that another goroutine begins, and takes only one of the errors that may come."
 SCHEMA = "It uses a schema that is neither BYTES nor STRING."
 STATISTICS = "It asks for the statistics of a topic by HTTP, which are not served."
 TERMINATE = "It ends a topic for good by HTTP, which is not served."
