@@ -174,7 +174,7 @@ def _target(to: str) -> "Target":
 def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
     _fail_where_refused(topic, plan, found)
     for each in plan:
-        closed = f", {each.closed_consumers} consumers are disconnected" if each.closed_consumers else ""
+        closed = f", and disconnects {each.closed_consumers} consumer(s)" if each.closed_consumers else ""
         say(f"{topic}-{each.partition}: from {each.old_position} to {each.position}{closed}")
 
 

@@ -86,6 +86,15 @@ def _beyond_passed(delivery: Delivery | None, before: Offset) -> Offset:
     return Offset(passed[0][1] + 1) if passed else before
 
 
+def _beyond_passed_in(
+    subscription: Subscription, delivery: Delivery | None, before: Offset, transaction_id: TransactionId
+) -> Offset:
+    """Return the same for a transaction: what is for nobody may be pending in another one, with what is beside it."""
+    beyond = _beyond_passed(delivery, before)
+    has_more = beyond > before and not _has_cumulative_conflict(subscription, beyond, transaction_id)
+    return beyond if has_more else before
+
+
 def _are_seen(partition: Partition, command: Acknowledge) -> bool:
     """Return whether a consumer can have seen all of these messages."""
     end = partition.last_stable_offset
@@ -136,7 +145,7 @@ def _acknowledge_in_handle(
         partition_id=partition.partition_id,
         name=subscription.name,
         runs=tuple(runs),
-        before=_beyond_passed(delivery, command.before or Offset(0)),
+        before=_beyond_passed_in(subscription, delivery, command.before or Offset(0), transaction_id),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
 

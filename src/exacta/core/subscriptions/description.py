@@ -36,9 +36,9 @@ class Wait(IntEnum):
     FULL_CONSUMERS = 2
     """Every consumer that asks has as many unacknowledged messages as one may have."""
     MANY_ENTRIES = 3
-    """As many entries are delivered and not acknowledged as there may be."""
+    """The subscription has as many entries that are delivered and not acknowledged as it may have."""
     MANY_RUNS = 4
-    """As many runs of messages are acknowledged out of order as there may be: the oldest messages come first."""
+    """The subscription has as many acknowledged runs as it may have: the oldest messages must come first."""
     KEY = 5
     """Entries wait until their key's consumer takes them."""
     PENDING = 6

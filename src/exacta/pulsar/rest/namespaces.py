@@ -19,7 +19,7 @@ HOLD_ANYWAY: Final = frozenset({"auth_policies", "replication_clusters"})
 """Everybody may do everything until there are logins, and there is one cluster."""
 
 MOST_LIST_BYTES: Final = 1 << 20
-"""As many connections as there may be, each with a list that its client does not take, are 256 MiB."""
+"""The most that one list may take: 256 connections whose clients do not take theirs hold 256 MiB."""
 
 
 def topics(broker: PulsarBroker, request: RestRequest) -> None:
