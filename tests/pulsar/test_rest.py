@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.wire import ANSWER_SECONDS, Wire, running
 
@@ -366,36 +365,3 @@ def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_no
         broker.restart()
         found = metadata(web, least)[1]["producedPartitions"]
         assert set(found) == {"persistent://public/default/written"}
-
-
-# --- the door ---------------------------------------------------------------------------------------------------------
-
-
-@ours_only
-@pytest.mark.parametrize(
-    "header", [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")]
-)
-def test_a_page_of_another_site_creates_no_topic(web: Web, header: tuple[str, str]) -> None:
-    name = new_name()
-    request = urllib.request.Request(
-        web.url + path(name, "partitions?checkAllowAutoCreation=true"), headers=dict([header])
-    )
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=ANSWER_SECONDS)
-    with refused.value:
-        assert refused.value.code == 403
-    assert partitions(web, name)[0] == 404
-
-
-@ours_only
-def test_a_name_that_is_allowed_by_an_option_may_be_used() -> None:
-    with exacta.Broker(pulsar=True, web_allowed_hosts="proxy.example,other.example") as broker:
-        for host, status in (("proxy.example", 200), ("OTHER.example:1", 200), ("third.example", 403)):
-            request = urllib.request.Request(broker.web_url + "/status.html", headers={"Host": host})
-            try:
-                with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                    found = answer.status
-            except urllib.error.HTTPError as error:
-                with error:
-                    found = error.code
-            assert found == status, host
