@@ -35,6 +35,11 @@ DIFFERENCES = {
         "a reader that wants the last message gets it, also where it was sent in a transaction; Apache Pulsar tells the "
         "client that the marker has been passed",
     ),
+    "unsubscribing while others are there": Difference(
+        "BrokerMetadataException",
+        "ConsumerBusyException",
+        "the code of the protocol that says so; Apache Pulsar has its general one for metadata",
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from exacta.core.commands import Subscribe
 from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.delivery import KeyShared, KeySharedMode
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
@@ -117,8 +118,18 @@ def _subscribe(
         else:
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    connect = consumers.connection_command(consumer, priority=command.priority_level)
+    connect = consumers.connection_command(consumer, priority=command.priority_level, key_shared=_key_shared(command))
     broker.submit(request, (subscribe, connect), done)
+
+
+def _key_shared(command: CommandSubscribe) -> KeyShared:
+    """Return how the consumer wants to share the keys of a Key_Shared subscription."""
+    meta = command.key_shared_meta
+    return KeyShared(
+        mode=KeySharedMode(meta.key_shared_mode),
+        ranges=tuple((each.start, each.end) for each in meta.hash_ranges),
+        out_of_order=meta.allow_out_of_order_delivery,
+    )
 
 
 def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partition_id: PartitionId) -> Offset:
