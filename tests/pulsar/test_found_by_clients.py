@@ -1,12 +1,13 @@
 """The smallest tests of what Pulsar's own clients have found (`tests/pulsar_clients`)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker
-from tests.pulsar.consuming import EXCLUSIVE, KEY_SHARED, ConsumerClient, produce, producer_of
+from tests.pulsar.consuming import EXCLUSIVE, TYPES, ConsumerClient, message_id, produce, producer_of
 
 
 @pytest.fixture
@@ -28,19 +29,16 @@ def test_a_position_behind_the_last_message_is_told_as_the_last_message(broker: 
     assert (answer.last_message_id.entry_id, answer.consumer_mark_delete_position.entry_id) == (0, 0), "no marker"
 
 
-def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
-    meta = pb.KeySharedMeta(key_shared_mode=pb.STICKY)
-    for first, last in ranges:
-        meta.hash_ranges.add(start=first, end=last)
-    return meta
-
-
-def test_consumers_of_hash_ranges_get_these_and_share_none(broker: Broker) -> None:
-    low = ConsumerClient(broker, KEY_SHARED, key_shared_meta=sticky((0, 32767)))
-    high = ConsumerClient(broker, KEY_SHARED, key_shared_meta=sticky((32768, 65535)))
-    for meta in (sticky((100, 200)), sticky(), pb.KeySharedMeta(key_shared_mode=pb.AUTO_SPLIT)):
-        refused = ConsumerClient(broker, KEY_SHARED, key_shared_meta=meta)
-        assert refused.opened.error in (pb.ServerError.ConsumerAssignError, pb.ServerError.ConsumerBusy)
-    produce(producer_of(broker), b"a", b"b")
-    found = [low.values(), high.values()]
-    assert sorted(map(len, found)) == [0, 2], "messages without a key have one hash"
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_ack_of_an_entry_means_what_its_consumer_has_got_of_it(broker: Broker, kind: Any) -> None:
+    first = ConsumerClient(broker, kind)
+    produce(producer_of(broker), (b"a", b"b", b"c"))
+    first.pushed()
+    transaction = first.begin()
+    first.acknowledge(message_id(0, 0, 0b101), transaction=transaction)
+    first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
+    second = ConsumerClient(broker, kind)
+    assert second.values() == [b"a", b"c"]
+    second.acknowledge(message_id(0, 0))  # as the client for Java does once both are acknowledged
+    first.abort(transaction)
+    assert second.values() == [b"b"]

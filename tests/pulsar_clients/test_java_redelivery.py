@@ -143,9 +143,7 @@ def test_a_list_is_acknowledged_at_once(java: JavaClient, topic: str) -> None:
 def test_what_is_refused_too_often_is_a_dead_letter(java: JavaClient, topic: str) -> None:
     policy = api("DeadLetterPolicy").builder().maxRedeliverCount(2).deadLetterTopic(f"{topic}-dead").build()
     dead = java.consumer(f"{topic}-dead")
-    consumer = java.consumer(
-        topic, kind="Shared", deadLetterPolicy=policy, negativeAckRedeliveryDelay=seconds(0.1)
-    )
+    consumer = java.consumer(topic, kind="Shared", deadLetterPolicy=policy, negativeAckRedeliveryDelay=seconds(0.1))
     producer = java.producer(topic)
     send(producer, "bad", key="k", property=("p", "1"))
     for _ in range(3):

@@ -11,13 +11,15 @@ from tests.pulsar_clients.java import (
     JavaClient,
     acknowledge,
     api,
-    java as java_class,
     outcome,
     receive,
     seconds,
     send,
     text,
     texts,
+)
+from tests.pulsar_clients.java import (
+    java as java_class,
 )
 
 

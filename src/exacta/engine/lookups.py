@@ -6,7 +6,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
@@ -41,6 +41,12 @@ class Lookups:
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
+
+    def noted_entry(self, key: SubscriptionKey, base: int) -> tuple[Offset, Offset] | None:
+        """Return the first and the last offset of an entry that delivery has noted; None: it has noted none there."""
+        delivery = self._state.volatile.deliveries.get(key)
+        entry = None if delivery is None else delivery.entries.get(Offset(base))
+        return None if entry is None else (entry.base, entry.last)
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
-from msgspec import Struct
+from msgspec import Struct, field
 
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.runs import missing
+from exacta.core.state.runs import Run, missing
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
@@ -38,6 +38,9 @@ logger = logging.getLogger("exacta.pulsar")
 
 MOST_CONSUMERS = 10_000
 """The consumers that one connection may have open."""
+
+MOST_PARTS = 1000
+"""The broker remembers of so many entries which part of them a consumer has got. It forgets the oldest ones."""
 
 MOST_PERMITS = 2**31 - 1
 """A consumer may have permitted so many messages that it has not got; further ones do not count."""
@@ -64,6 +67,12 @@ class Consumer(Struct, eq=False, kw_only=True):
     """The messages that the client has permitted, and that were not pushed."""
     granted: int = 0
     """The part of these that the core may give."""
+    parts: dict[Offset, tuple[Run, ...]] = field(default_factory=dict)
+    """The messages of each entry that was pushed last with an ack set, by the entry's first message.
+
+    When all of these are acknowledged, the client for Java names the whole entry. But the others may be pending in a
+    transaction, whose abort must bring them back. Apache Pulsar loses them then.
+    """
 
     @property
     def index(self) -> int:
@@ -79,6 +88,13 @@ class Consumer(Struct, eq=False, kw_only=True):
     def has_epochs(self) -> bool:
         """Return whether messages say their epoch: those of one consumer that gets everything in order."""
         return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+    def note_part(self, base: Offset, free: tuple[Run, ...]) -> None:
+        """Remember which part of an entry is pushed."""
+        self.parts.pop(base, None)
+        if len(self.parts) == MOST_PARTS:
+            del self.parts[next(iter(self.parts))]
+        self.parts[base] = free
 
 
 class PushedTo(Protocol):
@@ -219,6 +235,9 @@ class Consumers:
         if entry.free != ((entry.base, last),):
             acknowledged = [range(first, end + 1) for first, end in missing(list(entry.free), entry.base, last)]
             message.ack_set.extend(ack_set(entry.base, entry.count, acknowledged))
+            consumer.note_part(entry.base, entry.free)
+        else:
+            consumer.parts.pop(entry.base, None)
         if consumer.has_epochs and consumer.epoch:
             message.consumer_epoch = consumer.epoch
         broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from exacta.config.configuration import Configuration
-from exacta.core.ids import Offset
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
+from exacta.engine.engine import Answer
 from exacta.engine.fetch import FetchRequest
 from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
@@ -58,6 +60,9 @@ class PulsarConnection(RequestConnection, Protocol):
 
     def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
         """Let messages be acknowledged with the others that come in this turn of the loop."""
+
+    def acknowledge(self, asked: "Asked") -> None:
+        """Let an ACK that wants an answer be decided with the others that come in this turn of the loop."""
 
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
@@ -123,3 +128,19 @@ class PulsarRequest(AnsweringRequest):
     def reads(self, request: FetchRequest) -> None:
         """Refuse: nothing is read for clients yet."""
         raise NotImplementedError
+
+
+class Asked(Struct, frozen=True):
+    """An ACK that wants an answer, and what it names; `done` gets the answer of the core."""
+
+    request: PulsarRequest
+    consumer: Consumer
+    transaction: TransactionId | None
+    runs: Sequence[Run]
+    before: Offset
+    done: Callable[[Answer], None]
+
+    def joins(self, other: "Asked") -> bool:
+        """Return whether this may be decided together with another one, which came before it."""
+        same = self.consumer is other.consumer and self.transaction == other.transaction
+        return same and not self.before and not other.before
