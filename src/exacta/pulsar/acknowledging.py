@@ -79,7 +79,8 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
 def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool]:
     """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
 
-    The runs are as the client has sent them: two of them may have messages in common.
+    The runs are as the client has sent them: two of them may have messages in common. If the consumer has got a part of
+    an entry, the rest of the entry is not meant (see `Consumer.left_out`).
     """
     runs: list[Run] = []
     before, is_whole = Offset(0), True
@@ -95,7 +96,8 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
         first, last = entry
         parts = acknowledged(first, last - first + 1, message.ack_set)
         if not is_cumulative:
-            runs += [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+            found = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+            runs += consumer.got(first, found) if consumer.left_out else found
         else:
             is_begun = bool(parts) and parts[0].start == first
             before = max(before, Offset(parts[0].stop if is_begun else first))

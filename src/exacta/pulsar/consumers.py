@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
-from msgspec import Struct
+from msgspec import Struct, field
 
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.runs import count, missing
+from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
@@ -39,6 +39,9 @@ logger = logging.getLogger("exacta.pulsar")
 
 MOST_CONSUMERS = 10_000
 """The consumers that one connection may have open."""
+
+MOST_IN_PART = 1000
+"""The broker remembers of so many entries which part of them a consumer has not got. It forgets the oldest ones."""
 
 MOST_PERMITS = 2**31 - 1
 """A consumer may have permitted so many messages that it has not got; further ones do not count."""
@@ -65,6 +68,12 @@ class Consumer(Struct, eq=False, kw_only=True):
     """The messages that the client has permitted, and that were not pushed."""
     granted: int = 0
     """The part of these that the core may give."""
+    left_out: dict[Offset, list[Run]] = field(default_factory=dict)
+    """The messages that an ack set left out of each entry when it was pushed last, by the entry's first message.
+
+    The client for Java acknowledges them along with the first of the others. But they may be pending in a transaction,
+    whose abort must bring them back. Apache Pulsar loses them then.
+    """
 
     @property
     def index(self) -> int:
@@ -80,6 +89,18 @@ class Consumer(Struct, eq=False, kw_only=True):
     def has_epochs(self) -> bool:
         """Return whether messages say their epoch: those of one consumer that gets everything in order."""
         return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+    def note_left_out(self, base: Offset, left_out: list[Run]) -> None:
+        """Remember which part of an entry is not pushed."""
+        self.left_out.pop(base, None)
+        if len(self.left_out) == MOST_IN_PART:
+            del self.left_out[next(iter(self.left_out))]
+        self.left_out[base] = left_out
+
+    def got(self, base: Offset, runs: list[Run]) -> list[Run]:
+        """Return the part of these messages of an entry that the consumer has got; all if it has got none of them."""
+        left_out = self.left_out.get(base)
+        return runs if left_out is None else [part for run in runs for part in missing(left_out, *run)] or runs
 
 
 class PushedTo(Protocol):
@@ -219,8 +240,12 @@ class Consumers:
         )
         last = Offset(entry.base + entry.count - 1)
         if entry.free != ((entry.base, last),):
-            acknowledged = [range(first, end + 1) for first, end in missing(list(entry.free), entry.base, last)]
+            left_out = missing(list(entry.free), entry.base, last)
+            acknowledged = [range(first, end + 1) for first, end in left_out]
             message.ack_set.extend(ack_set(entry.base, entry.count, acknowledged))
+            consumer.note_left_out(entry.base, left_out)
+        elif consumer.left_out:
+            consumer.left_out.pop(entry.base, None)
         if consumer.has_epochs and consumer.epoch:
             message.consumer_epoch = consumer.epoch
         broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None
