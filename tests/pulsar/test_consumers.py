@@ -234,6 +234,14 @@ def test_an_exclusive_consumer_is_alone(broker: Broker) -> None:
     assert isinstance(second.subscribe(), pb.CommandSuccess)
 
 
+def test_a_reader_of_a_durable_name_leaves_the_subscription_free(broker: Broker) -> None:
+    first = ConsumerClient(broker, EXCLUSIVE)
+    first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=4))
+    reader = ConsumerClient(broker, EXCLUSIVE, durable=False)
+    assert reader.opened.error == pb.ServerError.NotAllowedError
+    assert isinstance(first.subscribe(), pb.CommandSuccess)
+
+
 def test_consumers_of_a_failover_subscription_hear_who_is_active(broker: Broker) -> None:
     first = ConsumerClient(broker, FAILOVER, consumer_name="b")
     second = ConsumerClient(broker, FAILOVER, consumer_name="c")

@@ -123,7 +123,9 @@ def _subscribe(
         else:
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    connect = consumers.connection_command(consumer, priority=command.priority_level, key_shared=_key_shared(command))
+    connect = consumers.connection_command(
+        consumer, priority=command.priority_level, key_shared=_key_shared(command), durable=command.durable
+    )
     broker.submit(request, (subscribe, connect), done)
 
 
