@@ -19,6 +19,7 @@ from tests.pulsar.consuming import (
     produce,
     producer_of,
 )
+from tests.pulsar.wire import send_frame
 
 
 @pytest.fixture
@@ -207,6 +208,41 @@ def test_a_conflict_is_told_in_words(broker: Broker) -> None:
     consumer.abort(first)
     late = consumer.acknowledge(message_id(0, 0), transaction=first)
     assert (late.error, bool(late.message)) == (pb.ServerError.InvalidTxnStatus, True)
+
+
+def test_a_conflict_of_one_lets_the_others_take_part_before_what_comes_next(broker: Broker) -> None:
+    producer = producer_of(broker)
+    produce(producer, b"a", b"b")
+    consumer = ConsumerClient(broker)
+    consumer.values()
+    consumer.acknowledge(message_id(0, 0))
+    transaction = consumer.begin()
+    inside = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
+    broker.held_syncs = []
+    producer.send_bytes(send_frame(b"c"))  # the disk is at work, so that no refusal is answered at once
+    broker.settle()
+    consumer.client.send(
+        *(
+            pb.CommandAck(
+                consumer_id=1,
+                ack_type=pb.CommandAck.Individual,
+                message_id=[message_id(0, offset)],
+                request_id=10 + offset,
+                **inside,
+            )
+            for offset in (0, 1)
+        ),
+        pb.CommandEndTxn(request_id=13, txn_action=pb.TxnAction.COMMIT, **inside),
+    )
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    answers = [each for each in consumer.client.answers() if not isinstance(each, pb.CommandMessage)]
+    assert [(each.request_id, each.error if each.HasField("error") else None) for each in answers] == [
+        (10, pb.ServerError.TransactionConflict),
+        (11, None),
+        (13, None),
+    ]
 
 
 def test_nothing_that_is_open_or_aborted_is_pushed(broker: Broker) -> None:
