@@ -19,6 +19,7 @@ from tests.pulsar.consuming import (
     produce,
     producer_of,
 )
+from tests.pulsar.wire import send_frame
 
 
 @pytest.fixture
@@ -174,6 +175,52 @@ def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None
     assert consumer.subscribe(permits=0).error == pb.ServerError.NotAllowedError
 
 
+def subscribes(broker: Broker, *after: Any) -> ConsumerClient:
+    """Send a SUBSCRIBE that waits for the disk, with other commands behind it."""
+    consumer, producer = ConsumerClient(broker, topic="elsewhere", permits=0), producer_of(broker)
+    consumer.client.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
+    broker.held_syncs = []
+    producer.send_bytes(send_frame(b"x"))
+    broker.settle()
+    consumer.client.send(subscribe(3), *after)
+    broker.settle()
+    return consumer
+
+
+def subscribe(request_id: int) -> Any:
+    return pb.CommandSubscribe(topic="t", subscription="s", sub_type=EXCLUSIVE, consumer_id=1, request_id=request_id)
+
+
+def errors_after_the_syncs(broker: Broker, consumer: ConsumerClient) -> dict[int, Any]:
+    broker.release_syncs()
+    broker.settle()
+    answers = consumer.client.answers()
+    return {each.request_id: each.error if isinstance(each, pb.CommandError) else None for each in answers}
+
+
+def test_a_consumer_that_is_closed_before_it_is_open_is_not_opened(broker: Broker) -> None:
+    consumer = subscribes(broker, pb.CommandCloseConsumer(consumer_id=1, request_id=4))
+    assert errors_after_the_syncs(broker, consumer) == {3: pb.ServerError.ServiceNotReady, 4: None}
+    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
+
+
+def test_a_connection_that_ends_before_its_consumer_is_open_leaves_none(broker: Broker) -> None:
+    consumer = subscribes(broker)
+    consumer.client.vanish()
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
+
+
+def test_one_number_is_opened_once_at_a_time(broker: Broker) -> None:
+    consumer = subscribes(broker, subscribe(4))
+    assert errors_after_the_syncs(broker, consumer) == {3: None, 4: pb.ServerError.ServiceNotReady}
+    consumer.client.vanish()
+    broker.settle()
+    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
+
+
 def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broker) -> None:
     produce(producer_of(broker), b"a")
     for kind in (SHARED, KEY_SHARED):
@@ -221,6 +268,41 @@ def test_a_conflict_is_told_in_words(broker: Broker) -> None:
     assert (late.error, bool(late.message)) == (pb.ServerError.InvalidTxnStatus, True)
 
 
+def test_a_conflict_of_one_lets_the_others_take_part_before_what_comes_next(broker: Broker) -> None:
+    producer = producer_of(broker)
+    produce(producer, b"a", b"b")
+    consumer = ConsumerClient(broker)
+    consumer.values()
+    consumer.acknowledge(message_id(0, 0))
+    transaction = consumer.begin()
+    inside = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
+    broker.held_syncs = []
+    producer.send_bytes(send_frame(b"c"))  # the disk is at work, so that no refusal is answered at once
+    broker.settle()
+    consumer.client.send(
+        *(
+            pb.CommandAck(
+                consumer_id=1,
+                ack_type=pb.CommandAck.Individual,
+                message_id=[message_id(0, offset)],
+                request_id=10 + offset,
+                **inside,
+            )
+            for offset in (0, 1)
+        ),
+        pb.CommandEndTxn(request_id=13, txn_action=pb.TxnAction.COMMIT, **inside),
+    )
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    answers = [each for each in consumer.client.answers() if not isinstance(each, pb.CommandMessage)]
+    assert [(each.request_id, each.error if each.HasField("error") else None) for each in answers] == [
+        (10, pb.ServerError.TransactionConflict),
+        (11, None),
+        (13, None),
+    ]
+
+
 def test_nothing_that_is_open_or_aborted_is_pushed(broker: Broker) -> None:
     producer, consumer = producer_of(broker), ConsumerClient(broker)
     open_one, aborted = consumer.begin(), consumer.begin()
@@ -244,6 +326,14 @@ def test_an_exclusive_consumer_is_alone(broker: Broker) -> None:
     assert "'s'" in second.opened.message
     first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=4))
     assert isinstance(second.subscribe(), pb.CommandSuccess)
+
+
+def test_a_reader_of_a_durable_name_leaves_the_subscription_free(broker: Broker) -> None:
+    first = ConsumerClient(broker, EXCLUSIVE)
+    first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=4))
+    reader = ConsumerClient(broker, EXCLUSIVE, durable=False)
+    assert reader.opened.error == pb.ServerError.NotAllowedError
+    assert isinstance(first.subscribe(), pb.CommandSuccess)
 
 
 def test_consumers_of_a_failover_subscription_hear_who_is_active(broker: Broker) -> None:

@@ -317,6 +317,12 @@ def test_a_transaction_that_is_not_there(web: Web, wire: Wire, most: int, least:
     assert set(answer) == {"reason"}
 
 
+@pytest.mark.parametrize("number", ["-1", "x", "%D9%A1", "9" * 5000])
+def test_what_is_no_number_is_no_transaction(web: Web, number: str) -> None:
+    """Python does not read a number of so many digits."""
+    assert web.ask("GET", f"/admin/v3/transactions/transactionMetadata/0/{number}")[0] == 404
+
+
 @ours_only
 def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> None:
     """Apache Pulsar answers 500 where a subscription was announced that is not there, and shows no positions."""

@@ -6,9 +6,9 @@ are gone.
 
 Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
 command for each consumer, and those that want one become one command as long as they are of one consumer and of one
-transaction. If that command is refused, it has changed nothing, and each ACK is asked for alone. Every command but SEND
-flushes first, so that it sees what was acknowledged before it. An ACK and a SEND have nothing to do with each other,
-and their clients send them by turns.
+transaction. If that command would be refused, each ACK is one command of its own, in the same step. Every command but
+SEND flushes first, so that it sees what was acknowledged before it. An ACK and a SEND have nothing to do with each
+other, and their clients send them by turns.
 """
 
 from collections.abc import Sequence
@@ -116,6 +116,17 @@ def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdD
     return None if found is None else Offset(found[1] + 1)
 
 
+def _command(asked: Sequence[Asked]) -> Acknowledge:
+    """Return the one command for ACKs that may be decided together."""
+    first = asked[0]
+    return Acknowledge(
+        **first.consumer.where,
+        runs=tuple([run for each in asked for run in each.runs]),
+        before=first.before or None,
+        transaction=first.transaction,
+    )
+
+
 class Acknowledgements:
     """The acknowledgements of one connection that were not decided yet: some that want answers, or some that do not."""
 
@@ -161,22 +172,15 @@ class Acknowledgements:
                 each.request.end()
             return
 
-        def answered(answer: Answer) -> None:
-            if isinstance(answer, Rejection) and len(asked) > 1:
-                for each in asked:
-                    self._ask_together([each])
-            else:
-                for each in asked:
-                    each.done(answer)
+        commands = [_command(asked)]
+        if len(asked) > 1 and self._broker.engine.would_refuse(commands[0]):
+            commands = [_command([each]) for each in asked]
 
-        first = asked[0]
-        acknowledge = Acknowledge(
-            **first.consumer.where,
-            runs=tuple([run for each in asked for run in each.runs]),
-            before=first.before or None,
-            transaction=first.transaction,
-        )
-        self._broker.ask(RequestGroup(self._connection, [each.request for each in asked]), acknowledge, answered)
+        def answered(answers: list[Answer]) -> None:
+            for each, answer in zip(asked, answers * len(asked) if len(answers) == 1 else answers, strict=True):
+                each.done(answer)
+
+        self._broker.submit(RequestGroup(self._connection, [each.request for each in asked]), commands, answered)
 
     # --- without an answer --------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ core has given to a consumer meanwhile is pushed all the same.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from google.protobuf.message import Message
 from msgspec import Struct, field
@@ -115,6 +116,12 @@ class PushedTo(Protocol):
         """Close the connection at once."""
 
 
+class Opening(Protocol):
+    """A SUBSCRIBE that waits for its topic."""
+
+    is_answered: bool
+
+
 class Consumers:
     """The consumers of one connection, by the client's numbers."""
 
@@ -122,17 +129,35 @@ class Consumers:
         self._broker = broker
         self._connection = connection
         self._consumers: dict[int, Consumer] = {}
+        self._opening: WeakValueDictionary[int, Opening] = WeakValueDictionary()
+        """The SUBSCRIBEs that wait for their topics, by the client's numbers; they go when they are answered."""
         self._can_send = True
         self.takes_broker_entries = False
         """True if the client has said that it understands what the broker adds to an entry."""
 
     def __len__(self) -> int:
-        """Return how many consumers there are."""
-        return len(self._consumers)
+        """Return how many consumers there are, with those that are being opened."""
+        return len(self._consumers) + len(self._opening)
 
     def get(self, number: int) -> Consumer | None:
         """Return a consumer by the client's number."""
         return self._consumers.get(number)
+
+    def begin_to_open(self, number: int, request: Opening) -> bool:
+        """Note that a consumer is being opened; return False where another one is, under the same number."""
+        present = self._opening.get(number)
+        if present is not None and not present.is_answered:
+            return False
+        self._opening[number] = request
+        return True
+
+    def may_open(self, number: int, request: Opening) -> bool:
+        """Return whether the consumer is still to be opened: neither it nor the connection was closed meanwhile."""
+        return self._opening.pop(number, None) is request
+
+    def give_up_opening(self, number: int) -> None:
+        """Let a consumer that is being opened not be opened any more."""
+        self._opening.pop(number, None)
 
     def connection_command(self, consumer: Consumer, **fields: Any) -> Command:
         """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
@@ -164,6 +189,7 @@ class Consumers:
 
     def disconnect_all(self) -> None:
         """Let all be gone, because the connection is."""
+        self._opening.clear()
         self.disconnect(list(self._consumers.values()))
 
     def close(self, consumer: Consumer) -> None:
