@@ -20,9 +20,10 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
-from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest
+from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
@@ -55,6 +56,18 @@ def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData
         return None
     found = lookups.batch_at(partition_id, message.entry_id)
     return found if found is not None and found[0] == message.entry_id else None
+
+
+def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
+    """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
+
+    An id of a topic that is gone lies before all messages, since numbers of partitions grow.
+    """
+    if is_earliest(message):
+        return EARLIEST
+    if is_latest(message) or message.ledger_id > partition_id:
+        return LATEST
+    return EARLIEST if message.ledger_id < partition_id else None
 
 
 def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:

@@ -18,11 +18,13 @@ from msgspec import Struct, field
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
+from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
 from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
 from exacta.protocol.pulsar.message_ids import ack_set, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -46,9 +48,6 @@ MOST_IN_PART = 1000
 
 MOST_PERMITS = 2**31 - 1
 """A consumer may have permitted so many messages that it has not got; further ones do not count."""
-
-NO_REQUEST = 2**64 - 1
-"""The request id of a CLOSE_CONSUMER that the broker sends."""
 
 
 class Consumer(Struct, eq=False, kw_only=True):
@@ -77,19 +76,14 @@ class Consumer(Struct, eq=False, kw_only=True):
     """
 
     @property
-    def index(self) -> int:
-        """The partition in message ids: -1 where the topic is named as a whole."""
-        return -1 if self.topic.partition is None else self.topic.partition
-
-    @property
     def where(self) -> dict[str, Any]:
         """The fields by which commands of the core name the subscription."""
         return {"topic": self.place[0], "partition": self.place[1], "subscription": self.subscription}
 
     @property
-    def has_epochs(self) -> bool:
-        """Return whether messages say their epoch: those of one consumer that gets everything in order."""
-        return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+    def is_in_order(self) -> bool:
+        """Return whether one consumer gets everything in order: then messages say their epoch."""
+        return self.subscription_type in IN_ORDER
 
     def note_left_out(self, base: Offset, left_out: list[Run]) -> None:
         """Remember which part of an entry is not pushed."""
@@ -261,7 +255,7 @@ class Consumers:
         entry = sent.entry
         message = CommandMessage(
             consumer_id=consumer.number,
-            message_id=message_id(consumer.partition_id, entry.base, partition=consumer.index),
+            message_id=message_id(consumer.partition_id, entry.base, partition=consumer.topic.partition),
             redelivery_count=entry.redeliveries,
         )
         last = Offset(entry.base + entry.count - 1)
@@ -272,7 +266,7 @@ class Consumers:
             consumer.note_left_out(entry.base, left_out)
         elif consumer.left_out:
             consumer.left_out.pop(entry.base, None)
-        if consumer.has_epochs and consumer.epoch:
+        if consumer.is_in_order and consumer.epoch:
             message.consumer_epoch = consumer.epoch
         broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None
         return build_entry_frame(message, *on_the_wire(sent.batch), broker_entry=broker_entry)
