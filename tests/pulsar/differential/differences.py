@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.pulsar.differential.side import HANGS_UP, Told
+from tests.pulsar.differential.side import HANGS_UP, SILENT, Told
 from tests.pulsar.differential.steps import (
     Ack,
     AckUpTo,
@@ -85,8 +85,8 @@ class Moment:
         return _numbers(self.theirs), _numbers(self.ours)
 
     def acks_part_of_a_batch(self) -> bool:
-        """Return whether a part of a batch was acknowledged before."""
-        return any(isinstance(step, Ack | AckUpTo) and step.index is not None for step in self.before)
+        """Return whether a part of a batch was acknowledged before, or left out by a seek."""
+        return any(isinstance(step, Ack | AckUpTo | Seek) and step.index is not None for step in self.before)
 
 
 def _numbers(told: Told) -> set[int]:
@@ -228,7 +228,7 @@ def _gives_back_nothing(moment: Moment) -> bool:
 
 def _breaks(moment: Moment) -> bool:
     step = moment.step
-    return isinstance(step, Ack) and step.index is not None and moment.answers == (HANGS_UP, "ok")
+    return isinstance(step, Ack) and step.index is not None and moment.answers[0] in (HANGS_UP, SILENT)
 
 
 def _goes_back_in_a_batch(moment: Moment) -> bool:
@@ -246,6 +246,25 @@ def _acknowledges_what_was_aborted(moment: Moment) -> bool:
         return False
     sent = [each for each in moment.before if isinstance(each, Send)]
     return step.entry < len(sent) and bool(sent[step.entry].transaction)
+
+
+def _has_acknowledged_a_part(moment: Moment) -> bool:
+    step = moment.step
+    return (
+        isinstance(step, Ack | AckUpTo)
+        and bool(step.transaction)
+        and moment.answers == ("ok", "TransactionConflict")
+        and any(
+            isinstance(each, Ack | AckUpTo) and each.entry == step.entry and each.index is not None
+            for each in moment.before
+        )
+    )
+
+
+def _counts_on(moment: Moment) -> bool:
+    """Whether all that differs is how often entries have come of which a part is acknowledged."""
+    theirs, ours = (re.sub(r" again \d+", "", "|".join(told.came)) for told in (moment.theirs, moment.ours))
+    return moment.answers[0] == moment.answers[1] and theirs == ours and moment.acks_part_of_a_batch()
 
 
 def _forgets_parts_of_batches(moment: Moment) -> bool:
@@ -332,8 +351,8 @@ DIFFERENCES = (
         _gives_back_nothing,
     ),
     Difference(
-        "A plain acknowledgement of one message wins over that of its whole batch in an open transaction, as others do."
-        " Pulsar closes the connection.",
+        "An acknowledgement of one message of a batch that an open transaction has acknowledged as a whole is judged as"
+        " others are. Pulsar closes the connection, or does not answer.",
         _breaks,
         parts=True,
     ),
@@ -353,6 +372,18 @@ DIFFERENCES = (
         "An acknowledgement of a part of a batch that was answered is kept. Pulsar forgets it when the topic is loaded"
         " again, unless it has to write down acknowledged entries, too.",
         _forgets_parts_of_batches,
+        parts=True,
+    ),
+    Difference(
+        "An acknowledgement of a part of a batch leaves its redelivery count as it is. Pulsar begins again at 0, so"
+        " that a message that always fails does not get into its dead-letter topic.",
+        _counts_on,
+        parts=True,
+    ),
+    Difference(
+        "In a transaction a batch conflicts with the acknowledgement of any of its messages, as in Pulsar's"
+        " Shared subscriptions. Those that deliver in order take it there.",
+        _has_acknowledged_a_part,
         parts=True,
     ),
     Difference(
