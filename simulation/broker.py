@@ -18,10 +18,15 @@ from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
 from exacta.engine.schema import SCHEMA
+from exacta.front.broker import Identity
+from exacta.front.connection import FramedConnection
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.ports.record_format import Buffer
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.connection import Connection as PulsarConnection
+from exacta.records.pulsar_entries import delivery_facts, is_entry
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
@@ -35,7 +40,7 @@ from simulation.trace import Trace
 from simulation.watched_engine import Watch, WatchedEngine, WatchedJournal
 
 RESTART_SECONDS = (0.05, 3.0)
-HOST, PORT = "broker", 9092
+HOST, PORT, PULSAR_PORT = "broker", 9092, 6650
 
 
 class SeededEntropy:
@@ -63,8 +68,28 @@ class _Life:
         self.journal = journal
         self.engine = engine
         self.context = context
-        self.connections: list[Connection] = []
+        self.pulsar = PulsarBroker(
+            engine,
+            context.configuration,
+            Identity(cluster_id=context.cluster_id, advertised_host=HOST, advertised_port=PULSAR_PORT),
+            context.entropy,
+            context.memory,
+            context.authorizer,
+            wall_clock=context.wall_ms,
+        )
+        engine.dispatcher.facts_of = facts_of
+        self.connections: list[FramedConnection] = []
         self.takes_requests = True
+
+    def register(self, connection: FramedConnection) -> bool:
+        """Let everybody in."""
+        self.connections.append(connection)
+        return True
+
+    def forget(self, connection: FramedConnection) -> None:
+        """Forget a connection that has ended."""
+        if connection in self.connections:
+            self.connections.remove(connection)
 
 
 class Broker:
@@ -112,7 +137,10 @@ class Broker:
         self._sizes: dict[str, Any] = {"segment_bytes": segment_bytes, "snapshot_events": snapshot_events}
         self._key_bytes = key_bytes
         self._schedule = replace(
-            upkeep_schedule(configuration), check_interval_ms=check_interval_ms, clean_interval_ms=clean_interval_ms
+            upkeep_schedule(configuration),
+            check_interval_ms=check_interval_ms,
+            clean_interval_ms=clean_interval_ms,
+            backlog_interval_ms=check_interval_ms,
         )
         self._now_ms = now_ms
         self._job_seconds = job_seconds
@@ -187,7 +215,6 @@ class Broker:
             self.stays_down = True
             raise ProcessKilled from defect
         self._machine_stopped = False
-        engine.dispatcher.key_of = _key_of
         context = assemble_broker(
             engine,
             self._configuration,
@@ -303,18 +330,22 @@ class Broker:
         life = self.life
         if life is None or not life.process.alive:
             return None
+        return life.process, Connection(life.context, cast("Any", life.process), life.register, life.forget)
 
-        def register(connection: Connection) -> bool:
-            life.connections.append(connection)
-            return True
-
-        def forget(connection: Connection) -> None:
-            if connection in life.connections:
-                life.connections.remove(connection)
-
-        return life.process, Connection(life.context, cast("Any", life.process), register, forget)
+    def accept_pulsar(self) -> tuple[Process, PulsarConnection] | None:
+        """Make the server's side of a connection of Pulsar's; None: nobody listens."""
+        life = self.life
+        if life is None or not life.process.alive:
+            return None
+        return life.process, PulsarConnection(life.pulsar, cast("Any", life.process), life.register, life.forget)
 
 
-def _key_of(batch: Buffer) -> int:
-    """Return one of three hashes, far apart, by the batch's offset, which is its first field."""
-    return int.from_bytes(batch[:8], "big") % 3 * 20_000
+def facts_of(batch: Buffer) -> tuple[int, int]:
+    """Return an entry's facts; for another batch one of three hashes, far apart, and for some a delay of 3 seconds.
+
+    They go by its header: its first field is the offset, and the one at byte 35 the time of its last record.
+    """
+    if is_entry(batch):
+        return delivery_facts(batch)
+    offset, time_ms = int.from_bytes(batch[:8], "big"), int.from_bytes(batch[35:43], "big", signed=True)
+    return offset % 3 * 20_000, time_ms + 3_000 if offset % 4 == 1 else 0

@@ -16,9 +16,11 @@ from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
+from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
+from simulation.clients.pulsar import pulsar_pipeline
 from simulation.clients.reading import watch
 from simulation.clients.subscriptions import subscriptions
 from simulation.clients.surroundings import Surroundings
@@ -101,7 +103,17 @@ class Cast:
             clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN, *AGING, *AGING, *AGING], 0)
         if dice(self._seed, "non-durable").random() < 0.3:
             clients["reader0"] = _Client(non_durable, [*INPUTS, *PLAIN, *AGING], 0)
+        if dice(self._seed, "leaders").random() < 1 / 8:
+            clients["leader0"] = clients["leader1"] = _Client(lead, PLAIN[:1], 0)
+        if dice(self._seed, "pulsar").random() < 0.25:
+            clients["pulsar0"] = _Client(self._pulsar_pipeline, [], 0)
+        if dice(self._seed, "backlogs", "clients").random() < 1 / 3:
+            clients["aging0"] = _Client(idempotent, AGING, 0)
+            clients["behind0"] = _Client(subscriptions, AGING, 0)
         return clients
+
+    async def _pulsar_pipeline(self, here: Surroundings) -> bool:
+        return await pulsar_pipeline(here, self._network)
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
         """Make what one more instance of a client knows."""

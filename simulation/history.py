@@ -82,10 +82,13 @@ class History:
     """Answers that a client got and that nobody may get."""
     pushed: list[tuple[str, Place, int, bytes]] = field(default_factory=list)
     """The records that consumers of subscriptions got: whose, and from where."""
-    consumers: int = 0
-    """The number of consumers that have connected: each has an id of its own."""
+    consumers: int = 1 << 40
+    """The id of the last consumer that has connected without a front; those of fronts count from 1."""
     given: set[tuple[str, int]] = field(default_factory=set)
     """The ids that some client was told are its own: their kind and number."""
+
+    topic_epochs: dict[Place, int] = field(default_factory=dict)
+    """The highest epoch under which some client was told that it has a partition for itself."""
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""

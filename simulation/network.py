@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from exacta.kafka.connection import Connection
+from exacta.front.connection import FramedConnection
 from simulation.broker import Broker
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
@@ -48,7 +48,19 @@ class Network:
 
     def connect(self, host: str, on_data: Callable[[bytes], None], on_lost: Callable[[], None]) -> "Link":
         """Connect a client to the broker; raise Refused."""
-        accepted = self._broker.accept()
+        return self._connected(self._broker.accept(), host, on_data, on_lost)
+
+    def connect_to_pulsar(self, host: str, on_data: Callable[[bytes], None], on_lost: Callable[[], None]) -> "Link":
+        """Connect a client of Pulsar's to the broker; raise Refused."""
+        return self._connected(self._broker.accept_pulsar(), host, on_data, on_lost)
+
+    def _connected(
+        self,
+        accepted: tuple[Process, FramedConnection] | None,
+        host: str,
+        on_data: Callable[[bytes], None],
+        on_lost: Callable[[], None],
+    ) -> "Link":
         if accepted is None:
             raise Refused
         process, protocol = accepted
@@ -107,7 +119,7 @@ class Link:
         on_data: Callable[[bytes], None],
         on_lost: Callable[[], None],
         process: Process,
-        protocol: Connection,
+        protocol: FramedConnection,
     ) -> None:
         self.number = number
         self.process = process

@@ -1,4 +1,4 @@
-"""The retention of a world's topics, drawn by chance.
+"""The retention of a world's topics, and the bounds of their backlogs, drawn by chance.
 
 The clients' clocks are a day behind the broker's (`clock`); so are the ages of records that bear their producers' time.
 """
@@ -10,6 +10,9 @@ from simulation.clock import CLIENTS_BEHIND_MS
 FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
 """This is longer than any world lasts, wherever its clocks are set."""
 
+HOLD, REFUSE, EVICT = "producer_request_hold", "producer_exception", "consumer_backlog_eviction"
+"""The policies of backlog quotas."""
+
 Policies = dict[str, dict[str, str]]
 """The configurations of each topic."""
 
@@ -20,6 +23,21 @@ def draw(chance: random.Random) -> Policies:
         "keyed": _compacted(chance) if chance.random() < 0.85 else {},
         "aging": _aging(chance, "delete") if chance.random() < 0.9 else {},
     }
+
+
+def draw_backlogs(chance: random.Random, retention: dict[str, str]) -> dict[str, str]:
+    """Say when messages of a topic with this retention expire, and what may be kept for subscriptions alone."""
+    if chance.random() < 0.3:
+        return {}
+    behind_ms = 0 if "message.timestamp.type" in retention else CLIENTS_BEHIND_MS
+    found = {"pulsar.backlog.quota.policy": chance.choice([HOLD, HOLD, REFUSE, EVICT, EVICT])}
+    if chance.random() < 0.3:
+        found["pulsar.message.ttl.ms"] = str(behind_ms + chance.choice([1, 500, 5_000]))
+    if chance.random() < 0.7:
+        found["pulsar.backlog.quota.bytes"] = str(chance.choice([0, 300, 2_000]))
+    if chance.random() < 0.3:
+        found["pulsar.backlog.quota.ms"] = str(behind_ms + chance.choice([500, 5_000]))
+    return found
 
 
 def _compacted(chance: random.Random) -> dict[str, str]:

@@ -18,6 +18,7 @@ from exacta.core.events import (
     ProducersExpired,
     TopicCreated,
     TopicDeleted,
+    TopicEpochMoved,
     TransactionalIdsExpired,
     TransactionEnded,
     WritersExpired,
@@ -51,6 +52,7 @@ class _Log:
         """The runs of the open transaction's records, first and last offset, by producer id."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
         """The epoch and the next sequence, by producer id."""
+        self.topic_epoch = -1
         self.named: dict[WriterId, int] = {}
         """The highest sequence, by named writer."""
         self.unread: list[tuple[int, int, int]] = []
@@ -87,6 +89,8 @@ class Steps:
                 self._end(event)
             case ProducerBound():
                 self._bind(event.transactional_id, (event.producer_id, event.producer_epoch), event)
+            case TopicEpochMoved():
+                self._take_partition(event)
             case LogStartMoved():
                 self._log(event.partition_id).start = event.log_start_offset
             case ProducersExpired():
@@ -125,6 +129,12 @@ class Steps:
             if open_epoch != event.producer_epoch:
                 self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
             log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
+
+    def _take_partition(self, event: TopicEpochMoved) -> None:
+        log = self._log(event.partition_id)
+        if event.topic_epoch <= log.topic_epoch:
+            self._complain(f"writers: {event} does not fence epoch {log.topic_epoch}")
+        log.topic_epoch = event.topic_epoch
 
     def _named(self, log: _Log, event: BatchAppended) -> None:
         highest = log.named.get(event.writer_id, -1)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
-from exacta.core.commands import Command, ExpireTransaction
+from exacta.core.commands import Command, ExpireTransaction, Skip
 from exacta.core.event_codec import decode_event
-from exacta.core.events import Event, LogStartMoved, TopicDeleted
+from exacta.core.events import AppendsRefused, BatchAppended, Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
@@ -24,6 +24,7 @@ from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrde
 from exacta.ports.record_format import Buffer
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
+from simulation.policies import EVICT, FOR_EVER_MS
 from simulation.second_opinion import Steps
 
 Complain = Callable[[str], None]
@@ -123,6 +124,7 @@ class WatchedEngine(Engine):
         self._has_recovered = False
         self._looked_at = 0
         self._latest_ms = 0
+        self._full: set[PartitionId] = set()
         super().__init__(*args, **options)
         self.look(whole=len(self.ledger.events) <= WHOLE_CHECK_UP_TO)
 
@@ -133,6 +135,9 @@ class WatchedEngine(Engine):
         payloads: Sequence[Buffer | None] | None = None,
     ) -> int:
         """See `Engine.submit`."""
+        for command in commands:
+            if isinstance(command, Skip) and command.subscription is None:
+                self._look_at_skipped(command)
         rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
         return rests_on
@@ -141,6 +146,10 @@ class WatchedEngine(Engine):
         if isinstance(event, TopicDeleted):
             for partition_id in self._state.topics[event.topic].partition_ids:
                 self.shown.pop(partition_id, None)
+        if isinstance(event, AppendsRefused):
+            (self._full.discard if event.reason is None else self._full.add)(event.partition_id)
+        if isinstance(event, BatchAppended) and event.partition_id in self._full:
+            self.complain(f"quota: {event} is appended where nothing is to be appended")
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
         self._look_at_time(event)
@@ -180,6 +189,23 @@ class WatchedEngine(Engine):
                 continue  # compaction was faster
             if batch.max_timestamp_ms >= young_ms:
                 self.complain(f"retention: {event} deletes what is of {batch.max_timestamp_ms}, not before {young_ms}")
+
+    def _look_at_skipped(self, command: Skip) -> None:
+        """Complain where the broker skips a message that has not expired, and that retention would keep."""
+        partition = self._state.partition(command.topic, command.partition)
+        if partition is None:
+            return
+        configs = self._state.topics[command.topic].configs
+        bounds_ms = [int(configs.get("pulsar.message.ttl.ms", "0"))]
+        if configs.get("pulsar.backlog.quota.policy") == EVICT:
+            bounds_ms.append(int(configs.get("retention.ms", "-1")))
+        young_ms = self._now_ms() - min((each for each in bounds_ms if each > 0), default=FOR_EVER_MS)
+        begin = min((each.position for each in partition.subscriptions.values()), default=command.before)
+        for batch in self.ledger.batches.between(partition.partition_id, begin, int(command.before)):
+            first, end = max(begin, batch.first_offset), batch.last_offset + 1
+            is_visible = self.lookups.count_unaborted(partition.partition_id, first, end) > 0
+            if is_visible and batch.max_timestamp_ms >= young_ms:
+                self.complain(f"expired: {command} takes what is of {batch.max_timestamp_ms}, not before {young_ms}")
 
     def _show(self, changes: Changes) -> None:
         if not self._has_recovered:  # the first thing that is done with the recovered state

@@ -32,7 +32,7 @@ from simulation.late_requests import Late
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.nemesis import Nemesis
 from simulation.network import Network
-from simulation.policies import FOR_EVER_MS, draw
+from simulation.policies import FOR_EVER_MS, draw, draw_backlogs
 from simulation.trace import Trace
 
 FAULTY_SECONDS = (15.0, 60.0)
@@ -99,6 +99,7 @@ class World:
             complain=self.complain,
         )
         self._policies = draw(dice(seed, "policies"))
+        self._policies["aging"] |= draw_backlogs(dice(seed, "backlogs"), self._policies["aging"])
         self._disk.on_end = self._ends
         self._network = Network(self.loop, self.trace, dice(seed, "network"), self.broker)
         self._late = Late(self.loop, self.trace, dice(seed, "late"), self._network, self.broker)

@@ -79,6 +79,18 @@ def _set(owner: object, name: Any, value: object) -> None:
 
 def canaries() -> dict[str, Canary]:
     """Return all, by name."""
-    from simulation.canaries import answers, bodies, groups, readers, storage, subscriptions, transactions, upkeep  # noqa: F401  # each registers its own
+    from simulation.canaries import (  # noqa: F401  # each registers its own
+        answers,
+        bodies,
+        exclusive,
+        groups,
+        keeping,
+        pulsar,
+        readers,
+        storage,
+        subscriptions,
+        transactions,
+        upkeep,
+    )
 
     return dict(_CANARIES)

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from exacta.core import decide
 from exacta.core.apply import _APPLY
-from exacta.core.commands import Acknowledge, AcknowledgeSoon
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, EndDelays
 from exacta.core.events import LogStartMoved, MessagesAcknowledged
 from exacta.core.ids import Offset, TransactionId
+from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
+from exacta.core.state.delivery import Delivery, SeenEntry
 from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
-from exacta.core.subscriptions import acknowledging, consumers, durability
+from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, keys
+from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import canary
@@ -148,3 +152,29 @@ def reader_in_the_journal() -> Replacements:
 @canary("a reader leaves its subscription behind", shows=r"10: .* is not durable, idle|survives: ")
 def reader_survives() -> Replacements:
     return [(consumers, "gone_without_consumers", lambda partition, subscription: ())]
+
+
+@canary("a key goes to its new owner before the former one has acknowledged what it has", shows=r"10: .* has the keys")
+def key_torn() -> Replacements:
+    def by_key(self: Any, seen: Any) -> Any:
+        found = keys.owner(self._delivery, self._consumers, seen.key)
+        return found if found is not None and self._can_take(found) else None
+
+    return [(delivering._Round, "_by_key", by_key)]
+
+
+@canary("a delayed message is delivered before its time", shows=r"early: ")
+def delay_ignored() -> Replacements:
+    def without_delay(seen: SeenEntry, delivery: Delivery, now_ms: int) -> SeenEntry:
+        return SeenEntry(seen.base, seen.count, seen.key)
+
+    return [(delays, "without_past_delay", without_delay)]
+
+
+@canary("the timer of delays fires before the time of some of them", shows=r"early: ")
+def delays_end_together() -> Replacements:
+    def end_delays(state: State, command: EndDelays, now_ms: int) -> Outcome:
+        return original(state, command, now_ms + 2_000)
+
+    original = subscriptions_rules.RULES[EndDelays]
+    return [(decide._DECIDE, EndDelays, end_delays)]

@@ -11,7 +11,11 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.opening import recovery, replay
 from exacta.adapters.local.snapshots import snapshot_files
 from exacta.adapters.local.space import compaction_writer
-from exacta.core.commands import Command, ForgetAborted
+from exacta.core.commands import Command, DeleteRecords, ForgetAborted, Trim
+from exacta.core.decide import _DECIDE
+from exacta.core.log.log_start import delete_records
+from exacta.core.outcome import Outcome
+from exacta.core.state.state import State
 from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.upkeep import Upkeep
 from exacta.engine.visible import Visible
@@ -146,7 +150,13 @@ def retention_beyond_the_stable_offset() -> Replacements:
     def beyond(self: Upkeep, partition: Any, seen: Visible, now_ms: int) -> int:
         return kept_from(self, partition, replace(seen, last_stable_offset=seen.high_watermark), now_ms)
 
-    return [(Upkeep, "_kept_from", beyond)]
+    def trim(state: State, command: Trim, now_ms: int) -> Outcome:
+        before = command.before_offset
+        return delete_records(
+            state, DeleteRecords(topic=command.topic, partition=command.partition, before_offset=before), now_ms
+        )
+
+    return [(Upkeep, "_kept_from", beyond), (_DECIDE, Trim, trim)]
 
 
 @canary(

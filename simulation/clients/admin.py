@@ -10,6 +10,7 @@ from exacta.protocol.kafka.messages import (
     k19_create_topics,
     k20_delete_topics,
     k21_delete_records,
+    k44_incremental_alter_configs,
 )
 from simulation.clients.batches import batch
 from simulation.clients.connection import Disconnected
@@ -73,4 +74,20 @@ async def administrate(here: Surroundings) -> bool:
         except Disconnected:
             await here.connection.back_off()
     await create(here, {"short": TOPICS["short"]})
+    await lift_quotas(here)
     return False
+
+
+async def lift_quotas(here: Surroundings) -> None:
+    """Let everything be kept that subscriptions have not acknowledged, so that those who write come to their end."""
+    unbounded = [
+        k44_incremental_alter_configs.AlterableConfig(name=name, config_operation=0, value="-1")
+        for name in ("pulsar.backlog.quota.bytes", "pulsar.backlog.quota.ms")
+    ]
+    resource = k44_incremental_alter_configs.AlterConfigsResource(
+        resource_type=2, resource_name="aging", configs=unbounded
+    )
+    request = k44_incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+    answer = await here.connection.until_answered(request, 1)
+    if answer.responses[0].error_code != ErrorCode.NONE:
+        here.history.refusals.append(f"refused: no quotas any more: {answer.responses[0].error_message}")

@@ -5,10 +5,11 @@ It has one consumer at a time, and knows when its next subscription must be new:
 
 from typing import Any
 
-from exacta.core.commands import Acknowledge, Command, Connect, Disconnect, Permit, Seek, Subscribe
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Connect, Disconnect, Permit, Seek, Subscribe
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
+from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.dispatch import Sent
@@ -31,9 +32,9 @@ class _Reader:
         self._consumer: ConsumerId | None = None
         """The consumer that is connected, or may be."""
         self._is_connected = False
-        """Whether it is, for sure: a move that got no answer may have disconnected it."""
+        """True if it is connected for sure: a move that got no answer may have disconnected it."""
         self._is_gone = True
-        """Whether there can be no subscription any more."""
+        """True if there can be no subscription any more."""
         self._sent: list[Delivering] = []
 
     async def act(self) -> None:
@@ -76,7 +77,9 @@ class _Reader:
         if answer != DONE and answer not in GONE:
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
 
-    def _receive(self, sent: list[Sent]) -> None:
+    def _receive(self, sent: list[Sent], early: list[Offset]) -> None:
+        if early and self._type not in IN_ORDER:
+            self._here.history.refusals.append(f"early: {early} pushed to {self._here.writer}")
         for each in sent:
             self._sent.append(each.entry)
             free = {message for first, last in each.entry.free for message in range(first, last + 1)}
@@ -89,10 +92,11 @@ class _Reader:
         if not self._sent:
             return
         entry = self._sent.pop()
+        kind = self._here.chance.choice([Acknowledge, AcknowledgeSoon])
         if self._here.chance.random() < 0.5:
-            command = Acknowledge(**self._where, runs=entry.free)
+            command = kind(**self._where, runs=entry.free)
         else:
-            command = Acknowledge(**self._where, before=Offset(entry.base + entry.count))
+            command = kind(**self._where, before=Offset(entry.base + entry.count))
         answer = await self._ask(command)
         if answer != DONE and answer not in GONE:
             self._here.history.refusals.append(f"refused: {self._here.writer} acknowledges: {answer}")

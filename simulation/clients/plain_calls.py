@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core.commands import Command
-from exacta.core.ids import ConsumerId
+from exacta.core.ids import ConsumerId, Offset
 from exacta.engine.dispatch import Sent
-from simulation.broker import Broker
+from simulation.broker import Broker, facts_of
 from simulation.clients.connection import Disconnected
 
 WAY_SECONDS = (0.0001, 0.004)
@@ -52,15 +52,20 @@ class PlainCalls:
             raise Disconnected
         return answer
 
-    def receive(self, consumer_id: ConsumerId, deliver: Callable[[list[Sent]], None]) -> bool:
-        """Let what is pushed to a consumer come here, after its way; return whether there is a broker to push it."""
+    def receive(self, consumer_id: ConsumerId, deliver: Callable[[list[Sent], list[Offset]], None]) -> bool:
+        """Let what is pushed to a consumer come here, after its way; return whether there is a broker to push it.
+
+        `deliver` also gets the names of the entries whose time has not come yet.
+        """
         life = self._broker.life
         if life is None or not life.process.alive or not life.takes_requests:
             return False
 
         def push(sent: list[Sent]) -> None:
             copied = [Sent(each.entry, bytes(each.batch)) for each in sent]
-            self._loop.call_later(self._chance.uniform(*WAY_SECONDS), deliver, copied)
+            now_ms = life.engine.now_ms()
+            early = [each.entry.base for each in copied if facts_of(each.batch)[1] > now_ms]
+            self._loop.call_later(self._chance.uniform(*WAY_SECONDS), deliver, copied, early)
 
         life.process.run(lambda: life.engine.dispatcher.register(consumer_id, push))
         return True

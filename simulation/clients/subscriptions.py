@@ -21,9 +21,11 @@ from exacta.core.commands import (
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
+from exacta.core.subscriptions.keys import HASHES
 from exacta.engine.dispatch import Sent
 from simulation.clients.batches import read_batches
 from simulation.clients.connection import Disconnected
@@ -35,6 +37,8 @@ SEEN_AT_ONCE = 8
 ABANDONED = 0.15
 COMMITTED = 0.65
 """The shares of transactions that nobody ends, and that are committed; the others are aborted."""
+HALVES = ((0, 29_999), (30_000, HASHES - 1))
+"""The parts of the hashes of keys that consumers name."""
 LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
 NOT_NOW = (Rejection.TRANSACTION_CONFLICT, Rejection.OFFSET_OUT_OF_RANGE, *LATE)
 
@@ -51,6 +55,9 @@ class _Subscription:
         self._where: dict[str, Any] = {"topic": place[0], "partition": place[1], "subscription": here.writer}
         self._place = place
         self._type = here.chance.choice(list(SubscriptionType))
+        self._sticky = here.chance.random() < 0.3
+        """True if each consumer names the hashes that it wants: the even one one half, the odd one the other."""
+        self._out_of_order = here.chance.random() < 0.3
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE
         self._consumers: list[ConsumerId] = []
@@ -89,21 +96,34 @@ class _Subscription:
         here.history.consumers += 1
         consumer = ConsumerId(here.history.consumers)
         known, held = frozenset(self._acknowledged), (self._open, frozenset(self._held))
-        if not here.calls.receive(consumer, lambda sent: self._receive(known, held, sent)):
+        if not here.calls.receive(consumer, lambda sent, early: self._receive(known, held, sent, early)):
             return
-        answer = await here.calls.ask(Connect(**self._where, consumer_id=consumer, subscription_type=self._type))
+        command = Connect(
+            **self._where,
+            consumer_id=consumer,
+            subscription_type=self._type,
+            key_shared=self._key_shared(HALVES[consumer % 2]),
+        )
+        answer = await here.calls.ask(command)
         if answer == DONE:
             self._consumers.append(consumer)
-        elif answer != Rejection.SUBSCRIPTION_BUSY:
+        elif answer not in (Rejection.SUBSCRIPTION_BUSY, Rejection.KEY_RANGES_REFUSED):
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
 
-    def _receive(self, known: frozenset[int], held: Held, sent: list[Sent]) -> None:
+    def _key_shared(self, half: tuple[int, int]) -> KeyShared:
+        if self._sticky:
+            return KeyShared(KeySharedMode.STICKY, (half,), self._out_of_order)
+        return KeyShared(out_of_order=self._out_of_order)
+
+    def _receive(self, known: frozenset[int], held: Held, sent: list[Sent], early: list[Offset]) -> None:
         """Look at what was pushed.
 
         `known` are the messages that were acknowledged when the consumer connected, `held` those that the open
         transaction had.
         """
         here = self._here
+        if early and self._type not in IN_ORDER:
+            here.history.refusals.append(f"early: {early} pushed to {here.writer}")
         for each in sent:
             free = _messages(each.entry.free)
             self._got += ((held, message) for message in free)

@@ -22,6 +22,8 @@ from simulation.history import History, Outcome, Place, Writing
 
 RETRIABLE = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT})
 FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
+QUOTAS = frozenset({"aging"})
+"""Topics that may be full: what is kept for their subscriptions alone has a bound."""
 NOBODYS_FAULT = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TRANSACTION_ABORTABLE})
 REJOIN = frozenset(
     {
@@ -133,6 +135,8 @@ class Producer:
             raise Fenced
         if code == ErrorCode.INVALID_PRODUCER_EPOCH:
             self._skips_end = True
+        elif code == ErrorCode.POLICY_VIOLATION and place[0] in QUOTAS:
+            pass
         elif code not in NOBODYS_FAULT and place[0] not in self._forgetful:
             self._history.refusals.append(f"refused: {writing.name} to {place}: {ErrorCode(code).name}")
         raise Abort

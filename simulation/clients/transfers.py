@@ -7,11 +7,13 @@ from exacta.protocol.kafka.messages import k22_init_producer_id
 from simulation.clients.batches import batch
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
-from simulation.clients.transactional import RETRIABLE, Abort, Fenced, Producer, produce_request
+from simulation.clients.transactional import QUOTAS, RETRIABLE, Abort, Fenced, Producer, produce_request
 from simulation.history import Outcome, Place, Writing, keyed, value_of
 
 FORGETFUL = frozenset({"short"})
 """Topics that are deleted and made anew."""
+FULL = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER})
+"""The answers to a batch that a full topic does not take, and to those behind it; they are sent again until it does."""
 SEQUENCES = 1 << 31
 KEYED = "keyed"
 """The topic whose records have keys, of which there are few."""
@@ -108,6 +110,8 @@ def _acknowledged(here: Surroundings, writing: Writing, place: Place, values: li
         return False
     told = answer.responses[0].partition_responses[0]
     if told.error_code in RETRIABLE:
+        return False
+    if told.error_code in FULL and place[0] in QUOTAS:
         return False
     if told.error_code != ErrorCode.NONE:
         code = ErrorCode(told.error_code).name

@@ -23,7 +23,7 @@ from typing import Any
 from exacta.config.options import configure
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.listeners import DEFAULT_HOST, Endpoint
+from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
 from exacta.server.server import Server
 
 logger = logging.getLogger("exacta.testing")
@@ -35,8 +35,9 @@ class Broker:
     It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
     log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
     latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores
-    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one. With `pulsar` producers of
-    Apache Pulsar are served, too, by `pulsar_url`; that needs the extra `exacta[pulsar]`.
+    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one. With `pulsar` clients of
+    Apache Pulsar are served, too, by `pulsar_url` and `web_url`, and with `pulsar_tls_certificate` and `pulsar_tls_key`
+    also by `pulsar_tls_url` and `web_tls_url`; that needs the extra `exacta[pulsar]`.
 
     Clients see a restart as they see one of Apache Kafka: connections break, members of groups go on, an open
     transaction goes on. A transactional producer of librdkafka may take a second longer for its first
@@ -62,8 +63,15 @@ class Broker:
         for each in (port, pulsar_port):
             if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
                 raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
-        self._listen = Endpoint(DEFAULT_HOST, port)
-        self._pulsar_listen = Endpoint(DEFAULT_HOST, pulsar_port) if pulsar else None
+        any_port = Endpoint(DEFAULT_HOST, 0)
+        by_tls = pulsar and bool(self._configuration.pulsar_tls_certificate)
+        self._doors = Doors(
+            listen=Endpoint(DEFAULT_HOST, port),
+            pulsar_listen=Endpoint(DEFAULT_HOST, pulsar_port) if pulsar else None,
+            pulsar_tls_listen=any_port if by_tls else None,
+            web_listen=any_port if pulsar else None,
+            web_tls_listen=any_port if by_tls else None,
+        )
         self._temporary: Path | None = None
         self._remove: weakref.finalize[Any, Any] | None = None
         """Removes the temporary directory, if it is still there when nobody has the Broker any more."""
@@ -75,9 +83,7 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """Return where clients connect: `host:port`, known from the first start on."""
-        if self._listen.port == 0:
-            raise ServerError("the broker has not been started")
-        return str(self._listen)
+        return str(_started(self._doors.listen))
 
     @property
     def pulsar_url(self) -> str:
@@ -85,11 +91,29 @@ class Broker:
 
         Raises ServerError for a broker that was not made with `pulsar=True`.
         """
-        if self._pulsar_listen is None:
+        return f"pulsar://{self._of_pulsar(self._doors.pulsar_listen)}"
+
+    @property
+    def pulsar_tls_url(self) -> str:
+        """Return where Pulsar's clients connect by TLS: `pulsar+ssl://host:port`. See `pulsar_url`."""
+        return f"pulsar+ssl://{self._of_pulsar(self._doors.pulsar_tls_listen)}"
+
+    @property
+    def web_url(self) -> str:
+        """Return where Pulsar's clients ask by HTTP: `http://host:port`. See `pulsar_url`."""
+        return f"http://{self._of_pulsar(self._doors.web_listen)}"
+
+    @property
+    def web_tls_url(self) -> str:
+        """Return where Pulsar's clients ask by HTTPS: `https://host:port`. See `pulsar_url`."""
+        return f"https://{self._of_pulsar(self._doors.web_tls_listen)}"
+
+    def _of_pulsar(self, endpoint: Endpoint | None) -> Endpoint:
+        if self._doors.pulsar_listen is None:
             raise ServerError("the broker does not serve Pulsar's clients: make it with pulsar=True")
-        if self._pulsar_listen.port == 0:
-            raise ServerError("the broker has not been started")
-        return f"pulsar://{self._pulsar_listen}"
+        if endpoint is None:
+            raise ServerError("the broker has no TLS: make it with pulsar_tls_certificate and pulsar_tls_key")
+        return _started(endpoint)
 
     @property
     def data(self) -> Path:
@@ -179,12 +203,10 @@ class Broker:
 
     async def _main(self, ready: Future[None]) -> None:
         loop = asyncio.get_running_loop()
-        server = Server(loop, self._configuration, self.data, self._listen, pulsar_listen=self._pulsar_listen)
+        server = Server(loop, self._configuration, self.data, self._doors)
         server.open()
         await server.start()
-        self._listen = server.listening
-        if server.pulsar_listening is not None:
-            self._pulsar_listen = server.pulsar_listening
+        self._doors = server.doors
         end: asyncio.Future[bool] = loop.create_future()
         self._loop, self._end = loop, end
         if self._to_be_ended is not None:
@@ -198,6 +220,12 @@ class Broker:
             await asyncio.sleep(0)  # the loop closes the connections in its next turn
         else:
             await server.stop()
+
+
+def _started(endpoint: Endpoint) -> Endpoint:
+    if endpoint.port == 0:
+        raise ServerError("the broker has not been started")
+    return endpoint
 
 
 def _join(thread: threading.Thread) -> None:

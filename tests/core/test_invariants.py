@@ -11,6 +11,7 @@ from exacta.core.events import (
     GroupEpochsReserved,
     GroupSettled,
     IdsReserved,
+    TopicEpochMoved,
     TransactionBegun,
     TransactionEnded,
     WriterNamed,
@@ -98,6 +99,11 @@ def give_a_name_two_numbers(world: World) -> None:
     _change_log(world, WriterNamed, -1, name="m")
 
 
+def give_a_topic_epoch_twice(world: World) -> None:
+    world.log.extend(2 * [TopicEpochMoved(partition_id=PartitionId(0), topic_epoch=0)])
+    world.state.partitions[PartitionId(0)].topic_epoch = 0
+
+
 def let_a_named_writer_be_a_producer(world: World) -> None:
     world.state.partitions[PartitionId(0)].producers[ProducerId(77)] = ProducerState(ProducerEpoch(0), [])
 
@@ -165,6 +171,7 @@ def forget_an_offset(world: World) -> None:
         (append_twice, "1"),
         (store_a_named_repeat, "1"),
         (give_a_name_two_numbers, "writers"),
+        (give_a_topic_epoch_twice, "writers"),
         (let_a_named_writer_be_a_producer, "writers"),
         (forget_a_body, "bodies"),
         (forget_the_aborted, "5"),

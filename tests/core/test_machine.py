@@ -14,10 +14,14 @@ from exacta.core.commands import (
     DeleteRecords,
     DeleteTopic,
     OffsetToCommit,
+    RefuseAppends,
     SetTopicConfigs,
+    TakePartition,
+    Trim,
 )
 from exacta.core.events import BatchAppended
 from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
@@ -112,6 +116,10 @@ class CoreMachine(RuleBasedStateMachine):
         is_stored = any(isinstance(event, BatchAppended) for event in self.world.log[length:])
         assert is_stored == (isinstance(answer, Appended) and not answer.repeated)
 
+    @rule(partition=partitions, topic_epoch=st.none() | st.integers(0, 4))
+    def take_partition(self, partition: int, topic_epoch: int | None) -> None:
+        self.world.send(TakePartition(topic="t", partition=partition, topic_epoch=topic_epoch))
+
     @rule(producer=producers, written=st.lists(partitions, min_size=1, max_size=3), commit=st.none() | st.booleans())
     def transact(self, producer: Producer, written: list[int], commit: bool | None) -> None:
         """Write as clients do, and maybe end: by single rules hardly any transaction with records is committed."""
@@ -194,6 +202,14 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(partition=partitions, before_offset=st.integers(-2, 12))
     def delete_records(self, partition: int, before_offset: int) -> None:
         self.world.send(DeleteRecords(topic="t", partition=partition, before_offset=before_offset))
+
+    @rule(partition=partitions, before_offset=st.integers(-2, 12))
+    def trim(self, partition: int, before_offset: int) -> None:
+        self.world.send(Trim(topic="t", partition=partition, before_offset=before_offset))
+
+    @rule(partition=partitions, reason=st.sampled_from([None, None, Rejection.BACKLOG_QUOTA_EXCEEDED]))
+    def refuse_appends(self, partition: int, reason: Rejection | None) -> None:
+        self.world.send(RefuseAppends(topic="t", partition=partition, reason=reason))
 
     @rule(configs=st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:

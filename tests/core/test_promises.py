@@ -19,6 +19,8 @@ LESS_THAN_STATE = {
     "Permit": Promise.NOTHING,
     "Deliver": Promise.NOTHING,
     "Redeliver": Promise.NOTHING,
+    "EndDelays": Promise.NOTHING,
+    "RefuseAppends": Promise.NOTHING,
     "ForgetIdleSubscription": Promise.NOTHING,
     "Acknowledge": Promise.WRITE,
     "AcknowledgeSoon": Promise.SOON,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
+from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.answers_ahead import SYNC_WITHIN_MS
 from exacta.engine.engine import Answer
 from tests.engine.rig import Rig, batch
 
@@ -70,7 +70,7 @@ class Producer:
         added = self.add(0, 1)
         answers = self.write(payload)
         self.rig.loop.settle()
-        self.rig.loop.pass_time(SYNC_WITHIN_MS)
+        self.rig.loop.pass_time(Limits().flush_interval_ms)
         assert added == [DONE]
         assert isinstance(answers[0], Appended)
         assert self.rig.storage.unsynced == 0

@@ -8,13 +8,15 @@ from exacta.core.commands import (
     AcknowledgeSoon,
     AddPartitions,
     Command,
+    Connect,
     CreateTopic,
     EndTransaction,
     Heartbeat,
     Subscribe,
 )
-from exacta.core.ids import Offset, TransactionId
+from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
+from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
@@ -143,3 +145,21 @@ def test_a_begin_that_is_in_flight_is_durable_before_the_write_is_written(rig: R
     rig.loop.turn()
     assert rig.engine._writer.in_flight is not None
     assert ahead.foundation(begun) is Foundation.DURABLE
+
+
+def test_an_acknowledgement_by_a_reader_keeps_nobody_waiting(rig: Rig) -> None:
+    subscribe_to_one_message(rig)
+    where = {"topic": "s", "partition": 0, "subscription": "reader"}
+    kind = SubscriptionType.EXCLUSIVE
+    rig.ask(Subscribe(**where, subscription_type=kind, begin=EARLIEST, durable=False))  # type: ignore[arg-type]
+    rig.ask(Connect(**where, consumer_id=ConsumerId(1), subscription_type=kind))  # type: ignore[arg-type]
+    answered: list[object] = []
+    acknowledge = AcknowledgeSoon(**where, before=Offset(1))  # type: ignore[arg-type]
+    rig.engine.submit((acknowledge,), answered.extend)
+    rig.settle()
+    assert answered == [DONE]
+    # Nothing was there to be written: whatever waited for that would hold up all that comes later.
+    rig.engine.read(lambda state, now_ms: "seen", answered.append)
+    rig.settle()
+    rig.topic("later", 1)
+    assert answered == [DONE, "seen"]

@@ -7,6 +7,7 @@ import pytest
 
 from exacta.core.commands import (
     Acknowledge,
+    AcknowledgeSoon,
     BeginTransaction,
     Connect,
     DeleteTopic,
@@ -22,6 +23,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.dispatch import MOST_BYTES, Sent
 from exacta.engine.fetch import FetchResult
+from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import read_batches, record
@@ -266,15 +268,33 @@ def committed_bases(records: bytes, aborted: set[tuple[int, int]]) -> list[int]:
     return found
 
 
-def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig) -> None:
+@pytest.mark.parametrize("command", [Acknowledge, AcknowledgeSoon])
+def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig, command: type[Acknowledge]) -> None:
     rig.write()
     position = rig.journal.position
     consumer = rig.connect(1, PLENTY, SubscriptionType.EXCLUSIVE, durable=False)
     assert rig.bases() == [0]
-    assert rig.ask(Acknowledge(**WHERE, before=Offset(1))) == DONE
+    assert rig.ask(command(**WHERE, before=Offset(1))) == DONE
     assert rig.journal.position == position
     rig.write()
     assert rig.bases() == [1], "what is written later is pushed, too"
     rig.disconnect(consumer)
     assert isinstance(answer := rig.ask(Subscribe(**WHERE, subscription_type=SubscriptionType.SHARED)), Subscribed)
     assert answer.is_new
+
+
+def test_a_delayed_entry_is_pushed_once_its_time_has_come(rig: PushRig) -> None:
+    due_ms = rig.loop.now_ms + 500
+
+    def facts_of(batch: Buffer) -> tuple[int, int]:
+        return -1, due_ms if int.from_bytes(batch[:8], "big") == 0 else 0
+
+    rig.engine.dispatcher.facts_of = facts_of
+    rig.connect(1, PLENTY)
+    rig.write()
+    rig.write()
+    assert rig.bases() == [1]
+    rig.loop.pass_time(499)
+    assert rig.bases() == []
+    rig.loop.pass_time(1)
+    assert rig.bases() == [0], "nothing else has happened meanwhile"

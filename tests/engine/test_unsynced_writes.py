@@ -10,8 +10,8 @@ from exacta.core.commands import (
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionEndedReply
+from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.answers_ahead import SYNC_WITHIN_MS
 from exacta.engine.visible import Visible
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
@@ -60,7 +60,7 @@ def test_a_write_that_waits_for_its_begins_sync_is_not_answered_where_that_fails
     assert rig.storage.in_flight is not None or rig.failures
     early = producer.write(b"a")
     rig.loop.settle()
-    rig.loop.pass_time(SYNC_WITHIN_MS)
+    rig.loop.pass_time(Limits().flush_interval_ms)
     assert (early, len(rig.failures)) == ([], 1)
 
 
@@ -107,7 +107,7 @@ def test_what_is_written_is_synced_by_itself_and_only_shown_then(rig: Rig) -> No
     rig.loop.settle()
     assert waiting == []
     assert rig.engine.visible("t", 0) == Visible(0, 1, 0)
-    rig.loop.pass_time(SYNC_WITHIN_MS)
+    rig.loop.pass_time(Limits().flush_interval_ms)
     assert rig.storage.unsynced == 0
     assert rig.engine.visible("t", 0) == Visible(0, 2, 0)
     assert waiting[0].records == [b"b"]
@@ -120,11 +120,11 @@ def test_a_sync_that_came_by_itself_is_not_made_once_more(rig: Rig) -> None:
     for _ in range(3):
         producer.add(0)
         producer.write(b"a")
-        rig.loop.pass_time(SYNC_WITHIN_MS // 2)
+        rig.loop.pass_time(Limits().flush_interval_ms // 2)
         producer.end()
     producer.add(0)
     producer.write(b"b")
-    rig.loop.pass_time(SYNC_WITHIN_MS - 1)
+    rig.loop.pass_time(Limits().flush_interval_ms - 1)
     assert rig.storage.unsynced > 0
     rig.loop.pass_time(1)
     assert rig.storage.unsynced == 0

@@ -32,6 +32,9 @@ from exacta.protocol.kafka.messages import (
     k75_describe_topic_partitions,
     k17785_describe_lag,
     k17786_explain_transactions,
+    k17787_describe_subscriptions,
+    k17788_reset_subscription,
+    k17789_abort_handles,
 )
 from exacta.protocol.kafka.schema import Message
 from tests.kafka import access_requests as requests
@@ -167,6 +170,27 @@ CASES: dict[ApiKey, Case] = {
         ),
         code=TRANSACTIONAL_ID,
     ),
+    ApiKey.DESCRIBE_SUBSCRIPTIONS: Case(
+        build=lambda version, names: k17787_describe_subscriptions.DescribeSubscriptionsRequest(
+            topics=[k17787_describe_subscriptions.TopicRequest(name=topic) for topic in names.topics]
+        ),
+        code=TOPIC,
+    ),
+    ApiKey.RESET_SUBSCRIPTION: Case(
+        build=lambda version, names: k17788_reset_subscription.ResetSubscriptionRequest(
+            subscription="s",
+            topics=[
+                k17788_reset_subscription.TopicReset(
+                    name=topic, partitions=[k17788_reset_subscription.PartitionReset()]
+                )
+                for topic in names.topics
+            ],
+        ),
+        code=TOPIC,
+    ),
+    ApiKey.ABORT_HANDLES: Case(
+        build=lambda version, names: k17789_abort_handles.AbortHandlesRequest(handles=[1]), code=CLUSTER
+    ),
 }
 
 LISTS: dict[ApiKey, Callable[[str], Any]] = {
@@ -179,5 +203,8 @@ LISTS: dict[ApiKey, Callable[[str], Any]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda group: k75_describe_topic_partitions.DescribeTopicPartitionsRequest(),
     ApiKey.DESCRIBE_LAG: lambda group: k17785_describe_lag.DescribeLagRequest(groups=[group]),
     ApiKey.EXPLAIN_TRANSACTIONS: lambda group: k17786_explain_transactions.ExplainTransactionsRequest(),
+    ApiKey.DESCRIBE_SUBSCRIPTIONS: (
+        lambda group: k17787_describe_subscriptions.DescribeSubscriptionsRequest(include_details=True)
+    ),
 }
 """API -> a request whose answer names resources that it does not name; some need a group."""

@@ -11,6 +11,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from tests.kafka.access_cases import CASES
 from tests.kafka.access_requests import Names
+from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, batch, produce
 
@@ -61,6 +62,7 @@ def furnish(broker: Front) -> tuple[Wire, dict[str, bytes], dict[str, tuple[int,
     for word in (SEEN, HIDDEN):
         ids[f"{word}-t"] = create(wire, name=f"{word}-t").topic_id
         produce(wire, batch(b"a", b"b"), topic=f"{word}-t")
+        Subscriber(broker, topic=f"{word}-t")
     topics = [f"{word}-t" for word in (SEEN, HIDDEN)]
     for word in (SEEN, HIDDEN):
         every = Names(topics=topics, groups=[f"{word}-g"], transactional_ids=[f"{word}-x"])

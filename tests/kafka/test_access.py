@@ -141,6 +141,8 @@ ONE_OF_TWO = [
     (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, "t", TOPIC),
     (ApiKey.DESCRIBE_LAG, 0, "g", GROUP),
     (ApiKey.EXPLAIN_TRANSACTIONS, 0, "x", ID),
+    (ApiKey.DESCRIBE_SUBSCRIPTIONS, 0, "t", TOPIC),
+    (ApiKey.RESET_SUBSCRIPTION, 0, "t", TOPIC),
 ]
 
 

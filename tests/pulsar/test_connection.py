@@ -60,25 +60,10 @@ def test_a_connection_that_goes_on_with_nonsense_ends(wire: Wire, data: bytes) -
     assert wire.is_closed()
 
 
-SCHEMA = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pb.CommandGetTopicsOfNamespace(request_id=5, namespace="public/default"),
-        pb.CommandConsumerStats(request_id=5, consumer_id=1),
-        pb.CommandGetSchema(request_id=5, topic="t"),
-        pb.CommandGetOrCreateSchema(request_id=5, topic="t", schema=SCHEMA),
-    ],
-    ids=lambda command: type(command).__name__,
-)
-def test_what_is_not_served_is_refused_in_words(wire: Wire, command: Any) -> None:
-    answer = wire.ask(command)
-    assert answer.request_id == 5
-    fields = {field.name: value for field, value in answer.ListFields()}
-    assert pb.ServerError.NotAllowedError in (fields.get("error"), fields.get("error_code"))
-    assert "this broker" in (fields.get("message") or fields["error_message"])
+def test_what_is_not_served_is_refused_in_words(wire: Wire) -> None:
+    answer = wire.ask(pb.CommandConsumerStats(request_id=5, consumer_id=1))
+    assert (answer.request_id, answer.error_code) == (5, pb.ServerError.NotAllowedError)
+    assert "this broker" in answer.error_message
 
 
 @pytest.mark.parametrize(

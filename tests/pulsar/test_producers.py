@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import pulsar
 import pytest
 
 import exacta
+from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.wire import Wire
+from tests.kafka.access_rules import Rules
+from tests.pulsar.by_hand import Broker
+from tests.pulsar.wire import Wire, client
 
 
 @pytest.fixture
@@ -51,27 +55,15 @@ def test_a_client_that_comes_back_takes_its_made_up_name_over(wire: Wire, other:
     assert (type(closed), closed.producer_id) == (pb.CommandCloseProducer, 0)
 
 
-def test_exclusive_means_alone(wire: Wire, other: Wire) -> None:
-    assert isinstance(wire.open_producer("t"), pb.CommandProducerSuccess)
-    exclusive = pb.ProducerAccessMode.Exclusive
-    refused = other.open_producer("t", producer_access_mode=exclusive)
-    assert refused.error == pb.ServerError.ProducerFenced
-    wire.ask(pb.CommandCloseProducer(producer_id=0, request_id=9))
-    assert isinstance(other.open_producer("t", producer_access_mode=exclusive), pb.CommandProducerSuccess)
-    assert wire.open_producer("t").error == pb.ServerError.ProducerBusy
-
-
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
-        ({"producer_access_mode": pb.ProducerAccessMode.WaitForExclusive}, pb.ServerError.NotAllowedError),
-        ({"producer_access_mode": pb.ProducerAccessMode.ExclusiveWithFencing}, pb.ServerError.NotAllowedError),
-        ({"encrypted": True}, pb.ServerError.NotAllowedError),
-        ({"initial_subscription_name": "s"}, pb.ServerError.NotAllowedError),
         (
             {"schema": pb.Schema(name="s", schema_data=b"", type=pb.Schema.Avro)},
             pb.ServerError.IncompatibleSchema,
         ),
+        ({"topic_epoch": 2**62 + 1}, pb.ServerError.NotAllowedError),
+        ({"initial_subscription_name": "x" * 5000}, pb.ServerError.NotAllowedError),
         ({"name": "x" * 513}, pb.ServerError.NotAllowedError),
         ({"topic": "t-partition-1"}, pb.ServerError.TopicNotFound),
         ({"topic": "__consumer_offsets"}, pb.ServerError.NotAllowedError),
@@ -83,3 +75,38 @@ def test_what_is_not_served_is_refused_in_words(wire: Wire, fields: dict[str, An
     assert (type(refused), refused.error) == (pb.CommandError, error)
     assert refused.message
     assert isinstance(wire.ask(pb.CommandPing()), pb.CommandPong)
+
+
+def test_the_claim_that_messages_are_encrypted_changes_nothing(wire: Wire) -> None:
+    assert isinstance(wire.open_producer("t", encrypted=True), pb.CommandProducerSuccess)
+    assert isinstance(wire.produce(b"secret"), pb.CommandSendReceipt)
+
+
+def test_an_initial_subscription_gets_all_messages(broker: exacta.Broker) -> None:
+    """Clients ask for it when they create the topics of dead letters and of retries."""
+    wire = Wire(broker.pulsar_url)
+    wire.open_producer("t")
+    wire.produce(b"before")
+    for number in (1, 2):  # the second one finds it
+        assert isinstance(wire.open_producer("t", number, initial_subscription_name="s"), pb.CommandProducerSuccess)
+    wire.close()
+    with client(broker.pulsar_url) as opened:
+        consumer = opened.subscribe("t", "s", consumer_type=pulsar.ConsumerType.Failover)
+        assert consumer.receive(10_000).data() == b"before", "a subscription of the consumer's would begin later"
+
+
+def test_an_initial_subscription_that_has_consumers_is_left_alone(wire: Wire, other: Wire) -> None:
+    subscribe = pb.CommandSubscribe(
+        topic="t", subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
+    )
+    assert isinstance(other.ask(subscribe), pb.CommandSuccess)
+    assert isinstance(wire.open_producer("t", initial_subscription_name="s"), pb.CommandProducerSuccess)
+    assert isinstance(other.ask(pb.CommandPing()), pb.CommandPong)
+
+
+def test_an_initial_subscription_needs_the_right_to_read() -> None:
+    broker = Broker(Rules(lambda operation, resource: (operation, resource.name) != (Operation.READ, "t")))
+    for name, error in (("", None), ("s", pb.ServerError.AuthorizationError)):
+        command = pb.CommandProducer(topic="t", producer_id=0, request_id=1, initial_subscription_name=name)
+        assert getattr(broker.connect().ask(command), "error", None) == error
+    broker.end()

@@ -12,7 +12,7 @@ from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
 from exacta.records.compaction import RecordCompaction
-from exacta.records.pulsar_entries import entry_of, enveloped, on_the_wire
+from exacta.records.pulsar_entries import delivery_facts, entry_of, enveloped, on_the_wire
 from exacta.records.record_format import KafkaRecordFormat
 
 SENT = build_entry(
@@ -52,6 +52,23 @@ def test_the_entry_comes_out_as_it_was_sent() -> None:
     stored = placed(PLAIN, 40)
     assert b"".join(on_the_wire(stored)) == SENT
     assert entry_of(stored) == parse_entry(SENT)
+
+
+@pytest.mark.parametrize(
+    ("fields", "deliver_at_ms"), [({}, 0), ({"deliver_at_time": 7_000}, 7_000), ({"deliver_at_time": -1}, 0)]
+)
+def test_delivery_is_told_the_key_and_the_time(fields: dict[str, int], deliver_at_ms: int) -> None:
+    hashes = set()
+    for key in (b"apples", b"pears"):
+        metadata = MessageMetadata(producer_name="tills", sequence_id=4, publish_time=1000, partition_key=key, **fields)
+        key_hash, time_ms = delivery_facts(enveloped(parse_entry(build_entry(metadata, b"x"))))
+        assert time_ms == deliver_at_ms
+        hashes.add(key_hash)
+    assert len(hashes) == 2
+
+
+def test_delivery_is_told_something_of_any_bytes() -> None:
+    assert delivery_facts(PLAIN[:61]) == delivery_facts(emptied(parse_batch_header(PLAIN))) == (0, 0)
 
 
 def test_it_is_sound_where_it_was_placed_and_no_bit_of_it_may_change() -> None:

@@ -9,6 +9,7 @@ from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
 from exacta.cli.spark import spark
+from exacta.cli.subscriptions import subscriptions
 from exacta.cli.transactions import transactions
 from exacta.cli.verify import verify
 
@@ -51,4 +52,5 @@ app.command()(verify)
 app.add_typer(groups, name="groups")
 app.add_typer(log, name="log")
 app.add_typer(spark, name="spark")
+app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(transactions, name="transactions")

@@ -1,19 +1,16 @@
 """`exacta groups …`: consumer groups, seen from outside."""
 
-from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import one_line, say
+from exacta.cli.lines import say
+from exacta.cli.tables import held_by, print_table
 
 if TYPE_CHECKING:
-    from exacta.client.lag import GroupLag, Lag
+    from exacta.client.lag import GroupLag
     from exacta.client.routing import Client
-
-_WIDTH_ELSEWHERE = 1000
-"""The width of a table in a pipe, where a row is a line however long its names are."""
 
 groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 
@@ -48,7 +45,7 @@ def list_all(
     ]
     width = 4 if everything else 3
     if shown:
-        _print(("group", "state", "protocol", "of")[:width], [row[:width] for row in rows])
+        print_table(("group", "state", "protocol", "of")[:width], [row[:width] for row in rows])
     else:
         say("there are no groups")
     if len(shown) < len(found):
@@ -104,33 +101,9 @@ def _show(found: "GroupLag") -> None:
         position = "–" if each.committed_offset < 0 else str(each.committed_offset)
         name = f"{each.partition.topic}-{each.partition.partition}"
         numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
-        rows.append((name, position, *(str(number) for number in numbers), _held_by(each)))
+        rows.append((name, position, *(str(number) for number in numbers), held_by(each.held_by)))
     unread = sum(each.unread for each in found.partitions)
     held_back = sum(each.held_back for each in found.partitions)
     rows.append(("all", "", str(unread), str(held_back), "", "", ""))
     numbers_of = ("position", "unread", "held back", "last stable", "end")
-    _print(("partition", *numbers_of, "held back by"), rows, to_the_right=numbers_of)
-
-
-def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_right: Collection[str] = ()) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="right" if name in to_the_right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))  # text, for Rich would take brackets for commands
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_ELSEWHERE
-    console.print(table)
-
-
-def _held_by(lag: "Lag") -> str:
-    if not lag.held_by:
-        return ""
-    oldest, more = lag.held_by[0], len(lag.held_by) - 1
-    seconds = oldest.open_for_ms / 1000
-    return f"{oldest.transactional_id}, for {seconds:.1f} s" + (f", and {more} more" if more else "")
+    print_table(("partition", *numbers_of, "held back by"), rows, to_the_right=numbers_of)

@@ -9,8 +9,18 @@ from typing import NoReturn, TypeVar
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure, options, parse_setting, read_properties
-from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_PULSAR_PORT, Endpoint, parse_endpoint
-from exacta.server.process import Doors, serve
+from exacta.server.listeners import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    DEFAULT_PULSAR_PORT,
+    DEFAULT_PULSAR_TLS_PORT,
+    DEFAULT_WEB_PORT,
+    DEFAULT_WEB_TLS_PORT,
+    Doors,
+    Endpoint,
+    parse_endpoint,
+)
+from exacta.server.process import serve
 
 EXIT_USAGE = 2
 
@@ -34,12 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
-    doors = Doors(
-        listen=parsed.listen,
-        advertise=parsed.advertise,
-        pulsar_listen=parsed.pulsar_listen,
-        pulsar_advertise=parsed.pulsar_advertise,
-    )
+    doors = Doors(**{name: getattr(parsed, name) for name in Doors.__struct_fields__})
     return serve(configuration, parsed.data, doors)
 
 
@@ -74,18 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         help="what clients are told to connect to, where that is not what is listened on",
     )
-    parser.add_argument(
-        "--pulsar-listen",
-        type=_usage(parse_endpoint),
-        metavar="HOST:PORT",
-        help=f"where to accept Apache Pulsar's clients (default: nowhere; Pulsar's own port is {DEFAULT_PULSAR_PORT})",
-    )
-    parser.add_argument(
-        "--pulsar-advertise",
-        type=_usage(parse_endpoint),
-        metavar="HOST:PORT",
-        help="what Pulsar's clients are told to connect to, where that is not what is listened on",
-    )
+    _add_pulsars_doors(parser)
     parser.add_argument(
         "--set",
         type=_usage(parse_setting),
@@ -96,6 +90,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="read options from a file of key=value lines")
     return parser
+
+
+def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:
+    nowhere = "default: nowhere; Pulsar's own port is"
+    for flag, words in (
+        ("--pulsar-listen", f"where to accept Apache Pulsar's clients ({nowhere} {DEFAULT_PULSAR_PORT})"),
+        ("--pulsar-advertise", "what Pulsar's clients are told to connect to, where that is not what is listened on"),
+        (
+            "--pulsar-tls-listen",
+            "where to accept Pulsar's clients by TLS; needs pulsar.tls.certificate and pulsar.tls.key "
+            f"({nowhere} {DEFAULT_PULSAR_TLS_PORT})",
+        ),
+        ("--pulsar-tls-advertise", "what Pulsar's clients are told to connect to by TLS"),
+        (
+            "--web-listen",
+            "where to answer what Pulsar's clients ask by HTTP; beyond the loopback address it needs "
+            f"web.allow.anonymous=true ({nowhere} {DEFAULT_WEB_PORT})",
+        ),
+        ("--web-tls-listen", f"the same by HTTPS ({nowhere} {DEFAULT_WEB_TLS_PORT})"),
+    ):
+        parser.add_argument(flag, type=_usage(parse_endpoint), metavar="HOST:PORT", help=words)
 
 
 def _directory(text: str) -> Path:

@@ -44,6 +44,15 @@ from exacta.protocol.kafka.messages.k17786_explain_transactions import (
     ExplainTransactionsRequest,
     ExplainTransactionsResponse,
 )
+from exacta.protocol.kafka.messages.k17787_describe_subscriptions import (
+    DescribeSubscriptionsRequest,
+    DescribeSubscriptionsResponse,
+)
+from exacta.protocol.kafka.messages.k17788_reset_subscription import (
+    ResetSubscriptionRequest,
+    ResetSubscriptionResponse,
+)
+from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest, AbortHandlesResponse
 
 API_VERSIONS_KEY = 18
 
@@ -86,6 +95,9 @@ _CALLS: dict[type[Any], Call] = {
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
     ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
     DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),
+    DescribeSubscriptionsRequest: Call(17787, DescribeSubscriptionsResponse, 0, 0),
+    ResetSubscriptionRequest: Call(17788, ResetSubscriptionResponse, 0, 0),
+    AbortHandlesRequest: Call(17789, AbortHandlesResponse, 0, 0),
 }
 
 

@@ -11,6 +11,7 @@ from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.transactions import TransactionOptions
+from exacta.config.web import WebOptions
 from exacta.core.state.limits import Limits
 
 
@@ -19,7 +20,9 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, KafkaOptions):
+class Configuration(
+    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, KafkaOptions
+):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 
     def limits(self) -> Limits:
@@ -33,6 +36,7 @@ class Configuration(GroupOptions, TransactionOptions, LogOptions, NetworkOptions
                 ),
                 "producer_id_expiry_interval_ms": self.producer_id_expiration_check_interval_ms,
                 "ended_handle_retention_ms": self.pulsar_transaction_outcome_retention_ms,
+                "flush_interval_ms": self.log_flush_interval_ms,
                 "max_ended_handles": self.pulsar_transaction_outcome_retention_count,
                 "group_consumer_assignors": tuple(self.group_consumer_assignors.split(",")),
             }

@@ -32,6 +32,16 @@ class LogOptions:
         int,
         Meta(ge=1 << 20, le=INT_MAX, description="Size at which one file of the journal ends and the next begins."),
     ] = 128 << 20
+    log_flush_interval_ms: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=60_000,
+            description="Longest time for which a stop of the machine can lose what needs no sync of its own: writes "
+            "into open transactions, and acknowledgements for which a client of Pulsar's wants no answer. A killed "
+            "broker loses neither.",
+        ),
+    ] = Limits().flush_interval_ms
     log_page_cache_trim_enable: Annotated[
         bool,
         Meta(

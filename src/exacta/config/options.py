@@ -18,7 +18,10 @@ from exacta.spelling import did_you_mean
 
 
 class Option(Struct, frozen=True):
-    """One option. `lowest` and `highest` are inclusive and None but for a number; a text matches `pattern`."""
+    """One option. `lowest` and `highest` are inclusive and None but for a number; a text matches `pattern`.
+
+    A text without a pattern is the name of a file, or empty.
+    """
 
     name: str
     field: str
@@ -95,10 +98,13 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def _parse(option: Option, value: Any) -> int | bool | str:
+    if option.type is str and not option.pattern:
+        return str(value).strip()
     if option.type is str:
         text = "".join(str(value).split())
         if not re.fullmatch(option.pattern, text):
-            raise ConfigurationError(f"{option.name} cannot be {value!r}: it is like {option.default}")
+            example = f": it is like {option.default}" if option.default else ""
+            raise ConfigurationError(f"{option.name} cannot be {value!r}{example}")
         return text
     if option.type is bool:
         if isinstance(value, bool):

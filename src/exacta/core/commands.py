@@ -10,7 +10,11 @@ from msgspec import Struct, field
 
 from exacta.core.command import Command, Parked
 from exacta.core.groups.commands import (
+    CommitOffsets,
+    CommitTransactionalOffsets,
     ConsumerHeartbeat,
+    DeleteGroup,
+    DeleteOffsets,
     ExpireConsumer,
     ExpireMember,
     ExpireRebalance,
@@ -19,13 +23,14 @@ from exacta.core.groups.commands import (
     JoinGroup,
     LeaveGroup,
     MemberToRemove,
+    OffsetToCommit,
     SyncGroup,
 )
 from exacta.core.ids import (
-    NO_GENERATION,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     Body,
+    Cause,
     ProducerEpoch,
     ProducerId,
     TransactionId,
@@ -39,6 +44,7 @@ from exacta.core.subscriptions.commands import (
     Connect,
     Deliver,
     Disconnect,
+    EndDelays,
     ForgetIdleSubscription,
     Permit,
     Redeliver,
@@ -72,6 +78,7 @@ __all__ = [
     "DeleteTopic",
     "Deliver",
     "Disconnect",
+    "EndDelays",
     "EndHandle",
     "EndTransaction",
     "EndTransactions",
@@ -100,6 +107,7 @@ __all__ = [
     "Skip",
     "Subscribe",
     "SyncGroup",
+    "TakePartition",
     "TransactionToEnd",
     "Trim",
     "Unsubscribe",
@@ -226,6 +234,17 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     transaction: TransactionId | None = None
 
 
+class TakePartition(Command, frozen=True, kw_only=True):
+    """Give one writer a partition for itself. `topic_epoch` is what it got before; None: it comes for the first time.
+
+    The front sees to it that nobody else writes there.
+    """
+
+    topic: str
+    partition: int
+    topic_epoch: int | None = None
+
+
 class AddPartitions(Command, frozen=True, kw_only=True):
     """Register partitions with the open transaction, beginning one if none is (AddPartitionsToTxn).
 
@@ -299,6 +318,7 @@ class EndHandle(Command, frozen=True, kw_only=True):
 
     transaction_id: TransactionId
     commit: bool
+    cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
 
@@ -340,64 +360,3 @@ class ExpireTransactionalIds(Command, frozen=True, kw_only=True):
 
 class ExpireProducers(Command, frozen=True, kw_only=True):
     """Timer: let partitions forget producers that have been idle for too long."""
-
-
-# --- offsets ----------------------------------------------------------------------------------------------------------
-
-
-class OffsetToCommit(Struct, frozen=True, kw_only=True, array_like=True):
-    """One partition's position in a group, as its client gave it."""
-
-    topic: str
-    partition: int
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
-class CommitOffsets(Command, frozen=True, kw_only=True):
-    """Commit offsets outside any transaction. A caller outside the group's membership gives generation -1.
-
-    `generation` is a member epoch where the group is one of the consumer protocol, which older versions of OffsetCommit
-    do not know.
-    """
-
-    group_id: str
-    offsets: tuple[OffsetToCommit, ...]
-    member_id: str = ""
-    generation: int = NO_GENERATION
-    instance_id: str | None = None
-    knows_member_epochs: bool = True
-
-
-class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
-    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447).
-
-    The transaction is that of a transactional id, named by its holder's pair, or the handle that `transaction` names.
-    """
-
-    promises: ClassVar[Promise] = Promise.WRITE
-
-    group_id: str
-    offsets: tuple[OffsetToCommit, ...]
-    transactional_id: str = ""
-    producer_id: ProducerId = NO_PRODUCER_ID
-    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    transaction: TransactionId | None = None
-    member_id: str = ""
-    generation: int = NO_GENERATION
-    version: TransactionVersion = TransactionVersion.V1
-    instance_id: str | None = None
-
-
-class DeleteGroup(Command, frozen=True, kw_only=True):
-    """Delete a group that nobody is a member of, with all of its offsets (DeleteGroups)."""
-
-    group_id: str
-
-
-class DeleteOffsets(Command, frozen=True, kw_only=True):
-    """Delete a group's offsets of partitions that none of its members reads (OffsetDelete)."""
-
-    group_id: str
-    partitions: tuple[tuple[str, int], ...]

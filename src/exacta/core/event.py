@@ -26,6 +26,7 @@ TAGS = {
     "NothingAborted": 16,
     "TransactionalIdsExpired": 17,
     "ProducersExpired": 18,
+    "TopicEpochMoved": 19,
     # offsets and groups
     "TransactionalOffsetsCommitted": 20,
     "OffsetsCommitted": 21,
@@ -54,6 +55,7 @@ TAGS = {
     "NonDurableSubscriptionMoved": 53,
     "NonDurableMessagesAcknowledged": 54,
     "AppendsRefused": 55,
+    "DelaysEnded": 56,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

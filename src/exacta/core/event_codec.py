@@ -25,6 +25,7 @@ from exacta.core.events import (
     TopicConfigsSet,
     TopicCreated,
     TopicDeleted,
+    TopicEpochMoved,
     TransactionalIdsExpired,
     TransactionalOffsetsCommitted,
     TransactionBegun,
@@ -56,6 +57,7 @@ DurableEvent = (
     | OffsetsDeleted
     | TransactionalIdsExpired
     | ProducersExpired
+    | TopicEpochMoved
     | WriterNamed
     | WritersExpired
     | TopicConfigsSet

@@ -7,10 +7,19 @@ rebalance, signs of life (decision 0025), and ids that are given out of what is 
 
 from typing import ClassVar
 
-from msgspec import field
-
 from exacta.core.commands import OffsetToCommit
 from exacta.core.event import Event
+from exacta.core.groups.events import (
+    ConsumerGroupChanged,
+    ConsumerGroupUpdated,
+    GroupDeleted,
+    GroupEpochsReserved,
+    GroupSettled,
+    MemberSeen,
+    MembershipChanged,
+    OffsetsCommitted,
+    OffsetsDeleted,
+)
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -26,11 +35,10 @@ from exacta.core.ids import (
     WriterId,
 )
 from exacta.core.rejections import Rejection
-from exacta.core.state.classic_membership import Membership
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesDelivered,
     EntriesTakenBack,
     MessagesAcknowledged,
@@ -54,6 +62,7 @@ __all__ = [
     "ConsumerDisconnected",
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
+    "DelaysEnded",
     "EntriesDelivered",
     "EntriesTakenBack",
     "Event",
@@ -86,6 +95,7 @@ __all__ = [
     "TopicConfigsSet",
     "TopicCreated",
     "TopicDeleted",
+    "TopicEpochMoved",
     "TransactionBegun",
     "TransactionEnded",
     "TransactionExtended",
@@ -248,50 +258,11 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
         return None
 
 
-class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True):
-    """Offsets of a group, outside any transaction."""
-
-    group_id: str
-    offsets: tuple[OffsetToCommit, ...]
-    at_ms: int
-
-
-class MembershipChanged(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: the group's membership is this now."""
-
-    durable: ClassVar[bool] = False
-    group_id: str
-    membership: Membership
-
-
-class MemberSeen(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: the member's session lasts until `deadline_ms`."""
-
-    durable: ClassVar[bool] = False
-    group_id: str
-    member_id: str
-    deadline_ms: int
-
-
 class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: an abort was answered although nothing is open: whatever the crash forgot has been given up."""
 
     durable: ClassVar[bool] = False
     transactional_id: str
-
-
-class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True):
-    """The group is gone with its offsets, those of open transactions included."""
-
-    group_id: str
-
-
-class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True):
-    """The group has no offsets of these partitions any more; `pending` ones of transactions are gone, too."""
-
-    group_id: str
-    partitions: tuple[tuple[str, int], ...]
-    pending: bool = False
 
 
 class TransactionalIdsExpired(Event, frozen=True, kw_only=True, array_like=True):
@@ -319,6 +290,13 @@ class WritersExpired(Event, frozen=True, kw_only=True, array_like=True):
     """The names and the sequences of these writers are forgotten; their numbers are never used again."""
 
     writer_ids: tuple[WriterId, ...]
+
+
+class TopicEpochMoved(Event, frozen=True, kw_only=True, array_like=True):
+    """A writer has the partition for itself under this epoch, and those of lower ones are fenced."""
+
+    partition_id: PartitionId
+    topic_epoch: int
 
 
 class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):
@@ -357,46 +335,3 @@ class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True):
 
     partition_id: PartitionId
     before_offset: Offset
-
-
-class GroupEpochsReserved(Event, frozen=True, kw_only=True, array_like=True):
-    """Groups may have epochs and generations below this one; after a restart they go on with it (decision 0012)."""
-
-    end_epoch: int
-
-
-class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: the group of the consumer protocol has looked at the topics again, and found what it knew."""
-
-    durable: ClassVar[bool] = False
-    group_id: str
-    group: ConsumerGroup
-
-
-class GroupSettled(Event, frozen=True, kw_only=True, array_like=True):
-    """A rebalance of the classic protocol has ended, and the group is this now; None: it has no members any more.
-
-    It is written, too, where a static member's successor takes its place without a rebalance.
-    """
-
-    group_id: str
-    membership: Membership | None
-
-
-class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True):
-    """A group of the consumer protocol has changed: these members and targets are new, and those of `gone` have left.
-
-    `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
-    the same history has the same bytes.
-    """
-
-    group_id: str
-    epoch: int
-    target_epoch: int
-    assignor: str
-    topics_version: tuple[int, int]
-    members: tuple[ConsumerMember, ...] = ()
-    gone: tuple[str, ...] = ()
-    target: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    topics: dict[str, SubscribedTopic] | None = None
-    matched: dict[str, tuple[str, ...]] | None = None

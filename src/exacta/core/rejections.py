@@ -69,7 +69,9 @@ class Rejection(Enum):
     non-durable one has the name, or the reverse; or a transaction was to acknowledge messages of a non-durable one."""
     SUBSCRIPTION_NOT_FOUND = auto()
     SUBSCRIPTION_BUSY = auto()
-    """Its consumers do not share it with this one: it is Exclusive, or of another type."""
+    """Its consumers do not share it with this one: it is Exclusive, or of another type or mode."""
+    KEY_RANGES_REFUSED = auto()
+    """The hashes that a consumer names are none, no ranges, or another consumer's."""
     CONSUMER_NOT_FOUND = auto()
     TRANSACTION_CONFLICT = auto()
     """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""

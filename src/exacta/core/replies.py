@@ -64,6 +64,12 @@ class TransactionBegunReply(Reply, frozen=True, kw_only=True):
     producer_id: ProducerId
 
 
+class PartitionTaken(Reply, frozen=True, kw_only=True):
+    """The writer has the partition for itself, under this epoch."""
+
+    topic_epoch: int
+
+
 class TransactionsRefused(Reply, frozen=True, kw_only=True):
     """None of a set of transactions was ended: `rejections`, in the command's order, say which stood in the way."""
 

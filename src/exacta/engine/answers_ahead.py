@@ -31,8 +31,8 @@ before the answer comes early:
 A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
 group that holds the earlier event, and `foundation` finds it.
 
-What was written and not synced is synced with the next group that an answer waits for, or after `SYNC_WITHIN_MS`. The
-sync of a begin that must be durable starts at once, while its client makes the first write.
+What was written and not synced is synced with the next group that an answer waits for, or after the limit
+`flush_interval_ms`. The sync of a begin that must be durable starts at once, while its client makes the first write.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,12 +47,6 @@ from exacta.core.state.state import State
 from exacta.core.transactions.loss import may_begin_unseen
 from exacta.engine.commit_group import CommitGroup, Wait
 from exacta.ports.scheduler import Scheduler, TimerHandle
-
-SYNC_WITHIN_MS = 20
-"""The longest time for which a write into an open transaction stays unsynced.
-
-Readers of uncommitted records may not see it for so long.
-"""
 
 _REGISTRATION = Promise.REGISTRATION
 _NEW_ID = Promise.NEW_ID
@@ -107,6 +101,7 @@ class AnswersAhead:
         self._state = state
         self._scheduler = scheduler
         self._clock = clock
+        self._flush_interval_ms = state.limits.flush_interval_ms
         self._make_durable = make_durable
         self._begin_groups: dict[TransactionId, int] = dict.fromkeys(state.transactions, _RECOVERED)
         """The number of the group that holds the begin of each open transaction, or `_NO_GROUP`."""
@@ -130,7 +125,7 @@ class AnswersAhead:
         if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
         elif promise is _SOON and not any(event.durable for event in outcome.events):
-            promise = Promise.NOTHING  # there is nothing to write; a reader's acknowledgements are volatile
+            promise = Promise.NOTHING  # it was done already, or is of a non-durable subscription
         if outcome.inside_transaction is not None:
             foundation = self.foundation(outcome.inside_transaction)
         else:
@@ -170,7 +165,9 @@ class AnswersAhead:
             self._unsynced_since_ms = self._clock()
         self.unsynced |= group.touched
         if self._sync_timer is None:
-            self._sync_timer = self._scheduler.call_later(SYNC_WITHIN_MS / 1000, self._sync_in_time)
+            self._sync_timer = self._scheduler.call_later(
+                self._state.limits.flush_interval_ms / 1000, self._sync_in_time
+            )
 
     def sync_begins(self, written: CommitGroup) -> None:
         """Make a begin in this group durable while its client makes its first write, which waits for that."""
@@ -195,7 +192,7 @@ class AnswersAhead:
         self._sync_timer = None
         if self.unsynced is None:
             return
-        left_ms = self._unsynced_since_ms + SYNC_WITHIN_MS - self._clock()
+        left_ms = self._unsynced_since_ms + self._flush_interval_ms - self._clock()
         if left_ms <= 1:  # the loop's timers and this time are rounded apart
             self._make_durable()
         else:

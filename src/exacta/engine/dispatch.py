@@ -4,11 +4,12 @@ Owns the sinks of consumers, what is being read for a subscription, and when to 
 entry (`exacta.core.subscriptions.delivering`) nor what a message looks like to a client (the fronts).
 
 Theory of operation. A subscription is looked at in the loop's next turn after something has happened that may let more
-be delivered: readers may see more, a consumer has come, has gone or takes more, or a message has been acknowledged or
-given back. One read is under way for a subscription at a time, so that its entries go out in the order in which they
-were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as readers of committed
-records may see them, and then chosen: the core takes no look at what was read elsewhere than where delivery goes on by
-now. Nothing is read while no consumer takes a message. A front that cannot send just grants no permits.
+be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
+given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
+order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
+readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
+delivery goes on by now. Nothing is read while no consumer takes a message. A front that cannot send just grants no
+permits.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from exacta.core.commands import Command, Deliver
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     Event,
     MessagesAcknowledged,
@@ -31,11 +33,11 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.state import State
-from exacta.core.subscriptions.delivering import looks_further, takes_more
+from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 MOST_BYTES = 256 << 10
@@ -46,6 +48,7 @@ NOWHERE = Offset(0)
 _OF_ONE = (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesTakenBack,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
@@ -89,8 +92,9 @@ class Dispatcher:
         self._reading: set[SubscriptionKey] = set()
         self._is_scheduled = False
         self._has_stopped = False
-        self.key_of: Callable[[Buffer], int] = lambda batch: -1
-        """Returns the hash of a batch's key, for Key_Shared subscriptions; -1: it has none. A front sets it."""
+        self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
+        """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
+        subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -152,7 +156,7 @@ class Dispatcher:
     def _look(self, key: SubscriptionKey) -> None:
         """Deliver what can be delivered now, one read after another."""
         delivery = self._state.volatile.deliveries.get(key)
-        if delivery is None or not takes_more(delivery):
+        if delivery is None or not permits(delivery):
             return
         if delivery.waiting:
             chosen = self._deliver(key)
@@ -161,7 +165,7 @@ class Dispatcher:
                 return
         subscription = self._state.subscription(key)
         if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to)
+            self._read_new(key, delivery.read_to, permits(delivery))
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
@@ -202,13 +206,19 @@ class Dispatcher:
 
         self._read(key, extents, push)
 
-    def _read_new(self, key: SubscriptionKey, begin: Offset) -> None:
-        """Read on from where delivery has come to, and deliver what committed readers may see of it."""
+    def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
+        """Read on from where delivery has come to, and deliver what committed readers may see of it.
+
+        Not much more is read than consumers have permits for.
+        """
         partition = self._state.partitions[key[0]]
         visible = self._visible.get(key[0])
         if visible is None or begin >= visible.last_stable_offset:
             return
-        extents = self._journal.find(key[0], begin, visible.last_stable_offset, MOST_BYTES)
+        # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
+        limit = Offset(min(begin + permits, visible.last_stable_offset))
+        extents = self._journal.find(key[0], begin, limit, MOST_BYTES)
+        extents = extents or self._journal.find(key[0], begin, visible.last_stable_offset, 1)
         end = Offset(extents[-1].last_offset + 1) if extents else visible.last_stable_offset
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
@@ -218,9 +228,7 @@ class Dispatcher:
             if self._tell_of_faults(key, extents, reads):
                 return
             entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
-            seen = tuple(
-                SeenEntry(Offset(each.base_offset), each.offset_count, self.key_of(each.batch)) for each in entries
-            )
+            seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)
             if any(each.base not in batches for each in chosen):
@@ -232,6 +240,15 @@ class Dispatcher:
                 self._look_soon(key)
 
         self._read(key, extents, deliver)
+
+    def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
+        """Return what the core must know of entries; a front is asked for more only where that decides anything."""
+        delivery = self._state.volatile.deliveries.get(key)
+        if delivery is None or delivery.is_in_order:
+            return tuple(SeenEntry(Offset(each.base_offset), each.offset_count) for each in entries)
+        return tuple(
+            SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
+        )
 
     def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
         self._reading.add(key)

@@ -6,7 +6,8 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -40,6 +41,12 @@ class Lookups:
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
+
+    def noted_entry(self, key: SubscriptionKey, base: int) -> tuple[Offset, Offset] | None:
+        """Return the first and the last offset of an entry that delivery has noted; None: it has noted none there."""
+        delivery = self._state.volatile.deliveries.get(key)
+        entry = None if delivery is None else delivery.entries.get(Offset(base))
+        return None if entry is None else (entry.base, entry.last)
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
@@ -93,6 +100,15 @@ class Lookups:
         aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
         return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
+    def count_between(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
+        """Count as `count_unaborted` does, where `end_offset` may also divide a batch."""
+        batch = self.batch_at(partition_id, end_offset)
+        if batch is None or batch[0] == end_offset:
+            return self.count_unaborted(partition_id, offset, end_offset)
+        batch_end = batch[1] + 1  # the journal counts to the end of a batch only
+        with_rest = self.count_unaborted(partition_id, offset, batch_end)
+        return with_rest - self.count_unaborted(partition_id, end_offset, batch_end)
+
     def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
         """Return the offset after the last record that readers of committed records get before `end_offset`.
 
@@ -120,6 +136,27 @@ class Lookups:
         """Return the id of a partition; None if there is none. A topic that is created again has others."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else entry.partition_id
+
+    def has_subscription(self, topic: str, partition: int, name: str) -> bool:
+        """Return whether a partition has a subscription of this name in this step."""
+        entry = self._state.partition(topic, partition)
+        return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
+
+    def refusal(self, partition_id: PartitionId) -> Rejection | None:
+        """Return why a partition takes no batches now; None: it takes them."""
+        return self._state.volatile.refusing.get(partition_id)
+
+    def has_consumers(self, topic: str) -> bool:
+        """Return whether a consumer of a subscription is connected to a topic."""
+        entry = self._state.topics.get(topic)
+        ids = frozenset(() if entry is None else entry.partition_ids)
+        deliveries = self._state.volatile.deliveries.items()
+        return any(delivery.consumers for (partition_id, _), delivery in deliveries if partition_id in ids)
+
+    def topic_epoch(self, topic: str, partition: int) -> int:
+        """Return the epoch of the last writer that had a partition for itself, as it is in this step; -1: none."""
+        entry = self._state.partition(topic, partition)
+        return -1 if entry is None else entry.topic_epoch
 
     def named_sequence(self, name: str, topic: str, partition: int) -> int:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""

@@ -59,14 +59,16 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.OFFSET_METADATA_TOO_LARGE: ErrorCode.OFFSET_METADATA_TOO_LARGE,
     Rejection.OFFSET_OUT_OF_RANGE: ErrorCode.OFFSET_OUT_OF_RANGE,
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
+    # Only Exacta's own ResetSubscription is told so.
+    Rejection.SUBSCRIPTION_NOT_FOUND: ErrorCode.RESOURCE_NOT_FOUND,
 }
 
 CANNOT_HAPPEN_HERE = frozenset(
     {
         Rejection.CONSUMER_NOT_FOUND,
         Rejection.INVALID_SUBSCRIPTION,
+        Rejection.KEY_RANGES_REFUSED,
         Rejection.SUBSCRIPTION_BUSY,
-        Rejection.SUBSCRIPTION_NOT_FOUND,
         Rejection.TRANSACTION_CONFLICT,
     }
 )

@@ -18,6 +18,7 @@ LONG_ANSWERS = frozenset(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
         ApiKey.DESCRIBE_LAG,
         ApiKey.EXPLAIN_TRANSACTIONS,
+        ApiKey.DESCRIBE_SUBSCRIPTIONS,
     }
 )
 """They begin only when all earlier answers of their connection have left and the answers' budget has room. Fetch is not

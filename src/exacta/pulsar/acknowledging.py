@@ -4,8 +4,11 @@ An id names an entry, whole, or as far as its ack set says. How many messages an
 since clients do not say it reliably. An id that names nothing that is there asks for nothing: its topic or its messages
 are gone.
 
-Theory of operation. An ACK that wants no answer is gathered with the others of this turn of the loop, and all of one
-consumer become one command. Every other command flushes first, so that it sees what was acknowledged before it.
+Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
+command for each consumer, and those that want one become one command as long as they are of one consumer and of one
+transaction. If that command is refused, it has changed nothing, and each ACK is asked for alone. Every command but SEND
+flushes first, so that it sees what was acknowledged before it. An ACK and a SEND have nothing to do with each other,
+and their clients send them by turns.
 """
 
 from collections.abc import Sequence
@@ -13,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from exacta.core.commands import AcknowledgeSoon, Command
+from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
@@ -23,8 +26,9 @@ from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarConnection, logger
+from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.errors import text_of
+from exacta.pulsar.groups import RequestGroup
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
@@ -53,6 +57,13 @@ def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData
     return found if found is not None and found[0] == message.entry_id else None
 
 
+def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:
+    """Return what `entry_of` returns for an entry that its consumer has, without looking into the log."""
+    if message.ledger_id != consumer.partition_id:
+        return None
+    return lookups.noted_entry((consumer.partition_id, consumer.subscription), message.entry_id)
+
+
 def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
     found = lookups.batch_at(partition_id, message.entry_id)
@@ -73,13 +84,17 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
     runs: list[Run] = []
     before, is_whole = Offset(0), True
     for message in command.message_id:
-        entry = entry_of(lookups, consumer.partition_id, message)
+        is_cumulative = command.ack_type == CommandAck.Cumulative
+        entry = _delivered(lookups, consumer, message) or entry_of(lookups, consumer.partition_id, message)
+        if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
+            before = max(before, last_before)
+            continue
         if entry is None:
             is_whole = False
             continue
         first, last = entry
         parts = acknowledged(first, last - first + 1, message.ack_set)
-        if command.ack_type == CommandAck.Individual:
+        if not is_cumulative:
             runs += [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
         else:
             is_begun = bool(parts) and parts[0].start == first
@@ -87,30 +102,88 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
     return runs, before, is_whole
 
 
+def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
+    """Return the offset behind the entry into which an id falls; None: it falls into none.
+
+    A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
+    number before that of the batch's entry. Here that is the last message of the entry before it.
+    """
+    if message.ledger_id != partition_id or is_earliest(message):
+        return None
+    found = lookups.batch_at(partition_id, message.entry_id)
+    return None if found is None else Offset(found[1] + 1)
+
+
 class Acknowledgements:
-    """The acknowledgements of one connection for which its client wants no answer."""
+    """The acknowledgements of one connection that were not decided yet: some that want answers, or some that do not."""
 
     def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
         self._broker = broker
         self._connection = connection
-        self._gathered: dict[Consumer, Acknowledged] = {}
+        self._soon: dict[Consumer, Acknowledged] = {}
+        self._asked: list[Asked] = []
 
     def take(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> bool:
-        """Gather an acknowledgement; return whether it is the first one, so that somebody must flush."""
-        is_first = not self._gathered
-        self._gathered.setdefault(consumer, Acknowledged()).take(Acknowledged(list(runs), before))
+        """Gather one that wants no answer; return whether it is the first one, so that somebody must flush."""
+        if self._asked:
+            self.flush()
+        is_first = not self._soon
+        self._soon.setdefault(consumer, Acknowledged()).take(Acknowledged(list(runs), before))
         return is_first
 
+    def ask(self, asked: Asked) -> bool:
+        """Gather one that wants an answer; return whether it is the first one, so that somebody must flush."""
+        if self._soon or (self._asked and not asked.joins(self._asked[0])):
+            self.flush()
+        self._asked.append(asked)
+        return len(self._asked) == 1
+
     def flush(self) -> None:
-        """Let what was gathered be acknowledged."""
-        if not self._gathered:
+        """Let what was gathered be decided."""
+        if self._soon:
+            soon, self._soon = self._soon, {}
+            self._acknowledge_soon(soon)
+        elif self._asked:
+            asked, self._asked = self._asked, []
+            self._ask_together(asked)
+
+    @property
+    def _nobody_listens(self) -> bool:
+        return self._connection.engine_has_failed or self._broker.engine.dispatcher.has_stopped
+
+    # --- with an answer -----------------------------------------------------------------------------------------------
+
+    def _ask_together(self, asked: list[Asked]) -> None:
+        if self._nobody_listens:
+            for each in asked:
+                each.request.end()
             return
-        gathered, self._gathered = self._gathered, {}
+
+        def answered(answer: Answer) -> None:
+            if isinstance(answer, Rejection) and len(asked) > 1:
+                for each in asked:
+                    self._ask_together([each])
+            else:
+                for each in asked:
+                    each.done(answer)
+
+        first = asked[0]
+        acknowledge = Acknowledge(
+            **first.consumer.where,
+            runs=tuple([run for each in asked for run in each.runs]),
+            before=first.before or None,
+            transaction=first.transaction,
+        )
+        self._broker.ask(RequestGroup(self._connection, [each.request for each in asked]), acknowledge, answered)
+
+    # --- without an answer --------------------------------------------------------------------------------------------
+
+    def _acknowledge_soon(self, soon: dict[Consumer, Acknowledged]) -> None:
         commands: list[Command] = [
             AcknowledgeSoon(**consumer.where, runs=tuple(each.runs), before=each.before or None)
-            for consumer, each in gathered.items()
+            for consumer, each in soon.items()
         ]
-        if not self._connection.engine_has_failed and not self._broker.engine.dispatcher.has_stopped:
+        if not self._nobody_listens:
             self._broker.engine.submit(commands, self._answered)
 
     def _answered(self, answers: list[Answer]) -> None:

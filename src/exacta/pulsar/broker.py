@@ -4,18 +4,18 @@ from collections.abc import Callable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
-from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId, TransactionId
-from exacta.core.subscriptions.commands import LATEST
+from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
+from exacta.pulsar.addresses import Address, Addresses, Urls
+from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.pulsar_entries import key_hash
-
-SCHEME = "pulsar"
+from exacta.records.pulsar_entries import delivery_facts
 
 
 class PulsarBroker(Broker):
@@ -31,40 +31,41 @@ class PulsarBroker(Broker):
         authorizer: Authorizer,
         *,
         wall_clock: Callable[[], int] | None = None,
+        addresses: Addresses | None = None,
     ) -> None:
+        """`addresses` has all that is listened on; without it there is only what `identity` advertises."""
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
         self.producers = Producers()
+        self.announced = Announced()
+        self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self._last_consumer_id = 0
-        engine.dispatcher.key_of = key_hash
+        engine.dispatcher.facts_of = delivery_facts
 
     def new_consumer_id(self) -> ConsumerId:
         """Return an id that no consumer has had since the start."""
         self._last_consumer_id += 1
         return ConsumerId(self._last_consumer_id)
 
-    def url(self, request: Request) -> str:
-        """Return the URL that this client is told to connect to."""
-        host, port = self.endpoint(request)
-        return f"{SCHEME}://{f'[{host}]' if ':' in host else host}:{port}"
+    def urls(self, request: Request) -> Urls:
+        """Return the URLs that this client is told to connect to."""
+        return self.addresses.urls(request.local_host)
 
     def partition_id(self, place: Place) -> PartitionId | None:
         """Return the id of a partition as it is in this step; None: it is not there."""
         return self.engine.lookups.partition_id(*place)
 
+    def refusal(self, partition_id: PartitionId) -> Rejection | None:
+        """Return why a partition takes no entries in this step; None: it takes them."""
+        return self.engine.lookups.refusal(partition_id)
+
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
         return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
 
-    def offset_of_time(self, place: Place, time_ms: int) -> Offset:
-        """Return the first offset of a time or later; `LATEST` where there is none.
-
-        A message that an open transaction holds back counts: a reader gets it later.
-        """
-        visible = self.engine.visible(*place)
-        if visible is None:
-            return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
-        return LATEST if found is None else Offset(found.first_offset)
+    def is_in_use(self, topic: str) -> bool:
+        """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
+        indexes = range(self.engine.partition_count(topic))
+        return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
 
     def largest_payload(self, topic: str) -> int:
         """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""

@@ -5,7 +5,7 @@ of a client that sends nonsense. Owns no command; frames, memory and time are `F
 
 Theory of operation. CONNECT comes first. Each command is handed to its handler the moment that its frame is whole. An
 answer leaves when it is there, since it names its request; only receipts leave in the order of their SENDs
-(`sending.py`). SENDs are gathered until another command comes, or until the next turn of the loop.
+(`sending.py`). SENDs and ACKs are gathered until another command comes, or until the next turn of the loop.
 
 A connection on which nothing has come for 30 seconds is asked by a PING, and closed if nothing has come 30 seconds
 later either. A client that sends what cannot be understood loses this connection, with one line in the log.
@@ -27,18 +27,23 @@ from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, Server
 from exacta.pulsar.acknowledging import Acknowledgements
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends
-from exacta.pulsar.transactions import is_transactional
 from exacta.pulsar.unserved import refuse_unserved
 
 logger = logging.getLogger("exacta.pulsar")
 
+LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
+"""The first bytes of the command that asks for a list of topics: clients write the command's number first."""
+
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
+
+GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
+"""The commands that are decided together with others of their kind."""
 
 
 class Connection(FramedConnection):
@@ -98,8 +103,8 @@ class Connection(FramedConnection):
         return f"a frame of {size} bytes; from {self.smallest_frame} to {self._largest_frame} are allowed"
 
     def may_begin(self, frame: memoryview) -> bool:
-        """Let every frame begin: no answer is long."""
-        return True
+        """Let a list of topics wait, which may be long."""
+        return bytes(frame[SIZE_BYTES : SIZE_BYTES + len(LIST_BEGINS)]) != LIST_BEGINS
 
     def receive(self, frame: memoryview) -> None:
         """Hand a command to its handler."""
@@ -114,9 +119,8 @@ class Connection(FramedConnection):
             return
         request = self._request(parsed, SIZE_BYTES + len(frame))
         try:
-            if parsed.command.type != BaseCommand.SEND:
+            if parsed.command.type not in GATHERED:
                 self._sends.flush()
-            if not _may_be_gathered(parsed.command):
                 self._acknowledgements.flush()
             self._serve(request)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
@@ -146,6 +150,11 @@ class Connection(FramedConnection):
     def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
         """See `PulsarConnection`."""
         if self._acknowledgements.take(consumer, runs, before):
+            self._loop.call_soon(self._acknowledgements.flush)
+
+    def acknowledge(self, asked: Asked) -> None:
+        """See `PulsarConnection`."""
+        if self._acknowledgements.ask(asked):
             self._loop.call_soon(self._acknowledgements.flush)
 
     def stop_taking_requests(self) -> None:
@@ -204,10 +213,3 @@ class Connection(FramedConnection):
         self._acknowledgements.flush()
         self.consumers.disconnect_all()
         return self._worked_on_bytes
-
-
-def _may_be_gathered(command: BaseCommand) -> bool:
-    """Return whether a command is an acknowledgement that is answered by nothing."""
-    if command.type != BaseCommand.ACK:
-        return False
-    return not command.ack.HasField("request_id") and not is_transactional(command.ack)

@@ -5,18 +5,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from exacta.config.configuration import Configuration
-from exacta.core.ids import Offset
-from exacta.core.rejections import Rejection
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
+from exacta.engine.engine import Answer
 from exacta.engine.fetch import FetchRequest
-from exacta.front.request import Request, RequestConnection
+from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.producers import Producer
 
 logger = logging.getLogger("exacta.pulsar")
@@ -60,11 +61,14 @@ class PulsarConnection(RequestConnection, Protocol):
     def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
         """Let messages be acknowledged with the others that come in this turn of the loop."""
 
+    def acknowledge(self, asked: "Asked") -> None:
+        """Let an ACK that wants an answer be decided with the others that come in this turn of the loop."""
+
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
 
 
-class PulsarRequest(Request):
+class PulsarRequest(AnsweringRequest):
     """A command that has been read and not answered yet; `entry` is what came behind it."""
 
     __slots__ = ("command", "entry", "handler", "is_answered", "size", "type")
@@ -109,10 +113,6 @@ class PulsarRequest(Request):
         else:
             self.reply(answer)
 
-    def reject(self, rejection: Rejection) -> None:
-        """Answer with an error that says why the core has refused it."""
-        self.refuse(server_error(rejection), text_of(rejection))
-
     def fail(self) -> None:
         """Report the exception that is being handled; the client connects anew, and asks again."""
         if not self.connection.engine_has_failed:
@@ -128,3 +128,19 @@ class PulsarRequest(Request):
     def reads(self, request: FetchRequest) -> None:
         """Refuse: nothing is read for clients yet."""
         raise NotImplementedError
+
+
+class Asked(Struct, frozen=True):
+    """An ACK that wants an answer, and what it names; `done` gets the answer of the core."""
+
+    request: PulsarRequest
+    consumer: Consumer
+    transaction: TransactionId | None
+    runs: Sequence[Run]
+    before: Offset
+    done: Callable[[Answer], None]
+
+    def joins(self, other: "Asked") -> bool:
+        """Return whether this may be decided together with another one, which came before it."""
+        same = self.consumer is other.consumer and self.transaction == other.transaction
+        return same and not self.before and not other.before

@@ -1,12 +1,33 @@
 """The producers that are open: who writes to a partition under which name, and who may join them.
 
-Owns the rules of names and of exclusive access, which hold for the life of the process: a restart closes all
-connections, and every client opens its producers again.
+Owns the rules of names and of exclusive access. Connections are volatile, and so is this: after a restart every client
+opens its producers again. The epoch by which a producer learns that another one has had the partition is durable
+(`core.log.exclusive`); it is given here as it is in this step.
+
+    asks for                Shared     Exclusive   WaitForExclusive   ExclusiveWithFencing
+    its epoch is behind     -          FENCED      FENCED             FENCED
+    the partition has
+      nobody                opens      takes       takes              takes
+      shared producers      opens      FENCED      waits              takes, and closes them
+      an exclusive one      BUSY       FENCED      waits              takes, and closes it
+
+Where others wait, Shared is BUSY and Exclusive is FENCED, and ExclusiveWithFencing refuses those who wait by FENCED.
+The first who waits takes the partition when its last producer is gone. Two shared producers of one name are not open
+at once: the second is BUSY.
+
+A client may have lost its connection and be back before that is known here. Its producer replaces the older one without
+a question if nobody else can be that producer: it has the same number on the same connection, or the same name that the
+broker made up, or the epoch of the exclusive one.
+
+Apache Pulsar 4.2 differs where a client comes back: it answers FENCED while it knows the older connection, it closes
+the others before it finds the epoch of the new one behind, and it lets one whose epoch is behind wait.
 """
 
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from exacta.core.ids import PartitionId
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
@@ -32,10 +53,23 @@ class Producer(Struct, eq=False, kw_only=True):
     """True if its user has named it: then its repeats are dropped by their sequence ids."""
     epoch: int
     """The number of times that its client has opened it again."""
-    is_exclusive: bool
+    mode: ProducerAccessMode
+    topic_epoch: int | None
+    """The epoch of an exclusive producer; None: it had none before, and has not got one yet."""
     topic: TopicName
     place: Place
     partition_id: PartitionId
+    is_waiting: bool = False
+    """True until it has the partition for itself."""
+    take_turn: Callable[["Producer"], None]
+    """It is called when the producer need not wait any more."""
+    refuse: Callable[[ServerError, str], None]
+    """It tells the client why the producer is closed that it has asked for and may not use yet."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Return whether it wants the partition for itself."""
+        return self.mode != ProducerAccessMode.Shared
 
     @property
     def index(self) -> int:
@@ -50,42 +84,112 @@ class Busy(Struct, frozen=True):
     text: str
 
 
+class Opened(Struct, frozen=True):
+    """The producers that are not open any more because this one is, and those that wait no longer."""
+
+    replaced: tuple[Producer, ...] = ()
+    refused: tuple[Producer, ...] = ()
+
+
+class _Writers(Struct):
+    """The producers of one partition."""
+
+    open: dict[str, Producer] = field(default_factory=dict)
+    """They are found by their names."""
+    waiting: OrderedDict[Producer, None] = field(default_factory=OrderedDict)
+    """The first is the next one."""
+
+    @property
+    def holder(self) -> Producer | None:
+        """The one that has the partition for itself; it is the only one that is open."""
+        first = next(iter(self.open.values()), None)
+        return first if first is not None and first.is_exclusive else None
+
+
 class Producers:
     """All producers of all connections."""
 
     def __init__(self) -> None:
-        self._by_place: dict[Place, dict[str, Producer]] = {}
+        self._by_place: dict[Place, _Writers] = {}
 
-    def open(self, producer: Producer, mode: ProducerAccessMode) -> Busy | Producer | None:
-        """Open a producer; return the older one of the same client that it replaces, or why it cannot be opened.
-
-        A client that has lost its connection opens a producer whose name the broker made up again, with a higher epoch,
-        maybe before the loss is known here. One that its user has named waits for the end of the other one, which may
-        be somebody else's.
-        """
-        others = self._by_place.get(producer.place, {})
-        older = others.get(producer.name)
+    def open(self, producer: Producer, last_epoch: int) -> Busy | Opened | None:
+        """Open a producer as the table says; `last_epoch` is the partition's, and None means that it waits."""
+        writers = self._by_place.get(producer.place) or _Writers()
+        older = writers.open.get(producer.name)
         if older is not None and not _is_successor(producer, older):
-            text = f"a producer named {producer.name!r} is connected to {producer.topic} already"
-            return Busy(ServerError.ProducerBusy, text)
-        rest = [each for each in others.values() if each is not older]
-        if any(each.is_exclusive for each in rest):
-            return Busy(ServerError.ProducerBusy, f"another producer has {producer.topic} for itself")
-        if mode == ProducerAccessMode.Exclusive and rest:
-            return Busy(ServerError.ProducerFenced, f"{producer.topic} has other producers")
-        self._by_place.setdefault(producer.place, {})[producer.name] = producer
-        return older
+            older = None
+        if producer.is_exclusive and producer.topic_epoch is not None and producer.topic_epoch < last_epoch:
+            text = f"another producer has had {producer.topic} for itself: the epoch is {last_epoch}"
+            return Busy(ServerError.ProducerFenced, f"{text}, and this one has {producer.topic_epoch}")
+        found = _judge(producer, writers, older)
+        if isinstance(found, Busy):
+            return found
+        self._by_place[producer.place] = writers
+        if found is None:
+            producer.is_waiting = True
+            writers.waiting[producer] = None
+            return None
+        if found.replaced:
+            writers.open.clear()
+            writers.waiting.clear()
+        writers.open[producer.name] = producer
+        return found if older is None else Opened((*found.replaced, older), found.refused)
+
+    def has(self, place: Place) -> bool:
+        """Return whether a producer is open on a partition."""
+        return place in self._by_place
 
     def close(self, producer: Producer) -> None:
-        """Forget a producer, unless it was replaced."""
-        others = self._by_place.get(producer.place, {})
-        if others.get(producer.name) is producer:
-            del others[producer.name]
-            if not others:
-                del self._by_place[producer.place]
+        """Forget a producer, unless it was replaced, and let the first take its turn who waits for that."""
+        writers = self._by_place.get(producer.place)
+        if writers is None:
+            return
+        if producer in writers.waiting:
+            del writers.waiting[producer]
+        elif writers.open.get(producer.name) is producer:
+            del writers.open[producer.name]
+        if writers.open:
+            return
+        if not writers.waiting:
+            del self._by_place[producer.place]
+            return
+        following, _ = writers.waiting.popitem(last=False)
+        following.is_waiting = False
+        writers.open[following.name] = following
+        following.take_turn(following)
+
+
+def _judge(producer: Producer, writers: _Writers, older: Producer | None) -> Busy | Opened | None:
+    """Look the answer up in the table; `older` is the one that this replaces without a question."""
+    topic = producer.topic
+    has_others = len(writers.open) > (older is not None)
+    holder = writers.holder if has_others else None
+    taken = f"the producer {holder.name!r} has {topic} for itself" if holder else f"others wait to have {topic}"
+    match producer.mode:
+        case ProducerAccessMode.Shared:
+            if holder is not None or writers.waiting:
+                return Busy(ServerError.ProducerBusy, taken)
+            if older is None and producer.name in writers.open:
+                text = f"a producer named {producer.name!r} is connected to {topic} already"
+                return Busy(ServerError.ProducerBusy, text)
+        case ProducerAccessMode.Exclusive:
+            if holder is not None or writers.waiting:
+                return Busy(ServerError.ProducerFenced, taken)
+            if has_others:
+                return Busy(ServerError.ProducerFenced, f"{topic} has other producers")
+        case ProducerAccessMode.WaitForExclusive:
+            if has_others:
+                return None
+        case _:
+            if has_others:
+                others = tuple(each for each in writers.open.values() if each is not older)
+                return Opened(others, tuple(writers.waiting))
+    return Opened()
 
 
 def _is_successor(producer: Producer, older: Producer) -> bool:
     if producer.owner is older.owner:
         return producer.number == older.number
+    if producer.is_exclusive and older.is_exclusive and producer.topic_epoch is not None:
+        return producer.topic_epoch == older.topic_epoch
     return not producer.is_named and not older.is_named and producer.epoch > older.epoch

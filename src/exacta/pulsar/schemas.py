@@ -1,13 +1,12 @@
 """The schemas that clients may name: those whose messages everybody can read without one (decision 0036).
 
-Owns the choice. No topic has a schema, so nothing is kept. STRING is UTF-8 without a schema's data, and BYTES is no
-schema at all: a consumer of either reads the messages of both. A schema version stands in every message that is sent
-with it. So there is none, and a version that a registry gives out later means what it says.
+Owns the choice. No topic has a schema, so nothing is kept, and producers and consumers of BYTES and STRING share a
+topic. A message says that it is a STRING by its schema version, which is one number for all topics.
 
-    type                   PRODUCER, SUBSCRIBE, GET_OR_CREATE_SCHEMA
-    none named, NoSchema   served: BYTES, and the clients' automatic schemas before they know better
-    String                 served
-    AutoConsume            served: the client reads what a topic has, which is bytes
+    type                   PRODUCER, SUBSCRIBE, GET_OR_CREATE_SCHEMA   version
+    none named, NoSchema   served: BYTES                               none
+    String                 served                                      STRING_VERSION
+    AutoConsume            served: the client asks for what it gets    none
     every other            IncompatibleSchema
 """
 
@@ -15,21 +14,25 @@ from typing import Final
 
 from exacta.protocol.pulsar.messages_pb2 import Schema
 
-SERVED: Final = frozenset({Schema.NoSchema, Schema.String, Schema.AutoConsume})
+STRING_VERSION: Final = b"\0\0STRING"
+"""Clients read a version as an integer of 64 bits. One that counts the schemas of a topic never comes to this."""
 
 NO_VERSION: Final = b""
-"""The version of a schema that is served."""
+
+VERSIONS: Final = {Schema.NoSchema: NO_VERSION, Schema.String: STRING_VERSION, Schema.AutoConsume: NO_VERSION}
+"""The types that are served, and the versions of their schemas."""
 
 
 def refusal_of(schema: Schema) -> str | None:
     """Say why a schema is not served, and what to do instead; None: it is served. One that is not set is."""
-    if schema.type in SERVED:
+    if schema.type in VERSIONS:
         return None
     return (
-        f"the schema {schema.name!r} is of the type {_name(schema.type)}, and this broker serves only BYTES and STRING "
-        f"yet: let the application encode its messages, and use Schema.BYTES (or no schema)"
+        f"{Schema.Type.Name(schema.type).upper()} schemas are not served yet, only BYTES and STRING: "
+        "let the application encode its messages, and use Schema.BYTES (or no schema)"
     )
 
 
-def _name(type: "Schema.Type") -> str:
-    return Schema.Type.Name(type).upper()
+def version_of(schema: Schema) -> bytes:
+    """Return the version of a schema that is served."""
+    return VERSIONS[schema.type]

@@ -7,6 +7,9 @@ even if the core could answer a later one sooner.
 Theory of operation. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
 other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
 message is stored when it is not: a batch of which only a part is stored already is refused.
+
+A partition that takes no entries now closes its producers, as Apache Pulsar does: PRODUCER then tells each of them why.
+It is closed before the core is asked, so that none of its later messages can be stored before this one.
 """
 
 from collections import deque
@@ -176,11 +179,13 @@ class Sends:
             return None
         place = producer.place
         partition_id, rules = self._broker.partition_id(place), self._broker.batch_rules(place[0])
-        if rules is None or partition_id != producer.partition_id:
+        is_there = rules is not None and partition_id == producer.partition_id
+        if not is_there or self._broker.refusal(producer.partition_id) is not None:
             send.answer = []
             self._close(producer)
             return None
-        send.partition_id = partition_id
+        assert rules is not None
+        send.partition_id = producer.partition_id
         assert send.request.entry is not None
         entry = parse_entry(send.request.entry)
         check_entry(entry, command)
@@ -241,7 +246,7 @@ class Sends:
             send.refuse(send_error(answer), text_of(answer))
 
     def _close(self, producer: Producer) -> None:
-        """Close a producer whose topic is gone: its client opens it again, or is told that there is no such topic."""
+        """Close a producer whose topic is gone or takes nothing: its client opens it again, or is told why not."""
         close_producer(self._broker, self._connection, producer)
 
     def _leave(self) -> None:

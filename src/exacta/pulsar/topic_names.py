@@ -11,6 +11,7 @@ was written so. Therefore two topics of Pulsar never have one name in the log.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from exacta.protocol.pulsar.topic_names import (
@@ -19,6 +20,7 @@ from exacta.protocol.pulsar.topic_names import (
     PERSISTENT,
     InvalidTopicName,
     TopicName,
+    parse_topic_name,
 )
 
 LONGEST: Final = 249
@@ -26,6 +28,8 @@ LONGEST: Final = 249
 
 _LEGAL: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST}}}")
 _WRITTEN: Final = re.compile(r"pulsar((?:\.\.(?:[A-Za-z0-9_-]|\.[0-9A-F]{2})+){3})")
+_WRITTEN_PREFIX: Final = "pulsar.."
+_PARTITION_WORD: Final = "-partition-"
 _PART: Final = re.compile(r"\.\.((?:[A-Za-z0-9_-]|\.[0-9A-F]{2})+)")
 _BYTE: Final = re.compile(rb"\.([0-9A-F]{2})")
 _ESCAPED: Final = re.compile(rb"[^A-Za-z0-9_-]")
@@ -61,6 +65,29 @@ def pulsar_name(topic: str) -> TopicName:
         return TopicName(local_name=topic)
     tenant, namespace, local_name = parts
     return TopicName(tenant=tenant, namespace=namespace, local_name=local_name)
+
+
+def names_in(tenant: str, namespace: str, topics: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Return those of the topics of the log that lie in a namespace, each with its local name.
+
+    What Pulsar's clients cannot name is left out, such as a topic whose name ends like that of a partition.
+    """
+    is_default = (tenant, namespace) == (DEFAULT_TENANT, DEFAULT_NAMESPACE)
+    prefix = _written(tenant, namespace) + ".."
+    for topic in topics:
+        if is_default and not topic.startswith(_WRITTEN_PREFIX) and _PARTITION_WORD not in topic:
+            yield topic, topic  # nearly all of them, of which there may be many
+        elif is_default or topic.startswith(prefix):
+            name = pulsar_name(topic)
+            if (name.tenant, name.namespace) == (tenant, namespace) and _is_nameable(name):
+                yield topic, name.local_name
+
+
+def _is_nameable(name: TopicName) -> bool:
+    try:
+        return parse_topic_name(str(name)) == name
+    except InvalidTopicName:
+        return False
 
 
 def _is_plain(local: str) -> bool:

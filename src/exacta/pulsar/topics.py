@@ -11,15 +11,15 @@ from exacta.front.topics import create_missing
 from exacta.ports.authorizer import CLUSTER, Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
+from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.needs import allows
 from exacta.pulsar.producers import Place
 from exacta.pulsar.topic_names import coordinator_partition, kafka_name
 
 
-def parsed_name(request: PulsarRequest, topic: str) -> TopicName | None:
+def parsed_name(request: AnsweringRequest, topic: str) -> TopicName | None:
     """Read a topic's name. None: it is none that a topic here can have, and the request is answered so."""
     try:
         name = parse_topic_name(topic)
@@ -30,9 +30,18 @@ def parsed_name(request: PulsarRequest, topic: str) -> TopicName | None:
     return name
 
 
+def ordinary_name(request: AnsweringRequest, topic: str) -> TopicName | None:
+    """Read the name of a topic that is not the cluster's own. None: it is another one, and the request is answered."""
+    name = parsed_name(request, topic)
+    if name is not None and (coordinator_partition(name) or kafka_name(name) in INTERNAL_TOPICS):
+        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
+        return None
+    return name
+
+
 def find_topic(
     broker: PulsarBroker,
-    request: PulsarRequest,
+    request: AnsweringRequest,
     topic: str,
     found: Callable[[TopicName, Place], None],
     *,
@@ -43,14 +52,11 @@ def find_topic(
     The name of a partition creates nothing. A topic of several partitions that is named as a whole is its first one:
     a client that took it for one that is not partitioned goes on after partitions were added.
     """
-    name = parsed_name(request, topic)
+    name = ordinary_name(request, topic)
     if name is None:
         return
     log_name = kafka_name(name)
     place = (log_name, name.partition or 0)
-    if coordinator_partition(name) or log_name in INTERNAL_TOPICS:
-        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
-        return
     count = broker.engine.partition_count(log_name)
     if place[1] < count:
         broker.when_durable(request, lambda: found(name, place))
@@ -76,7 +82,7 @@ def find_topic(
     create_missing(broker, request, [log_name], created)
 
 
-def _may_create(broker: PulsarBroker, request: PulsarRequest, log_name: str) -> bool:
+def _may_create(broker: PulsarBroker, request: AnsweringRequest, log_name: str) -> bool:
     authorizer = broker.authorizer
     return allows(broker, request, Operation.CREATE, log_name) or authorizer.allows(
         request.principal, request.connection.peer_host, Operation.CREATE, CLUSTER

@@ -12,20 +12,11 @@ from google.protobuf.message import Message
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandConsumerStatsResponse,
-    CommandError,
-    CommandGetOrCreateSchemaResponse,
-    CommandGetSchemaResponse,
     ServerError,
 )
 from exacta.pulsar.context import PulsarRequest
 
 NO_STATS: Final = "this broker does not tell consumers' statistics: ask `exacta subscriptions`"
-NO_SCHEMAS: Final = "this broker does not keep schemas yet: send bytes"
-NO_LISTS: Final = "this broker does not list topics for Pulsar's clients yet"
-
-
-def _error(text: str) -> Callable[[Any], Message]:
-    return lambda command: CommandError(request_id=command.request_id, error=ServerError.NotAllowedError, message=text)
 
 
 def _stats(command: Any) -> Message:
@@ -34,23 +25,8 @@ def _stats(command: Any) -> Message:
     )
 
 
-def _schema(command: Any) -> Message:
-    return CommandGetSchemaResponse(
-        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_SCHEMAS
-    )
-
-
-def _new_schema(command: Any) -> Message:
-    return CommandGetOrCreateSchemaResponse(
-        request_id=command.request_id, error_code=ServerError.NotAllowedError, error_message=NO_SCHEMAS
-    )
-
-
 UNSERVED: Final[dict[int, Callable[[Any], Message]]] = {
     BaseCommand.CONSUMER_STATS: _stats,
-    BaseCommand.GET_TOPICS_OF_NAMESPACE: _error(NO_LISTS),
-    BaseCommand.GET_SCHEMA: _schema,
-    BaseCommand.GET_OR_CREATE_SCHEMA: _new_schema,
 }
 """The answer to each command."""
 

@@ -52,19 +52,20 @@ def is_entry(batch: Buffer) -> bool:
     return memoryview(batch)[MAGIC_OFFSET] == Body.PULSAR
 
 
-def key_hash(batch: Buffer) -> int:
-    """Return the hash by which a Key_Shared subscription chooses a consumer, as Apache Pulsar computes it.
+def delivery_facts(batch: Buffer) -> tuple[int, int]:
+    """Return the hash by which a Key_Shared subscription chooses a consumer, and the time before which to hold back.
 
-    A message without a key counts as one of its own. Any bytes have a hash: those of Kafka's batches, which no consumer
-    of Pulsar's gets, are told apart by nothing.
+    The hash is the one that Apache Pulsar computes. A message without a key counts as one of its own, and the time is 0
+    where there is none. Any bytes have both: those of Kafka's batches, which no consumer of Pulsar's gets, are told
+    apart by nothing.
     """
     if not is_entry(batch):
-        return 0
+        return 0, 0
     try:
-        metadata = entry_of(batch).metadata
+        entry = entry_of(batch)
     except BrokenEntry:
-        return 0
-    key = sticky_key(metadata)
+        return 0, 0
+    key = sticky_key(entry.metadata)
     if key is None:
-        key = f"{metadata.producer_name}-{metadata.sequence_id}".encode()
-    return mmh3.hash(key, 0, signed=False) & 0x7FFF_FFFF
+        key = f"{entry.metadata.producer_name}-{entry.metadata.sequence_id}".encode()
+    return mmh3.hash(key, 0, signed=False) & 0x7FFF_FFFF, max(entry.deliver_at_ms or 0, 0)

@@ -13,6 +13,9 @@ from exacta.server.errors import ServerError
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 DEFAULT_PULSAR_PORT = 6650
+DEFAULT_PULSAR_TLS_PORT = 6651
+DEFAULT_WEB_PORT = 8080
+DEFAULT_WEB_TLS_PORT = 8443
 
 BACKLOG = 4096
 """The connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
@@ -27,6 +30,19 @@ class Endpoint(Struct, frozen=True):
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+class Doors(Struct, frozen=True, kw_only=True):
+    """The endpoints of a server: `listen` for Kafka's clients, the others where there is one."""
+
+    listen: Endpoint
+    advertise: Endpoint | None = None
+    pulsar_listen: Endpoint | None = None
+    pulsar_advertise: Endpoint | None = None
+    pulsar_tls_listen: Endpoint | None = None
+    pulsar_tls_advertise: Endpoint | None = None
+    web_listen: Endpoint | None = None
+    web_tls_listen: Endpoint | None = None
 
 
 def parse_endpoint(text: str) -> Endpoint:

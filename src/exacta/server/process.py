@@ -6,9 +6,8 @@ import gc
 import logging
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-
-from msgspec import Struct
 
 from exacta.config.configuration import Configuration
 from exacta.posix import resource
@@ -16,7 +15,7 @@ from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.identity import refuse_foreign
-from exacta.server.listeners import Endpoint
+from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import configure_logging
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
@@ -27,15 +26,6 @@ _FEW_FILES = 4096
 EXIT_FAILED = 1
 _SWITCH_INTERVAL_SECONDS = 0.0005
 """The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
-
-
-class Doors(Struct, frozen=True, kw_only=True):
-    """The endpoints of a server: `listen` for Kafka's clients, the others where there is one."""
-
-    listen: Endpoint
-    advertise: Endpoint | None = None
-    pulsar_listen: Endpoint | None = None
-    pulsar_advertise: Endpoint | None = None
 
 
 def serve(configuration: Configuration, data: Path, doors: Doors) -> int:
@@ -72,18 +62,24 @@ def allow_many_files(configuration: Configuration) -> None:
         )
 
 
+def _of_pulsar(server: Server) -> Iterator[tuple[Listener, str]]:
+    """Yield what is listened on for Pulsar's clients, with the words in which that is said."""
+    pulsar = server.pulsar
+    served = (
+        (pulsar.plain, "Pulsar's clients"),
+        (pulsar.tls, "Pulsar's clients by TLS"),
+        (pulsar.web, "HTTP"),
+        (pulsar.web_tls, "HTTPS"),
+    )
+    for listener, words in served:
+        if listener is not None:
+            yield listener, words
+
+
 async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     loop = asyncio.get_running_loop()
     refuse_foreign(data)
-    server = Server(
-        loop,
-        configuration,
-        data,
-        doors.listen,
-        doors.advertise,
-        pulsar_listen=doors.pulsar_listen,
-        pulsar_advertise=doors.pulsar_advertise,
-    )
+    server = Server(loop, configuration, data, doors)
     server.open()
     await server.start()
     asked = asyncio.Event()
@@ -97,13 +93,13 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     gc.enable()
     for reachable in server.reachable:
         logger.warning(
-            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
+            "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): whoever "
             "reaches it can read, write and delete everything",
             reachable,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
-    if server.pulsar_listening is not None:
-        sys.stdout.write(f"exacta: listening for Pulsar's clients on {server.pulsar_listening}\n")
+    for listener, served in _of_pulsar(server):
+        sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
     sys.stdout.flush()
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)

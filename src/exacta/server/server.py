@@ -14,8 +14,8 @@ must abandon it (decision D4).
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -24,7 +24,6 @@ from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.schema import SCHEMA
-from exacta.front.connection import FramedConnection
 from exacta.front.connection_limits import Admission
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
@@ -33,10 +32,26 @@ from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.listeners import Endpoint, Listener
+from exacta.server.listeners import Doors, Endpoint, Listener
 from exacta.server.open_files import files_allowed
+from exacta.server.pulsar_listeners import PulsarListeners
 
 _DRAIN_SECONDS = 5.0
+
+
+class ServedConnection(Protocol):
+    """A client's connection of any front, as the server sees it."""
+
+    peer_host: str
+
+    def stop_taking_requests(self) -> None:
+        """Begin to work on no further request."""
+
+    def close(self) -> None:
+        """Close once everything that is ready has been sent."""
+
+    def abort(self) -> None:
+        """Close at once."""
 
 
 class Server:
@@ -47,25 +62,21 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         configuration: Configuration,
         data: Path,
-        listen: Endpoint,
-        advertise: Endpoint | None = None,
-        *,
-        pulsar_listen: Endpoint | None = None,
-        pulsar_advertise: Endpoint | None = None,
+        doors: Doors,
     ) -> None:
-        """Pulsar's clients are served if there is an endpoint to listen on for them."""
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
-        self._kafka = Listener(listen, advertise)
-        self._pulsar = None if pulsar_listen is None else Listener(pulsar_listen, pulsar_advertise)
-        self._listeners = [self._kafka] if self._pulsar is None else [self._kafka, self._pulsar]
+        self._kafka = Listener(doors.listen, doors.advertise)
+        self.pulsar = PulsarListeners(doors, configuration)
+        """All that is listened on for Pulsar's clients; maybe nothing."""
+        self._listeners = [self._kafka, *self.pulsar.all]
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
-        self._connections: set[FramedConnection] = set()
+        self._connections: set[ServedConnection] = set()
         self._admission = Admission(
             min(configuration.max_connections, files_allowed() // 2), configuration.max_connections_per_ip, loop.time
         )
@@ -78,9 +89,9 @@ class Server:
         return self._kafka.listening
 
     @property
-    def pulsar_listening(self) -> Endpoint | None:
-        """The endpoint where Pulsar's clients find the server, once it is open; None: they are not served."""
-        return None if self._pulsar is None else self._pulsar.listening
+    def doors(self) -> Doors:
+        """The endpoints of the server, once it is open: with the real ports, and nothing advertised."""
+        return Doors(listen=self.listening, **self.pulsar.listening)
 
     @property
     def reachable(self) -> list[Endpoint]:
@@ -92,10 +103,10 @@ class Server:
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
         try:
-            if self._pulsar is not None:
-                _require_protobuf()
+            self.pulsar.check()
             for listener in self._listeners:
                 listener.open()
+            self.pulsar.check_open()
             self._recover()
         except BaseException:
             self._close_listeners()
@@ -153,16 +164,10 @@ class Server:
         assert broker is not None
         try:
             await self._kafka.start(self._loop, lambda: Connection(broker, self._loop, self._register, self._forget))
-            if self._pulsar is not None:
-                await self._pulsar.start(self._loop, self._pulsar_connections(broker, self._pulsar.advertised))
+            await self.pulsar.start(self._loop, broker, self._register, self._forget)
         except ServerError:
             self.abandon()
             raise
-
-    def _pulsar_connections(self, broker: BrokerContext, advertised: Endpoint) -> Callable[[], asyncio.BaseProtocol]:
-        from exacta.server.pulsar_front import pulsar_connections  # loads protobuf
-
-        return pulsar_connections(broker, advertised, self._loop, self._register, self._forget)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -220,23 +225,15 @@ class Server:
         if not self.failure.done():
             self.failure.set_result(failure)
 
-    def _register(self, connection: FramedConnection) -> bool:
+    def _register(self, connection: ServedConnection) -> bool:
         if not self._admission.admit(connection.peer_host):
             return False
         self._connections.add(connection)
         self._deserted.clear()
         return True
 
-    def _forget(self, connection: FramedConnection) -> None:
+    def _forget(self, connection: ServedConnection) -> None:
         self._connections.discard(connection)
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
-
-
-def _require_protobuf() -> None:
-    """Raise ServerError if Pulsar's messages cannot be read."""
-    try:
-        import google.protobuf.message  # noqa: F401
-    except ImportError as error:
-        raise ServerError("Pulsar's clients need protobuf: install it by pip install 'exacta[pulsar]'") from error

@@ -4,13 +4,14 @@ from exacta.core.commands import Acknowledge, Connect, Deliver, Disconnect, Perm
 from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
 from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
-from exacta.core.state.delivery import Delivery, SeenEntry
+from exacta.core.state.delivery import Delivery, KeyShared, SeenEntry
 from exacta.core.state.subscription import Subscription, SubscriptionType
-from exacta.core.subscriptions.delivering import KEYS as HASHES
+from exacta.core.subscriptions.keys import HASHES
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import Handle, World
 
 KEYS = 3
+SPLIT = KeyShared()
 
 
 def key_of(base: int) -> int:
@@ -29,6 +30,8 @@ class Dispatcher:
         self.name = name
         self.where = {"topic": "t", "partition": 0, "subscription": name}
         self.sent: dict[ConsumerId, list[Delivering]] = {}
+        self.deliver_at_ms: dict[int, int] = {}
+        """The times before which entries are held back, by their names."""
         self._last = 0
         self._consumer = Consumer(world, name, durable=durable)
         self.subscribe()
@@ -52,17 +55,26 @@ class Dispatcher:
     def subscribe(self) -> None:
         assert isinstance(self._consumer.subscribe(subscription_type=self.type), Subscribed)
 
-    def connect(self, name: str = "", permits: int = 0, priority: int = 0) -> ConsumerId:
+    def connect(self, name: str = "", permits: int = 0, priority: int = 0, shared: KeyShared = SPLIT) -> ConsumerId:
         self._last += 1
         consumer = ConsumerId(self._last)
-        self.ask_to_connect(consumer, name, priority)
+        self.ask_to_connect(consumer, name, priority, shared)
         if permits:
             self.permit(consumer, permits)
         return consumer
 
-    def ask_to_connect(self, consumer: ConsumerId, name: str = "", priority: int = 0) -> object:
+    def ask_to_connect(
+        self, consumer: ConsumerId, name: str = "", priority: int = 0, shared: KeyShared = SPLIT
+    ) -> object:
         answer = self.world.send(
-            Connect(**self.where, consumer_id=consumer, subscription_type=self.type, name=name, priority=priority)
+            Connect(
+                **self.where,
+                consumer_id=consumer,
+                subscription_type=self.type,
+                name=name,
+                priority=priority,
+                key_shared=shared,
+            )
         )
         if answer == DONE:
             self.sent[consumer] = []
@@ -120,7 +132,12 @@ class Dispatcher:
                     found += began.pop(producer_id, []) if event.committed else []
                     began.pop(producer_id, None)
         return [
-            SeenEntry(event.base_offset, event.record_count, key_of(event.base_offset))
+            SeenEntry(
+                event.base_offset,
+                event.record_count,
+                key_of(event.base_offset),
+                self.deliver_at_ms.get(event.base_offset, 0),
+            )
             for event in sorted(found, key=lambda event: event.base_offset)
             if begin < event.base_offset + event.record_count and event.base_offset < end
         ]

@@ -4,13 +4,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from exacta.core.commands import DeleteRecords
+from exacta.core.commands import DeleteRecords, Skip, Trim
 from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher, key_of
+from tests.core.subscriptions.test_keys import THIRDS
 from tests.core.world import SMALL, Handle, World
 
 PLENTY = 1_000
@@ -24,8 +26,17 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     handles = Bundle("handles")
 
-    @initialize(subscription_type=st.sampled_from(SubscriptionType), durable=st.booleans())
-    def begin(self, subscription_type: SubscriptionType, durable: bool) -> None:
+    @initialize(
+        subscription_type=st.sampled_from([*SubscriptionType, SubscriptionType.KEY_SHARED]),
+        durable=st.booleans(),
+        sticky=st.booleans(),
+        out_of_order=st.booleans(),
+    )
+    def begin(self, subscription_type: SubscriptionType, durable: bool, sticky: bool, out_of_order: bool) -> None:
+        self.sticky = sticky and subscription_type is SubscriptionType.KEY_SHARED
+        self.out_of_order = out_of_order
+        self.thirds: dict[ConsumerId, int] = {}
+        """The part of the hashes that each consumer has named, where hashes are named."""
         self.world = World(SMALL)
         self.world.topic(partition_count=1)
         self.durable = durable
@@ -48,6 +59,16 @@ class DeliveryMachine(RuleBasedStateMachine):
     def write(self, count: int) -> None:
         self.client.write(count)
 
+    @rule(delay_ms=st.sampled_from([1, 70, 150]), count=st.integers(1, 2), handle=st.none() | handles)
+    def write_delayed(self, delay_ms: int, count: int, handle: Handle | None) -> None:
+        base = self.world.state.partitions[0].next_offset
+        if handle is None:
+            self.client.write(count)
+        else:
+            handle.append(count=count)
+        if self.world.state.partitions[0].next_offset > base:
+            self.dispatcher.deliver_at_ms[base] = self.world.now_ms + delay_ms
+
     @rule(handle=handles, commit=st.booleans())
     def end(self, handle: Handle, commit: bool) -> None:
         handle.end(commit=commit)
@@ -57,8 +78,19 @@ class DeliveryMachine(RuleBasedStateMachine):
     def connect(self, name: str, permits: int, priority: int) -> None:
         alone = self.dispatcher.type is SubscriptionType.EXCLUSIVE and self.consumers
         if not alone:
-            self.be_there()
-            self.dispatcher.connect(name, permits, priority)
+            self.connect_one(name, permits, priority)
+
+    def connect_one(self, name: str = "", permits: int = 0, priority: int = 0) -> ConsumerId:
+        """Connect a consumer, which names the first part of the hashes that nobody has."""
+        self.be_there()
+        if not self.sticky:
+            shared = KeyShared(out_of_order=self.out_of_order)
+            return self.dispatcher.connect(name, permits, priority, shared)
+        third = min({0, 1, 2} - {self.thirds[each] for each in self.consumers})
+        shared = KeyShared(KeySharedMode.STICKY, (THIRDS[third],), self.out_of_order)
+        consumer = self.dispatcher.connect(name, permits, priority, shared)
+        self.thirds[consumer] = third
+        return consumer
 
     def be_there(self) -> None:
         """Subscribe once more if the subscription is gone with its last consumer, or with a crash."""
@@ -85,7 +117,12 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def check_one(self, who: ConsumerId, each: Delivering) -> None:
         assert each.free, "something is left of it"
-        if self.dispatcher.type is SubscriptionType.KEY_SHARED and not each.redeliveries:
+        if self.dispatcher.type not in IN_ORDER:
+            assert self.dispatcher.deliver_at_ms.get(each.base, 0) <= self.world.now_ms, "its time has come"
+        if self.sticky:
+            assert THIRDS[self.thirds[who]][0] <= key_of(each.base) <= THIRDS[self.thirds[who]][1]
+        is_ordered = self.dispatcher.type is SubscriptionType.KEY_SHARED and not self.out_of_order
+        if is_ordered and not each.redeliveries:
             key = key_of(each.base)
             held = self.dispatcher.delivery
             assert held is not None
@@ -121,6 +158,15 @@ class DeliveryMachine(RuleBasedStateMachine):
     def delete_records(self, before: int) -> None:
         self.world.send(DeleteRecords(topic="t", partition=0, before_offset=before))
 
+    @rule(before=st.integers(0, 20))
+    def trim(self, before: int) -> None:
+        self.world.send(Trim(topic="t", partition=0, before_offset=before))
+
+    @rule(before=st.integers(-1, 20), all_of_them=st.booleans())
+    def skip(self, before: int, all_of_them: bool) -> None:
+        name = None if all_of_them else "s"
+        self.world.send(Skip(topic="t", partition=0, before=Offset(before), subscription=name))
+
     @rule()
     def pass_time(self) -> None:
         self.world.pass_time(60)
@@ -142,9 +188,8 @@ class DeliveryMachine(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         self.world.pass_time(2_000)  # every transaction has ended
-        if not self.consumers:
-            self.be_there()
-            self.dispatcher.connect()
+        while not self.consumers or (self.sticky and len(self.consumers) < len(THIRDS)):
+            self.connect_one()
         for consumer in self.consumers:
             self.dispatcher.permit(consumer, PLENTY)
         for consumer in self.consumers:

@@ -4,7 +4,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from exacta.core.commands import DeleteRecords
+from exacta.core.commands import DeleteRecords, Skip, Trim
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.replies import DONE
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import SMALL, Handle, World
@@ -82,6 +83,19 @@ class SubscriptionMachine(RuleBasedStateMachine):
     @rule(before=OFFSETS)
     def delete_records(self, before: int) -> None:
         self.world.send(DeleteRecords(topic="t", partition=0, before_offset=before))
+
+    @rule(before=OFFSETS)
+    def trim(self, before: int) -> None:
+        self.world.send(Trim(topic="t", partition=0, before_offset=before))
+
+    @rule(which=st.sampled_from([None, 0, 1]), before=OFFSETS)
+    def skip(self, which: int | None, before: int) -> None:
+        name = None if which is None else self.consumers[which].name
+        there = self.world.state.partitions[PartitionId(0)].subscriptions
+        if self.world.send(Skip(topic="t", partition=0, before=Offset(before), subscription=name)) == DONE:
+            for number, consumer in enumerate(self.consumers):
+                if which in (None, number) and consumer.name in there:
+                    self.promised[number] |= set(range(before))
 
     @rule()
     def pass_time(self) -> None:

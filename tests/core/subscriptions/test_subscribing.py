@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.commands import DeleteRecords, DeleteTopic
+from exacta.core.commands import DeleteRecords, DeleteTopic, Skip
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
@@ -35,6 +35,16 @@ def delete_records(consumer: Consumer) -> object:
     return done(consumer.world.send(DeleteRecords(topic="t", partition=0, before_offset=6)))
 
 
+def skip(before: int) -> Callable[[Consumer], object]:
+    return lambda consumer: consumer.world.send(
+        Skip(topic="t", partition=0, before=Offset(before), subscription=consumer.name)
+    )
+
+
+def skip_all(consumer: Consumer) -> object:
+    return consumer.world.send(Skip(topic="t", partition=0, before=Offset(6)))
+
+
 def done(answer: object) -> object:
     return answer if isinstance(answer, Rejection) else DONE
 
@@ -46,6 +56,9 @@ ACTS: dict[str, Callable[[Consumer], object]] = {
     "moved before it": lambda consumer: consumer.seek(0),
     "topic deleted": delete_topic,
     "records deleted": delete_records,
+    "skipped": skip(6),
+    "cleared": skip(LATEST),
+    "expired or evicted": skip_all,
 }
 TABLE = {
     # (what is done, what message 5 is): what it is then
@@ -61,6 +74,12 @@ TABLE = {
     ("topic deleted", PENDING): GONE,
     ("records deleted", FREE): ACKED,
     ("records deleted", PENDING): ACKED,
+    ("skipped", FREE): ACKED,
+    ("skipped", PENDING): ACKED,
+    ("cleared", FREE): ACKED,
+    ("cleared", PENDING): ACKED,
+    ("expired or evicted", FREE): ACKED,
+    ("expired or evicted", PENDING): ACKED,
 }
 
 

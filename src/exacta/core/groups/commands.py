@@ -1,10 +1,19 @@
-"""The commands of the members of groups; `core/commands.py` has all commands."""
+"""The commands of the members of groups, and of offsets; `core/commands.py` has all commands."""
 
 from typing import ClassVar
 
 from msgspec import Struct
 
 from exacta.core.command import Command, Parked
+from exacta.core.ids import (
+    NO_GENERATION,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    ProducerEpoch,
+    ProducerId,
+    TransactionId,
+    TransactionVersion,
+)
 from exacta.core.promises import Promise
 
 
@@ -122,3 +131,64 @@ class ExpireRebalance(Command, frozen=True, kw_only=True):
     """Timer: go on without the members that did not join, or sync, in time."""
 
     group_id: str
+
+
+# --- offsets ----------------------------------------------------------------------------------------------------------
+
+
+class OffsetToCommit(Struct, frozen=True, kw_only=True, array_like=True):
+    """One partition's position in a group, as its client gave it."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class CommitOffsets(Command, frozen=True, kw_only=True):
+    """Commit offsets outside any transaction. A caller outside the group's membership gives generation -1.
+
+    `generation` is a member epoch where the group is one of the consumer protocol, which older versions of OffsetCommit
+    do not know.
+    """
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = ""
+    generation: int = NO_GENERATION
+    instance_id: str | None = None
+    knows_member_epochs: bool = True
+
+
+class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
+    """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447).
+
+    The transaction is that of a transactional id, named by its holder's pair, or the handle that `transaction` names.
+    """
+
+    promises: ClassVar[Promise] = Promise.WRITE
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    transactional_id: str = ""
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    transaction: TransactionId | None = None
+    member_id: str = ""
+    generation: int = NO_GENERATION
+    version: TransactionVersion = TransactionVersion.V1
+    instance_id: str | None = None
+
+
+class DeleteGroup(Command, frozen=True, kw_only=True):
+    """Delete a group that nobody is a member of, with all of its offsets (DeleteGroups)."""
+
+    group_id: str
+
+
+class DeleteOffsets(Command, frozen=True, kw_only=True):
+    """Delete a group's offsets of partitions that none of its members reads (OffsetDelete)."""
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...]

@@ -123,7 +123,7 @@ def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
                 partition,
                 -1 if committed is None else committed.offset,
                 (topic, index) in pending,
-                tuple(_open_transactions(state, partition)),
+                tuple(open_transactions_of(state, partition)),
             )
 
 
@@ -145,7 +145,8 @@ def _lag(
     )
 
 
-def _open_transactions(state: State, partition: Partition) -> Iterator[OpenTransaction]:
+def open_transactions_of(state: State, partition: Partition) -> Iterator[OpenTransaction]:
+    """Yield the oldest open transactions that have written to the partition."""
     oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
     for producer_id, first_offset in oldest:
         transaction = state.volatile.transaction_by_producer.get(producer_id)

@@ -40,6 +40,7 @@ from exacta.core.invariants.writers import (
     bodies_are_known,
     named_sequences_grow,
     named_writers_are_no_producers,
+    topic_epochs_grow,
     writers_have_one_name,
 )
 from exacta.core.snapshot import is_same
@@ -59,6 +60,7 @@ def violations(
     return [
         *sequences_are_contiguous(state, log),
         *named_sequences_grow(state, log),
+        *topic_epochs_grow(state, log),
         *writers_have_one_name(state, log),
         *named_writers_are_no_producers(state, log),
         *bodies_are_known(state, log),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from exacta.core.events import BatchAppended, WriterNamed, WritersExpired
+from exacta.core.events import BatchAppended, TopicEpochMoved, WriterNamed, WritersExpired
 from exacta.core.ids import Body, PartitionId, WriterId
 from exacta.core.invariants.log import Log
 from exacta.core.state.state import State
@@ -47,6 +47,19 @@ def writers_have_one_name(state: State, log: Log) -> Iterator[str]:
     found = {writer.name: writer.writer_id for writer in state.writers.values()}
     if not found == known == state.volatile.writer_ids:
         yield f"writers: known are {found}, found by name {state.volatile.writer_ids}, named {known}"
+
+
+def topic_epochs_grow(state: State, log: Log) -> Iterator[str]:
+    """No epoch of a partition is given to two writers, and a partition knows its last one."""
+    last: dict[PartitionId, int] = {}
+    for event in log:
+        if isinstance(event, TopicEpochMoved):
+            if event.topic_epoch <= last.get(event.partition_id, -1):
+                yield f"writers: {event} does not go beyond epoch {last[event.partition_id]}"
+            last[event.partition_id] = event.topic_epoch
+    for partition in state.partitions.values():
+        if partition.topic_epoch != last.get(partition.partition_id, -1):
+            yield f"writers: {partition.partition_id} has epoch {partition.topic_epoch}, its log says {last}"
 
 
 def named_writers_are_no_producers(state: State, log: Log) -> Iterator[str]:

@@ -14,6 +14,7 @@ from exacta.core.events import (
     TopicConfigsSet,
     TopicCreated,
     TopicDeleted,
+    TopicEpochMoved,
     WriterNamed,
     WritersExpired,
 )
@@ -62,13 +63,20 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         state.volatile.refusing.pop(partition_id, None)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
+        before = transaction.participants
         transaction.partitions -= gone
         if transaction.subscriptions:
             transaction.subscriptions = {each for each in transaction.subscriptions if each[0] not in gone}
+        if transaction.owner is None:
+            state.volatile.handle_participants -= before - transaction.participants
     for group in state.groups.values():
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():
             pending.pop(event.topic, None)
+
+
+def _topic_epoch_moved(state: State, event: TopicEpochMoved) -> None:
+    state.partitions[event.partition_id].topic_epoch = event.topic_epoch
 
 
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
@@ -164,6 +172,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     AppendsRefused: _appends_refused,
     AbortedForgotten: _aborted_forgotten,
     BatchAppended: _batch_appended,
+    TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,
     WritersExpired: _writers_expired,
 }

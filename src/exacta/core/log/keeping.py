@@ -1,16 +1,16 @@
-"""What may be removed from a log: records that are old or many, but for what a subscription has not acknowledged.
+"""The rule of what may be removed from a log: old records, or too many, unless a subscription still wants them.
 
     what asks for it                 without a durable   all durable subscriptions   one of them has not
                                      subscription        are past the message        come past it
     retention.ms, retention.bytes    removed             removed                     kept
-    compaction                       removed             removed                     removed, acknowledged *
+    compaction                       removed             removed                     removed *
     DeleteRecords                    removed             removed                     removed, acknowledged
     DeleteTopic                      removed             removed                     removed, with the subscription
     pulsar.message.ttl.ms            -                   -                           acknowledged
-    the backlog quota, policy
-    consumer_backlog_eviction        -                   -                           acknowledged
-    producer_request_hold            -                   -                           kept, nothing is appended
-    producer_exception               -                   -                           kept, nothing is appended
+    retention beyond the quota, by
+    consumer_backlog_eviction        removed             removed                     removed, acknowledged
+    producer_request_hold            removed             removed                     kept, nothing is appended
+    producer_exception               removed             removed                     kept, nothing is appended
 
 * A compacted topic promises the last record of each key, and that is what a subscription of it gets. Delivery passes
 what is gone (`exacta.core.subscriptions.delivering`).

@@ -13,9 +13,10 @@ from exacta.core.commands import (
     ForgetAborted,
     RefuseAppends,
     SetTopicConfigs,
+    TakePartition,
     Trim,
 )
-from exacta.core.log import append, keeping, log_start, topics
+from exacta.core.log import append, exclusive, keeping, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -29,4 +30,5 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     ForgetAborted: log_start.forget_aborted,
     SetTopicConfigs: topics.set_configs,
     AppendBatch: append.append_batch,
+    TakePartition: exclusive.take_partition,
 }

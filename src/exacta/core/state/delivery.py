@@ -4,11 +4,12 @@ Messages are delivered in *entries*: an entry is a batch of the log, whole, and 
 by the offset of its first message. Exclusive and Failover subscriptions deliver in order to one active consumer, and go
 back to the position when something is to be delivered again: they note no entry. Shared and Key_Shared subscriptions
 note each entry until all of its messages are acknowledged. Such an entry is with a consumer, waits to be delivered
-again, or is withheld, because open transactions have acknowledged what is left of it.
+again, is delayed until its time comes, or is withheld, because open transactions have acknowledged what is left of it.
 """
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from enum import IntEnum
 
 from msgspec import Struct, field
 
@@ -18,6 +19,23 @@ from exacta.core.state.subscription import SubscriptionType
 
 IN_ORDER = frozenset({SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER})
 """The types that deliver to one active consumer."""
+
+
+class KeySharedMode(IntEnum):
+    """The way in which the consumers of a Key_Shared subscription share the hashes of keys, by Pulsar's numbers."""
+
+    AUTO_SPLIT = 0
+    STICKY = 1
+
+
+class KeyShared(Struct, frozen=True):
+    """The way in which a consumer wants to share a Key_Shared subscription."""
+
+    mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
+    ranges: tuple[tuple[int, int], ...] = ()
+    """The first and last hashes of the ranges that it wants (STICKY)."""
+    out_of_order: bool = False
+    """True if its keys need no order: a key's entries may be with several consumers after its owner has changed."""
 
 
 class Consumer(Struct):
@@ -39,6 +57,8 @@ class SeenEntry(Struct, frozen=True):
     base: Offset
     count: int
     key: int = -1
+    deliver_at_ms: int = 0
+    """The time before which it is not delivered; 0: it has none."""
 
 
 class Entry(Struct):
@@ -50,6 +70,8 @@ class Entry(Struct):
     """The hash of its key; -1: it has none."""
     redeliveries: int = 0
     consumer: ConsumerId | None = None
+    deliver_at_ms: int = 0
+    """The time before which it is not delivered; 0: that is over, or it has none."""
 
     @property
     def last(self) -> Offset:
@@ -65,6 +87,11 @@ class Delivery(Struct):
     """Every entry before this offset was looked at: it was delivered, waits, is acknowledged, or is for nobody."""
     consumers: dict[ConsumerId, Consumer] = field(default_factory=dict)
     """Consumers in the order in which they came."""
+    mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
+    is_out_of_order: bool = False
+    """True if the entries of a key need no order (Key_Shared)."""
+    ranges: list[tuple[int, int, ConsumerId]] = field(default_factory=list)
+    """The first and last hashes of ranges, and the consumer that each belongs to, in order (STICKY)."""
     active: ConsumerId | None = None
     served: ConsumerId | None = None
     """The consumer that was served last, after which the next one has its turn."""
@@ -73,8 +100,10 @@ class Delivery(Struct):
     """The names of all entries, in order."""
     waiting: list[Offset] = field(default_factory=list)
     """The names of the entries that wait to be delivered, in order."""
+    delayed: list[tuple[int, Offset]] = field(default_factory=list)
+    """The times before which entries are not delivered, and their names, in order."""
     key_holders: dict[int, tuple[ConsumerId, int]] = field(default_factory=dict)
-    """The consumer that has entries of a key, and how many (Key_Shared)."""
+    """The consumer that has entries of a key, and how many (Key_Shared). Without an order it is the latest one."""
     passed: list[Run] = field(default_factory=list)
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
 
@@ -82,6 +111,21 @@ class Delivery(Struct):
     def is_in_order(self) -> bool:
         """Return whether one active consumer gets everything in order."""
         return self.subscription_type in IN_ORDER
+
+    def take_in(self, consumer: Consumer, shared: KeyShared) -> None:
+        """Let a consumer be there, after all others."""
+        self.consumers[consumer.consumer_id] = consumer
+        self.mode, self.is_out_of_order = shared.mode, shared.out_of_order
+        for first, last in shared.ranges:
+            insort(self.ranges, (first, last, consumer.consumer_id))
+
+    def let_go(self, consumer_id: ConsumerId) -> None:
+        """Let a consumer be gone, and what it had wait to be delivered."""
+        for entry in self.entries.values():
+            if entry.consumer == consumer_id:
+                self.take_back(entry, waits=True)
+        del self.consumers[consumer_id]
+        self.ranges = [each for each in self.ranges if each[2] != consumer_id]
 
     def pass_over(self, runs: tuple[Run, ...], most: int) -> None:
         """Note that these offsets are for nobody; forget the first ones where there are too many to know."""
@@ -91,10 +135,13 @@ class Delivery(Struct):
             del self.passed[: len(self.passed) - most]
 
     def note(self, entry: Entry) -> None:
-        """Note an entry, which waits."""
+        """Note an entry, which waits, or is delayed."""
         self.entries[entry.base] = entry
         insort(self.order, entry.base)
-        insort(self.waiting, entry.base)
+        if entry.deliver_at_ms:
+            insort(self.delayed, (entry.deliver_at_ms, entry.base))
+        else:
+            insort(self.waiting, entry.base)
 
     def give(self, entry: Entry, consumer: Consumer) -> None:
         """Let a consumer have an entry that waits."""
@@ -105,7 +152,7 @@ class Delivery(Struct):
         self.key_holders[entry.key] = (consumer.consumer_id, count + 1)
 
     def take_back(self, entry: Entry, *, waits: bool) -> None:
-        """Let no consumer have an entry any more; it waits to be delivered, or is withheld."""
+        """Let no consumer have an entry any more; it waits to be delivered, unless it is delayed, or is withheld."""
         if entry.consumer is not None:
             holder, count = self.key_holders[entry.key]
             if count == 1:
@@ -115,7 +162,7 @@ class Delivery(Struct):
             self.consumers[entry.consumer].held -= entry.count
             entry.consumer = None
         is_waiting = self.is_waiting(entry.base)
-        if waits and not is_waiting:
+        if waits and not is_waiting and not entry.deliver_at_ms:
             insort(self.waiting, entry.base)
         elif is_waiting and not waits:
             del self.waiting[bisect_left(self.waiting, entry.base)]
@@ -128,8 +175,15 @@ class Delivery(Struct):
     def forget(self, entry: Entry) -> None:
         """Forget an entry of which nothing is left to acknowledge."""
         self.take_back(entry, waits=False)
+        self.end_delay(entry)
         del self.entries[entry.base]
         del self.order[bisect_left(self.order, entry.base)]
+
+    def end_delay(self, entry: Entry) -> None:
+        """Let an entry have no time before which it is not delivered."""
+        if entry.deliver_at_ms:
+            del self.delayed[bisect_left(self.delayed, (entry.deliver_at_ms, entry.base))]
+            entry.deliver_at_ms = 0
 
     def begin_again(self, position: Offset) -> None:
         """Deliver from the position on, whatever was delivered before."""
@@ -137,6 +191,7 @@ class Delivery(Struct):
         self.entries.clear()
         self.order.clear()
         self.waiting.clear()
+        self.delayed.clear()
         self.key_holders.clear()
         for consumer in self.consumers.values():
             consumer.held = 0

@@ -59,6 +59,9 @@ class Partition(Struct, array_like=True):
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     """The durable subscriptions of Apache Pulsar's consumers, by their names."""
 
+    topic_epoch: int = -1
+    """The epoch of the last writer that had the partition for itself; -1: there was none (`core.log.exclusive`)."""
+
     @property
     def last_stable_offset(self) -> Offset:
         """Return the first offset of the oldest open transaction, or the next offset (invariant 4).

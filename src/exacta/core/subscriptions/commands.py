@@ -7,7 +7,7 @@ from msgspec import field
 from exacta.core.command import Command
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
-from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
@@ -104,6 +104,8 @@ class Connect(Command, frozen=True, kw_only=True):
     subscription_type: SubscriptionType
     name: str = ""
     priority: int = 0
+    key_shared: KeyShared = KeyShared()
+    """It counts for a Key_Shared subscription only."""
 
 
 class Disconnect(Command, frozen=True, kw_only=True):
@@ -156,3 +158,13 @@ class Redeliver(Command, frozen=True, kw_only=True):
     subscription: str
     consumer_id: ConsumerId
     entries: tuple[Offset, ...] | None = None
+
+
+class EndDelays(Command, frozen=True, kw_only=True):
+    """Let entries be delivered whose time has come (a timer)."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    topic: str
+    partition: int
+    subscription: str

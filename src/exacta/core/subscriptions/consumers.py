@@ -5,7 +5,7 @@
     Failover     is taken               the first by priority, then by name, then by time; for the partitions
                                         of a topic in turn, so that each consumer has its share of them
     Shared       is taken               -
-    Key_Shared   is taken               -
+    Key_Shared   is taken (`keys.py`)   -
 
 A consumer of another type than those that are connected is refused. Without consumers the type is free. When the active
 consumer changes, the next one gets everything from the position on, and both are told.
@@ -18,10 +18,11 @@ from exacta.core.ids import ConsumerId
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.delivery import IN_ORDER, Consumer, Delivery
+from exacta.core.state.delivery import IN_ORDER, Consumer, Delivery, KeyShared
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions import keys
 from exacta.core.subscriptions.commands import Connect, Disconnect, Permit, Redeliver
 from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
@@ -50,6 +51,7 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
         consumer_name=new.name,
         priority=new.priority,
         active=active,
+        key_shared=command.key_shared if command.subscription_type is SubscriptionType.KEY_SHARED else KeyShared(),
     )
     notices: Notices = ()
     if command.subscription_type is SubscriptionType.FAILOVER:
@@ -62,6 +64,10 @@ def _refusal(state: State, delivery: Delivery | None, command: Connect) -> Rejec
     """Return why a consumer may not connect."""
     if is_busy(delivery, command.subscription_type):
         return Rejection.SUBSCRIPTION_BUSY
+    if command.subscription_type is SubscriptionType.KEY_SHARED:
+        refused = keys.refusal(delivery, command.key_shared)
+        if refused is not None:
+            return refused
     present = 0 if delivery is None else len(delivery.consumers)
     return Rejection.LIMIT_REACHED if present >= state.limits.max_consumers_per_subscription else None
 

@@ -3,17 +3,20 @@
     type                 the next entry goes to
     Exclusive, Failover  the active consumer, in order
     Shared               the next consumer in turn that has permits, among those of the lowest priority number
-    Key_Shared           the consumer that its key belongs to. It waits while another consumer still has entries of
-                         the key, and while an earlier entry of the key waits, so that a key's entries stay in order
+    Key_Shared           the consumer that its key belongs to (`keys.py`). It waits while another consumer still has
+                         entries of the key, and while an earlier entry of the key waits, so that a key's entries stay
+                         in order. Where consumers need no order, it waits for its owner only
 
 Entries that wait go before new ones. A new entry for which there is no consumer now is not looked at yet, but for one
-whose key must wait: it is noted, and the next ones are looked at.
+whose key must wait: it is noted, and the next ones are looked at. So is one that is delayed; it waits once its time has
+come (`delays.py`).
 
     message \\ input   acknowledged   pending     commit          abort       redeliver   its consumer is gone
     not looked at      acknowledged   pending     -               -           -           -
     with a consumer    acknowledged   withheld    -               -           waits *     waits
     waiting            acknowledged   withheld    -               -           -           -
     withheld           acknowledged   -           acknowledged    waits *     -           -
+    delayed            acknowledged   withheld    -               -           -           -
 
 * The redelivery count of its entry grows. In an Exclusive or Failover subscription, delivery goes back to the position.
 """
@@ -32,14 +35,11 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions import delays, keys
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
-
-KEYS = 1 << 16
-"""The number of hashes that a key can have; each consumer of a Key_Shared subscription has a part of them."""
-
 
 MOST_WAITING_AT_ONCE = 100
 """The entries of which so many are given again in one round: each may be large, and all of them are read at once."""
@@ -53,7 +53,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     partition, subscription, delivery = found
     if delivery is None:
         return Outcome(reply=Delivered())
-    round_ = _Round(subscription, delivery, state.limits)
+    round_ = _Round(subscription, delivery, state.limits, now_ms)
     round_.give_waiting()
     if not round_.is_cut and command.read_from == delivery.read_to < command.read_to:
         round_.look_at(command)
@@ -69,22 +69,25 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
         noted=tuple(round_.noted),
         passed=tuple(round_.passed),
     )
-    return Outcome(events=(delivered, *advanced), reply=reply)
+    timers = delays.timers(partition, subscription.name, round_.noted)
+    return Outcome(events=(delivered, *advanced), reply=reply, timers=timers)
 
 
-def takes_more(delivery: Delivery) -> bool:
-    """Return whether a consumer that could be served has permits."""
+def permits(delivery: Delivery) -> int:
+    """Return how many messages the consumers that could be served take."""
     if delivery.is_in_order:
-        return delivery.active is not None and delivery.consumers[delivery.active].permits > 0
-    return any(each.permits > 0 for each in delivery.consumers.values())
+        return 0 if delivery.active is None else max(delivery.consumers[delivery.active].permits, 0)
+    return sum(max(each.permits, 0) for each in delivery.consumers.values())
 
 
 def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0) -> bool:
     """Return whether new entries may be delivered, where so many `more` are noted in this round.
 
-    Delivery waits for acknowledgements of what consumers have, or of the oldest messages.
+    Delivery waits for acknowledgements of what consumers have, or of the oldest messages, or for the end of delays.
     """
     if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
+        return False
+    if len(delivery.delayed) >= limits.max_delayed_entries:
         return False
     return delivery.is_in_order or len(delivery.entries) + more < limits.max_noted_entries
 
@@ -108,7 +111,8 @@ def _advanced(
 class _Round:
     """One round of choices, which changes nothing but itself."""
 
-    def __init__(self, subscription: Subscription, delivery: Delivery, limits: Limits) -> None:
+    def __init__(self, subscription: Subscription, delivery: Delivery, limits: Limits, now_ms: int) -> None:
+        self._now_ms = now_ms
         self._subscription = subscription
         self._delivery = delivery
         self._limits = limits
@@ -127,6 +131,8 @@ class _Round:
         """True if more of what waits could be given in a further round."""
         self.given: list[tuple[ConsumerId, SeenEntry]] = []
         self.noted: list[SeenEntry] = []
+        self._delayed = 0
+        """The number of those that are noted because they are delayed."""
         self.passed: list[Run] = []
         self.read_to = delivery.read_to
 
@@ -154,7 +160,8 @@ class _Round:
     def look_at(self, command: Deliver) -> None:
         """Give out the entries that were read, up to the first that nobody takes now."""
         end = self.read_to
-        for seen in command.seen:
+        for read in command.seen:
+            seen = delays.without_past_delay(read, self._delivery, self._now_ms)
             if self._subscription.free(seen.base, Offset(seen.base + seen.count - 1)):
                 if self._has_too_many or not self._take(seen):
                     self._pass_over(end, seen.base)
@@ -168,6 +175,10 @@ class _Round:
         self.read_to = command.read_to
 
     def _take(self, seen: SeenEntry) -> bool:
+        if seen.deliver_at_ms:
+            self._delayed += 1
+            self.noted.append(seen)
+            return True
         consumer = self._choose(seen)
         if consumer is not None:
             self._give(consumer, seen)
@@ -192,12 +203,14 @@ class _Round:
     @property
     def _may_look_ahead(self) -> bool:
         """Return whether entries of other keys may be looked for behind one that must wait."""
-        if len(self._delivery.waiting) + len(self.noted) >= self._limits.max_look_ahead_entries:
+        if len(self._delivery.waiting) + len(self.noted) - self._delayed >= self._limits.max_look_ahead_entries:
             return False
         return not self._has_too_many and any(self._can_take(each) for each in self._consumers)
 
     @property
     def _has_too_many(self) -> bool:
+        if len(self._delivery.delayed) + self._delayed >= self._limits.max_delayed_entries:
+            return True
         more = len(self.given) + len(self.noted)
         return not looks_further(self._subscription, self._delivery, self._limits, more)
 
@@ -226,13 +239,17 @@ class _Round:
         return self._consumers[self._takers[bisect_right(self._takers, served) % len(self._takers)]]
 
     def _by_key(self, seen: SeenEntry) -> Consumer | None:
-        if seen.key in self._blocked or not self._consumers:
+        owner = keys.owner(self._delivery, self._consumers, seen.key)
+        if owner is None or not self._can_take(owner):
             return None
-        owner = self._consumers[(seen.key % KEYS) * len(self._consumers) // KEYS]
+        if self._delivery.is_out_of_order:
+            return owner
+        if seen.key in self._blocked:
+            return None
         holder = self._keys.get(seen.key)
         if holder is None and seen.key in self._delivery.key_holders:
             holder = self._delivery.key_holders[seen.key][0]
-        return owner if holder in (None, owner.consumer_id) and self._can_take(owner) else None
+        return owner if holder in (None, owner.consumer_id) else None
 
     def _give(self, consumer: Consumer, seen: SeenEntry) -> None:
         consumer_id = consumer.consumer_id

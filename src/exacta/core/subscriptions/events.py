@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from exacta.core.event import Event
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
-from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 
@@ -105,6 +105,7 @@ class ConsumerConnected(Event, frozen=True, kw_only=True, array_like=True):
     consumer_name: str
     priority: int
     active: ConsumerId | None
+    key_shared: KeyShared = KeyShared()
 
 
 class ConsumerDisconnected(Event, frozen=True, kw_only=True, array_like=True):
@@ -144,6 +145,15 @@ class EntriesDelivered(Event, frozen=True, kw_only=True, array_like=True):
 
 class EntriesTakenBack(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: these entries wait to be delivered again; an empty tuple: everything from the position on."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+    name: str
+    entries: tuple[Offset, ...]
+
+
+class DelaysEnded(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the time of these entries has come, so that they wait to be delivered."""
 
     durable: ClassVar[bool] = False
     partition_id: PartitionId

@@ -6,6 +6,7 @@ from typing import Any
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
+    DelaysEnded,
     EntriesDelivered,
     EntriesTakenBack,
     Event,
@@ -90,7 +91,7 @@ def _connected(state: State, event: ConsumerConnected) -> None:
         delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, subscription.position)
         if isinstance(subscription, NonDurableSubscription):
             subscription.idle_since_ms = None
-    delivery.consumers[event.consumer_id] = Consumer(event.consumer_id, event.consumer_name, event.priority)
+    delivery.take_in(Consumer(event.consumer_id, event.consumer_name, event.priority), event.key_shared)
     _activate(state, event, delivery, event.active)
 
 
@@ -105,10 +106,7 @@ def _activate(
 def _disconnected(state: State, event: ConsumerDisconnected) -> None:
     key = (event.partition_id, event.name)
     delivery = state.volatile.deliveries[key]
-    for entry in delivery.entries.values():
-        if entry.consumer == event.consumer_id:
-            delivery.take_back(entry, waits=True)
-    del delivery.consumers[event.consumer_id]
+    delivery.let_go(event.consumer_id)
     if delivery.consumers:
         _activate(state, event, delivery, event.active)
     else:
@@ -125,7 +123,7 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     delivery.read_to = event.read_to
     delivery.pass_over(event.passed, state.limits.max_acknowledged_runs)
     for seen in event.noted:
-        entry = Entry(seen.base, seen.count, seen.key)
+        entry = Entry(seen.base, seen.count, seen.key, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)
         if not subscription.free(entry.base, entry.last):
             delivery.take_back(entry, waits=False)
@@ -150,6 +148,16 @@ def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
         delivery.take_back(entry, waits=True)
 
 
+def _delays_ended(state: State, event: DelaysEnded) -> None:
+    key = (event.partition_id, event.name)
+    delivery, subscription = state.volatile.deliveries[key], progress.find(state, key)
+    for base in event.entries:
+        entry = delivery.entries[base]
+        delivery.end_delay(entry)
+        if subscription.free(entry.base, entry.last):
+            delivery.take_back(entry, waits=True)
+
+
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     SubscriptionCreated: _created,
     SubscriptionChanged: _changed,
@@ -166,4 +174,5 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     PermitsGranted: _permits_granted,
     EntriesDelivered: _entries_delivered,
     EntriesTakenBack: _entries_taken_back,
+    DelaysEnded: _delays_ended,
 }

@@ -10,6 +10,7 @@ from exacta.core.commands import (
     Connect,
     Deliver,
     Disconnect,
+    EndDelays,
     ForgetIdleSubscription,
     Permit,
     Redeliver,
@@ -20,7 +21,7 @@ from exacta.core.commands import (
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.subscriptions import acknowledging, consumers, delivering, durability, skipping, subscribing
+from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, skipping, subscribing
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Subscribe: subscribing.subscribe,
@@ -35,4 +36,5 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     Permit: consumers.permit,
     Deliver: delivering.deliver,
     Redeliver: delivering.redeliver,
+    EndDelays: delays.end_delays,
 }

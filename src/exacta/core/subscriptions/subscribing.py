@@ -7,7 +7,11 @@
     moved to or before it   free           free                   pending
     topic deleted           gone           gone                   gone
     records deleted         acknowledged   acknowledged           acknowledged
+    skipped or cleared      acknowledged   acknowledged           acknowledged
+    expired (TTL)           acknowledged   acknowledged           acknowledged
+    evicted by its quota    acknowledged   acknowledged           acknowledged
 
+The last three are one command (`skipping.py`). Apache Pulsar does not ask either whether an expired message is pending.
 The end of a transaction never depends on this table: it is answered as if everything was there, and does nothing to
 what is gone.
 """

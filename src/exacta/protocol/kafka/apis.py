@@ -71,6 +71,9 @@ class ApiKey(IntEnum):
     END_TRANSACTIONS = 17784
     DESCRIBE_LAG = 17785
     EXPLAIN_TRANSACTIONS = 17786
+    DESCRIBE_SUBSCRIPTIONS = 17787
+    RESET_SUBSCRIPTION = 17788
+    ABORT_HANDLES = 17789
 
 
 def _camel_case(name: str) -> str:
@@ -113,7 +116,16 @@ class Api:
         return found
 
 
-OUR_OWN: Final = frozenset({ApiKey.END_TRANSACTIONS, ApiKey.DESCRIBE_LAG, ApiKey.EXPLAIN_TRANSACTIONS})
+OUR_OWN: Final = frozenset(
+    {
+        ApiKey.END_TRANSACTIONS,
+        ApiKey.DESCRIBE_LAG,
+        ApiKey.EXPLAIN_TRANSACTIONS,
+        ApiKey.DESCRIBE_SUBSCRIPTIONS,
+        ApiKey.RESET_SUBSCRIPTION,
+        ApiKey.ABORT_HANDLES,
+    }
+)
 """The keys that no Kafka has."""
 
 API: Final[Mapping[int, Api]] = MappingProxyType({int(key): Api(key, _camel_case(key.name)) for key in ApiKey})

@@ -16,20 +16,47 @@ PROTOCOL_VERSION: Final = 20
 """The newest version whose commands stand in `messages.proto`. A client of 19 or above that uses transactions connects
 to their coordinator first."""
 
-_FIELDS: Final[dict[str, tuple[int, str]]] = {
-    field.message_type.full_name: (field.number, field.name)
-    for field in BaseCommand.DESCRIPTOR.fields
-    if field.message_type is not None
+_NAMES: Final[dict[int, str]] = {
+    field.number: field.name for field in BaseCommand.DESCRIPTOR.fields if field.message_type is not None
 }
-"""The number and the name of the field that holds a command, by the command's full name."""
+"""The name of the field that holds a command, by its number."""
 
-_NAMES: Final = dict(_FIELDS.values())
+_LOW_BITS: Final = 0x7F
+_MORE: Final = 0x80
+_LARGEST_OF_ONE_BYTE: Final = 0x80
+_TYPE_TAG: Final = 1 << 3
+"""The tag of the field `type`, which is a number."""
+_OF_BYTES: Final = 2
+"""The lowest bits of the tag of a field that has a size."""
 
 
-def wrapped(command: Message) -> BaseCommand:
-    """Put a command (`CommandPing()`) into its envelope. Raises KeyError for a message that is no command."""
-    number, name = _FIELDS[command.DESCRIPTOR.full_name]
-    return BaseCommand(**{"type": number, name: command})  # type: ignore[arg-type]  # the stubs want each name written
+def enveloped(command: Message) -> bytes:
+    """Return the bytes of a command (`CommandPing()`) in its envelope. Raises KeyError for what is no command.
+
+    An envelope is the type, and the command in the field of that number. It is written by hand, because a BaseCommand
+    would copy the command first: that took three quarters of the time for the frame of an answer.
+    """
+    data = command.SerializeToString()
+    size = len(data)
+    if size < _LARGEST_OF_ONE_BYTE:
+        return b"%b%c%b" % (_HEADS[type(command)], size, data)
+    return b"".join((_HEADS[type(command)], _varint(size), data))
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > _LOW_BITS:
+        found.append(number & _LOW_BITS | _MORE)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+_HEADS: Final = {
+    type(getattr(BaseCommand(), name)): bytes((_TYPE_TAG,)) + _varint(number) + _varint(number << 3 | _OF_BYTES)
+    for number, name in _NAMES.items()
+}
+"""The bytes of an envelope before the size of the command, by the command's class."""
 
 
 def unwrapped(base: BaseCommand) -> Message:

@@ -17,6 +17,11 @@ def decoded(cls: type[M], data: Buffer) -> M:
     """Read a message, whose required fields are all there. Raises `google.protobuf.message.DecodeError`."""
     message = cls.FromString(data)  # type: ignore[arg-type]  # any buffer will do
     if not message.IsInitialized():
-        lacking: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]  # not in the stubs
-        raise DecodeError(f"{', '.join(lacking)} of {cls.DESCRIPTOR.name} is missing")
+        raise DecodeError(lacking(message))
     return message
+
+
+def lacking(message: Message) -> str:
+    """Say which required fields a message lacks."""
+    fields: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]  # not in the stubs
+    return f"{', '.join(fields)} of {message.DESCRIPTOR.name} is missing"

@@ -20,7 +20,7 @@ import crc32c
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from exacta.protocol.pulsar.decoding import Buffer, decoded
+from exacta.protocol.pulsar.decoding import Buffer, decoded, lacking
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.frames import LARGEST_COMMAND
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -145,28 +145,36 @@ def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
 
     Raises `BrokenEntry` where they are not exactly so many, or do not fill the payload.
     """
-    view, at = memoryview(payload), 0
+    view = memoryview(payload)
+    for index, (metadata, start, end) in enumerate(_walked(view, count)):
+        yield BatchedMessage(index, metadata, view[start:end])
+
+
+def _walked(view: memoryview, count: int) -> Iterator[tuple[SingleMessageMetadata, int, int]]:
+    """Yield what `walk_batch` yields, with the places at which each payload begins and ends.
+
+    This is most of what plain messages of a hundred bytes cost, so that it makes no object that it need not.
+    """
+    parse, size_at, head = SingleMessageMetadata.FromString, _SIZE.unpack_from, _SIZE.size
+    at, whole = 0, len(view)
     for index in range(count):
-        if len(view) - at < _SIZE.size:
+        if whole - at < head:
             raise BrokenEntry(f"a batch of {count} messages ends in message {index}")
-        (size,) = _SIZE.unpack_from(view, at)
-        start = at + _SIZE.size + size
-        if start > len(view):
+        start = at + head + size_at(view, at)[0]
+        if start > whole:
             raise BrokenEntry(f"a batch of {count} messages ends in the metadata of message {index}")
-        metadata = _single_metadata(view[at + _SIZE.size : start], index)
+        try:
+            metadata = parse(view[at + head : start])  # type: ignore[arg-type]  # any buffer will do
+        except DecodeError as error:
+            raise BrokenEntry(f"message {index} of a batch: {error}") from error
+        if not metadata.IsInitialized():
+            raise BrokenEntry(f"message {index} of a batch: {lacking(metadata)}")
         at = start + metadata.payload_size
-        if metadata.payload_size < 0 or at > len(view):
+        if metadata.payload_size < 0 or at > whole:
             raise BrokenEntry(f"message {index} of a batch has {metadata.payload_size} bytes, it says")
-        yield BatchedMessage(index, metadata, view[start:at])
-    if at != len(view):
-        raise BrokenEntry(f"{len(view) - at} bytes behind the {count} messages of a batch")
-
-
-def _single_metadata(data: memoryview, index: int) -> SingleMessageMetadata:
-    try:
-        return decoded(SingleMessageMetadata, data)
-    except DecodeError as error:
-        raise BrokenEntry(f"message {index} of a batch: {error}") from error
+        yield metadata, start, at
+    if at != whole:
+        raise BrokenEntry(f"{whole - at} bytes behind the {count} messages of a batch")
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -184,7 +192,7 @@ def check_entry(entry: Entry, send: CommandSend | None = None) -> None:
     if fault is not None:
         raise BrokenEntry(fault)
     if entry.is_batch and not entry.is_compressed and not entry.is_encrypted:
-        for _ in walk_batch(entry.payload, entry.message_count):
+        for _ in _walked(entry.payload, entry.message_count):
             pass
 
 

@@ -18,7 +18,7 @@ from typing import Final
 from google.protobuf.message import DecodeError, Message
 from msgspec import Struct
 
-from exacta.protocol.pulsar.commands import parse_command, wrapped
+from exacta.protocol.pulsar.commands import enveloped, parse_command
 from exacta.protocol.pulsar.decoding import Buffer, decoded
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, BrokerEntryMetadata
@@ -40,6 +40,7 @@ SIZE_BYTES: Final = 4
 BROKER_ENTRY_MAGIC: Final = 0x0E02
 
 _SIZE: Final = struct.Struct(">I")
+_SIZES: Final = struct.Struct(">II")
 _MAGIC_AND_SIZE: Final = struct.Struct(">HI")
 _WITH_ENTRY: Final = frozenset({BaseCommand.SEND, BaseCommand.MESSAGE})
 
@@ -102,8 +103,8 @@ def _sized(view: memoryview, what: str) -> tuple[memoryview, memoryview]:
 
 def build_frame(command: Message) -> bytes:
     """Build the frame of a command that brings no entry (`CommandPong()`)."""
-    data = wrapped(command).SerializeToString()
-    return _SIZE.pack(SIZE_BYTES + len(data)) + _SIZE.pack(len(data)) + data
+    data = enveloped(command)
+    return _SIZES.pack(SIZE_BYTES + len(data), len(data)) + data
 
 
 def build_entry_frame(
@@ -113,7 +114,7 @@ def build_entry_frame(
 
     `broker_entry` is only for clients whose CONNECT says that they support it.
     """
-    data = wrapped(command).SerializeToString()
+    data = enveloped(command)
     parts = [_SIZE.pack(len(data)), data]
     if broker_entry is not None:
         broker_bytes = broker_entry.SerializeToString()

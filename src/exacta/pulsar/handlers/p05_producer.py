@@ -1,29 +1,50 @@
-"""PRODUCER opens a producer: its name, the sequence id that its messages go on from, and who may join it."""
+"""PRODUCER opens a producer: its name, the sequence id that its messages go on from, and who may join it.
 
+A producer that waits for the partition is told so at once, and gets a second PRODUCER_SUCCESS when it may send. The
+claim that all messages are encrypted is taken as it is: the broker cannot read encrypted ones, and does not look.
+"""
+
+from collections.abc import Iterable
+
+from google.protobuf.message import Message
+
+from exacta.core.commands import Subscribe, TakePartition
 from exacta.core.ids import PartitionId
+from exacta.core.rejections import Rejection
+from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
+from exacta.engine.engine import Answer
 from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
+    CommandError,
     CommandProducer,
     CommandProducerSuccess,
-    ProducerAccessMode,
-    Schema,
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
+from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
 from exacta.pulsar.topics import find_topic
-from exacta.pulsar.unserved import NO_SCHEMAS
 
-NEEDS = (Need(Operation.WRITE, the_topic),)
+MOST_TOPIC_EPOCH = 2**62
+"""No topic comes to this epoch by itself, and one that a client makes up must leave room for the next ones."""
 
-SERVED_MODES = (ProducerAccessMode.Shared, ProducerAccessMode.Exclusive)
+
+def _initially_subscribed(command: CommandProducer) -> Iterable[str]:
+    return (command.topic,) if command.initial_subscription_name else ()
+
+
+NEEDS = (Need(Operation.WRITE, the_topic), Need(Operation.READ, _initially_subscribed))
 
 
 def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest) -> None:
@@ -32,19 +53,43 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
     A producer that its user has named is told the highest sequence id under its name, so that it can go on after it.
     """
     connection = request.connection
-    if command.producer_access_mode not in SERVED_MODES:
-        request.refuse(ServerError.NotAllowedError, "of the access modes only Shared and Exclusive are served")
-    elif command.HasField("schema") and command.schema.type != Schema.NoSchema:
-        request.refuse(ServerError.IncompatibleSchema, NO_SCHEMAS)
-    elif command.encrypted or command.initial_subscription_name:
-        what = "only encrypted messages" if command.encrypted else "an initial subscription"
-        request.refuse(ServerError.NotAllowedError, f"producers that want {what} are not served yet")
+    if (incompatible := refusal_of(command.schema)) is not None:
+        request.refuse(ServerError.IncompatibleSchema, incompatible)
     elif len(command.producer_name.encode()) > LONGEST_NAME_BYTES:
         request.refuse(ServerError.NotAllowedError, f"a name may have {LONGEST_NAME_BYTES} bytes")
+    elif command.topic_epoch > MOST_TOPIC_EPOCH:
+        request.refuse(ServerError.NotAllowedError, f"a topic epoch is at most {MOST_TOPIC_EPOCH}")
     elif len(connection.producers) >= MOST_PRODUCERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_PRODUCERS} producers")
     else:
-        find_topic(broker, request, command.topic, lambda topic, place: _open(broker, command, request, topic, place))
+        find_topic(
+            broker, request, command.topic, lambda topic, place: _subscribe(broker, command, request, topic, place)
+        )
+
+
+def _subscribe(
+    broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
+) -> None:
+    """Make the subscription first that is to get all messages, where the producer wants one that is not there."""
+    name = command.initial_subscription_name
+    if not name or broker.engine.lookups.has_subscription(*place, name):
+        _open(broker, command, request, topic, place)
+        return
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            _open(broker, command, request, topic, place)
+
+    subscribe = Subscribe(
+        topic=place[0],
+        partition=place[1],
+        subscription=name,
+        subscription_type=SubscriptionType.SHARED,
+        begin=EARLIEST,
+    )
+    broker.ask(request, subscribe, done)
 
 
 def _open(
@@ -58,50 +103,116 @@ def _open(
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
-    name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
+    refusal = broker.refusal(partition_id)
+    if refusal is not None:
+        request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
+        return
     producer = Producer(
         owner=connection,
         number=command.producer_id,
-        name=name,
+        name=command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}",
         is_named=bool(command.producer_name) and command.user_provided_producer_name,
         epoch=command.epoch,
-        is_exclusive=command.producer_access_mode == ProducerAccessMode.Exclusive,
+        mode=command.producer_access_mode,
+        topic_epoch=command.topic_epoch if command.HasField("topic_epoch") else None,
         topic=topic,
         place=place,
         partition_id=PartitionId(partition_id),
+        take_turn=lambda waiting: _take(broker, command, request, waiting),
+        refuse=lambda error, text: _send(
+            request, CommandError(request_id=command.request_id, error=error, message=text)
+        ),
     )
     same = connection.producers.get(command.producer_id)
-    if same is not None and (same.name, same.place) != (producer.name, producer.place):
-        request.refuse(
-            ServerError.NotAllowedError, f"producer {command.producer_id} of this connection is open already"
-        )
+    if same is not None:
+        if (same.name, same.place, same.mode) != (producer.name, producer.place, producer.mode):
+            text = f"producer {command.producer_id} of this connection is open already"
+            request.refuse(ServerError.NotAllowedError, text)
+            return
+        if same.is_waiting:
+            broker.producers.close(same)
+    found = broker.producers.open(producer, broker.engine.lookups.topic_epoch(*place))
+    if isinstance(found, Busy):
+        request.refuse(found.error, found.text)
         return
-    older = broker.producers.open(producer, command.producer_access_mode)
-    if isinstance(older, Busy):
-        request.refuse(older.error, older.text)
-        return
-    if older is not None and older.owner is not connection:
-        close_producer(broker, older.owner, older)
+    for older in found.replaced if found is not None else ():
+        if older is not same:
+            close_producer(broker, older.owner, older)
+    for waiting in found.refused if found is not None else ():
+        text = f"the producer {producer.name!r} has {topic} for itself"
+        _turn_away(broker, waiting, ServerError.ProducerFenced, text)
     connection.producers[producer.number] = producer
     connection.closed_producers.discard(producer.number)
-    _answer(broker, command, request, producer)
+    if producer.is_exclusive and not producer.is_waiting:
+        _take(broker, command, request, producer)
+    else:
+        _answer(broker, command, request, producer)
+
+
+def _take(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
+    """Give the producer the epoch under which it has the partition for itself, and let it send."""
+    if request.connection.has_ended or broker.engine.dispatcher.has_stopped:
+        return  # with its connection, which forgets it
+    if broker.partition_id(producer.place) != producer.partition_id:
+        _turn_away(broker, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
+        return
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, Rejection):
+            _turn_away(broker, producer, server_error(answer), text_of(answer))
+        else:
+            assert isinstance(answer, PartitionTaken)
+            producer.topic_epoch = answer.topic_epoch
+            _answer(broker, command, request, producer)
+
+    topic, partition = producer.place
+    broker.ask(request, TakePartition(topic=topic, partition=partition, topic_epoch=producer.topic_epoch), done)
+
+
+def _turn_away(broker: PulsarBroker, producer: Producer, error: ServerError, text: str) -> None:
+    """Close a producer whose client has asked for it and may not send yet, and say why."""
+    if _is_open(producer):
+        del producer.owner.producers[producer.number]
+    broker.producers.close(producer)
+    producer.refuse(error, text)
+
+
+def _is_open(producer: Producer) -> bool:
+    is_open: bool = producer.owner.producers.get(producer.number) is producer
+    return is_open
 
 
 def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
+    is_ready = not producer.is_waiting
+
     def last_sequence(state: State, now_ms: int) -> int:
         return broker.engine.lookups.named_sequence(producer.name, *producer.place) if producer.is_named else -1
 
     def done(sequence: int) -> None:
-        request.reply(
-            CommandProducerSuccess(
-                request_id=command.request_id,
-                producer_name=producer.name,
-                last_sequence_id=sequence,
-                schema_version=b"",
-            )
+        if not _is_open(producer):
+            if not request.is_answered:  # it was closed from either side while this answer was made
+                request.refuse(ServerError.ProducerFenced, f"the producer {producer.name!r} was closed meanwhile")
+            return
+        success = CommandProducerSuccess(
+            request_id=command.request_id,
+            producer_name=producer.name,
+            last_sequence_id=sequence,
+            schema_version=version_of(command.schema),
+            producer_ready=is_ready,
         )
+        if is_ready and producer.topic_epoch is not None:
+            success.topic_epoch = producer.topic_epoch
+        _send(request, success)
 
     broker.read(request, last_sequence, done)
+
+
+def _send(request: PulsarRequest, message: Message) -> None:
+    """Answer the command, for the first or the second time."""
+    if request.is_answered:
+        request.connection.push([build_frame(message)])
+    else:
+        request.reply(message)
 
 
 HANDLER = Handler(type=BaseCommand.PRODUCER, needs=NEEDS, handle=handle)

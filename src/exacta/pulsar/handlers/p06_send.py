@@ -21,7 +21,7 @@ def handle(broker: PulsarBroker, command: CommandSend, request: PulsarRequest) -
     """
     connection = request.connection
     producer = connection.producers.get(command.producer_id)
-    if producer is not None:
+    if producer is not None and not producer.is_waiting:
         connection.gather(request, producer, command)
     elif command.producer_id in connection.closed_producers:
         request.end()

@@ -4,16 +4,13 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from exacta.core.commands import Acknowledge
-from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, named
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import is_transactional, transaction_of
@@ -33,39 +30,29 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     if command.ack_type == CommandAck.Cumulative and consumer.subscription_type not in IN_ORDER:
         request.refuse(ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
         return
-    in_transaction = is_transactional(command)
+    transaction_id = None
     runs, before, is_whole = named(broker.engine.lookups, consumer, command)
-    if in_transaction:
+    if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
             request.reject(Rejection.TRANSACTION_NOT_FOUND)
-        elif not is_whole:
+            return
+        if not is_whole:
             request.refuse(ServerError.NotAllowedError, "a message that is not there (any more) is acknowledged")
-        else:
-            _ask(
-                broker,
-                request,
-                consumer,
-                Acknowledge(
-                    **consumer.where, runs=tuple(runs), before=before or None, transaction=TransactionId(transaction_id)
-                ),
-            )
-    elif command.HasField("request_id"):
-        _ask(broker, request, consumer, Acknowledge(**consumer.where, runs=tuple(runs), before=before or None))
-    else:
+            return
+    elif not command.HasField("request_id"):
         request.connection.acknowledge_soon(consumer, runs, before)
         request.end()
+        return
 
-
-def _ask(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, acknowledge: Acknowledge) -> None:
     def done(answer: Answer) -> None:
-        is_plain = acknowledge.transaction is None
+        is_plain = transaction_id is None
         if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
             _answer(request)
         else:
             request.reject(answer)
 
-    broker.ask(request, acknowledge, done)
+    request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
 
 
 def _answer(request: PulsarRequest) -> None:

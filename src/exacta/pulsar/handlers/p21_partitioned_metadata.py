@@ -16,13 +16,12 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.partition_counts import COORDINATORS, partitions_told
 from exacta.pulsar.producers import Place
 from exacta.pulsar.topic_names import coordinator_partition
 from exacta.pulsar.topics import find_topic, parsed_name
 
 NEEDS = (Need(Operation.DESCRIBE, the_topic),)
-
-COORDINATORS = 1
 
 
 def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, request: PulsarRequest) -> None:
@@ -36,8 +35,7 @@ def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, reque
         return
 
     def found(topic: TopicName, place: Place) -> None:
-        count = broker.engine.partition_count(place[0])
-        request.reply(_answer(command, count if count > 1 else 0))
+        request.reply(_answer(command, partitions_told(broker, place[0])))
 
     find_topic(broker, request, command.topic, found, creates=command.metadata_auto_creation_enabled)
 

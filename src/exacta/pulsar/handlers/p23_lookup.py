@@ -24,11 +24,13 @@ def handle(broker: PulsarBroker, command: CommandLookupTopic, request: PulsarReq
     """Answer at once; whether the topic is there is told to those who open something on it."""
     if parsed_name(request, command.topic) is None:
         return
+    urls = broker.urls(request)
     request.reply(
         CommandLookupTopicResponse(
             request_id=command.request_id,
             response=CommandLookupTopicResponse.Connect,
-            broker_service_url=broker.url(request),
+            broker_service_url=urls.broker or None,
+            broker_service_url_tls=urls.broker_tls or None,
             authoritative=True,
         )
     )

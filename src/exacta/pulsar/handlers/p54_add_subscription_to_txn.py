@@ -4,6 +4,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from exacta.core.ids import TransactionId
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -30,6 +31,8 @@ def handle(broker: PulsarBroker, command: CommandAddSubscriptionToTxn, request: 
     """Answer with success if the transaction is open and the topics are there."""
 
     def is_open() -> None:
+        pairs = ((each.topic, each.subscription) for each in command.subscription)
+        broker.announced.note_subscriptions(TransactionId(command.txnid_least_bits), pairs)
         request.reply(CommandAddSubscriptionToTxnResponse(**named_again(command)))
 
     when_open(broker, request, _topics(command), is_open)

@@ -43,6 +43,7 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
+            broker.announced.forget(transaction_id)
             request.reply(_answer(command))
 
     broker.ask(

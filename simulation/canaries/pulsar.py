@@ -1,0 +1,42 @@
+"""Planted bugs of Pulsar's front."""
+
+from typing import Any
+
+from exacta.core.ids import NO_PRODUCER_ID
+from exacta.pulsar import acknowledging, sending
+from exacta.pulsar.consumers import Consumers
+from exacta.pulsar.handlers import p10_ack
+from simulation.canaries import canary
+
+Replacements = list[tuple[object, Any, object]]
+
+
+@canary("an acknowledgement of one message of a batch takes the whole batch", shows=r"liveness: .*pulsar")
+def ack_set_ignored() -> Replacements:
+    def acknowledged(entry_offset: int, message_count: int, words: Any) -> list[range]:
+        return [range(entry_offset, entry_offset + message_count)]
+
+    return [(acknowledging, "acknowledged", acknowledged)]
+
+
+@canary(
+    "a message is sent outside of the transaction that its command names", shows=r"Pulsar: .* not committed|two results"
+)
+def sent_outside_its_transaction() -> Replacements:
+    return [(sending.Sends, "_transaction", lambda self, command: (None, NO_PRODUCER_ID))]
+
+
+@canary(
+    "an acknowledgement counts outside of the transaction that its command names", shows=r"liveness: .*pulsar|Pulsar: "
+)
+def acknowledged_outside_its_transaction() -> Replacements:
+    return [(p10_ack, "is_transactional", lambda command: False)]
+
+
+@canary("a consumer that is gone keeps what it had", shows=r"liveness: .*pulsar")
+def consumer_stays() -> Replacements:
+    def disconnect(self: Consumers, consumers: Any) -> None:
+        for consumer in list(consumers):
+            self.forget(consumer)
+
+    return [(Consumers, "disconnect", disconnect)]

@@ -1,0 +1,284 @@
+"""A program of Pulsar's: it writes numbers, consumes them, and sends what comes of each in a transaction.
+
+It speaks in frames, so that the whole front takes part. It has topics and a subscription of its own. A number is sent
+until its receipt comes, under a producer's name, so that it is there once. It is consumed until a transaction is
+committed that has acknowledged it; an end is asked for until it is answered. In the end a reader looks at the results:
+each number has one, of a transaction that was committed.
+"""
+
+import asyncio
+from typing import Any
+
+from exacta.protocol.pulsar import messages_pb2 as pb
+from simulation.clients.connection import Disconnected
+from simulation.clients.pulsar_connection import CONSUMER, PRODUCER, PulsarLink, Pushed
+from simulation.clients.surroundings import Surroundings
+from simulation.network import Network
+
+ABANDONED, ABORTED = 0.1, 0.2
+"""The shares of transactions that nobody ends, and that are aborted."""
+PATIENCE_SECONDS = 2.0
+"""So long a consumer waits for a message before it does something else."""
+OPEN_SECONDS = 100.0
+"""So long a transaction that nobody has ended may hold back what was committed after it, and somewhat longer."""
+EARLIEST = pb.MessageIdData(ledger_id=2**64 - 1, entry_id=2**64 - 1)
+NOT_FOUND = (pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus)
+
+
+class _Pipeline:
+    """One instance's topics, and what is known of its numbers."""
+
+    def __init__(self, here: Surroundings, network: Network) -> None:
+        chance = here.chance
+        self._here = here
+        self._source = PulsarLink(here.loop, network, chance, f"{here.writer} source")
+        self._worker = PulsarLink(here.loop, network, chance, f"{here.writer} worker")
+        name = here.writer.replace("/", "-")
+        self._input, self._output = f"{name}-in", f"{name}-out"
+        self._kind: Any = chance.choice(list(pb.CommandSubscribe.SubType.values()))
+        self._is_in_order = self._kind in (pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover)
+        self._source_is_ready = self._worker_is_ready = False
+        self._sequence = 0
+        self.sent = 0
+        """The numbers below were sent, and their receipts have come."""
+        self.attempts = 0
+        self.committed: dict[int, int] = {}
+        """The number of the attempt that has committed each number."""
+        self.in_doubt: set[tuple[int, int]] = set()
+        """Numbers and attempts whose outcome the broker has forgotten, or lost, before it was told."""
+
+    def complain(self, what: str) -> None:
+        self._here.history.refusals.append(f"Pulsar: {self._here.writer}: {what}")
+
+    @property
+    def is_done(self) -> bool:
+        doubtful = {number for number, _ in self.in_doubt}
+        return all(number in self.committed or number in doubtful for number in range(self.sent))
+
+    def drop(self) -> None:
+        """Be gone from the network."""
+        self._source.drop()
+        self._worker.drop()
+
+    # --- numbers are sent ---------------------------------------------------------------------------------------------
+
+    async def send(self) -> None:
+        """Send some numbers, in one entry, until the receipt comes."""
+        values = [b"%d" % (self.sent + more) for more in range(self._here.chance.choice([1, 1, 2, 5]))]
+        while True:
+            try:
+                if not self._source.is_open:
+                    await self._open_producer(self._source, self._input, self._here.writer)
+                receipt = await self._source.produce(values, self.sent, self._here.now_ms())
+            except Disconnected:
+                await self._source.back_off()
+                continue
+            if isinstance(receipt, pb.CommandSendReceipt):
+                self.sent += len(values)
+            else:
+                self.complain(f"numbers are refused: {receipt.message}")
+            return
+
+    async def _open_producer(self, link: PulsarLink, topic: str, name: str = "") -> None:
+        command = pb.CommandProducer(
+            topic=topic, producer_id=PRODUCER, producer_name=name, user_provided_producer_name=bool(name)
+        )
+        answer = await link.ask(command)
+        if isinstance(answer, pb.CommandError):
+            link.drop()  # the broker does not know yet that the connection before is gone
+            raise Disconnected
+
+    # --- and consumed -------------------------------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """Take some messages, and let them be done in a transaction; raise Disconnected."""
+        chance, link = self._here.chance, self._worker
+        if not link.is_open:
+            await self._open_producer(link, self._output)
+            await self._subscribe(link, self._input, durable=True)
+        link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=chance.choice([1, 3, 20])))
+        waited = 0.0
+        while not link.pushed and link.is_open and waited < PATIENCE_SECONDS:
+            await asyncio.sleep(0.1)
+            waited += 0.1
+        if not link.pushed:
+            return
+        dice = chance.random()
+        if dice < 0.1:
+            self._give_back()
+            return
+        if dice < 0.15:
+            link.drop()
+            return
+        taken = [link.pushed.popleft() for _ in range(min(len(link.pushed), chance.randint(1, 4)))]
+        await self._transform(taken)
+
+    def _give_back(self) -> None:
+        """Want everything again, that which waits here included."""
+        self._worker.tell(pb.CommandRedeliverUnacknowledgedMessages(consumer_id=CONSUMER))
+        if self._is_in_order:
+            self._worker.drop()  # what was pushed before cannot be told from what comes again
+        else:
+            self._worker.pushed.clear()
+
+    async def _subscribe(self, link: PulsarLink, topic: str, *, durable: bool) -> None:
+        command = pb.CommandSubscribe(
+            topic=topic,
+            subscription="s",
+            sub_type=self._kind if durable else pb.CommandSubscribe.Exclusive,
+            consumer_id=CONSUMER,
+            durable=durable,
+            initial_position=pb.CommandSubscribe.Earliest,
+        )
+        if not durable:
+            command.start_message_id.CopyFrom(EARLIEST)
+        answer = await link.ask(command)
+        if isinstance(answer, pb.CommandError):
+            link.drop()  # busy: the consumer of the connection before is not gone yet
+            raise Disconnected
+
+    async def _transform(self, taken: list[Pushed]) -> None:
+        """Send a result for each message and acknowledge it, in one transaction, and end that."""
+        here, link = self._here, self._worker
+        self.attempts += 1
+        attempt = self.attempts
+        begun = await link.ask(pb.CommandNewTxn(txn_ttl_millis=here.timeout_ms, tc_id=0))
+        if begun.HasField("error"):
+            self.complain(f"no transaction begins: {begun.message}")
+            return
+        transaction = begun.txnid_least_bits
+        here.history.given_out("transaction", transaction)
+        is_whole = await self._put_in(transaction, taken, attempt)
+        dice = here.chance.random()
+        if dice < ABANDONED:
+            link.drop()
+        elif dice < ABANDONED + ABORTED or not is_whole:
+            await self._end(transaction, pb.ABORT)
+            if self._is_in_order:
+                link.drop()  # everything comes again, behind what is on its way
+        else:
+            await self._commit(transaction, taken, attempt)
+
+    async def _put_in(self, transaction: int, taken: list[Pushed], attempt: int) -> bool:
+        """Return whether all of it is in the transaction."""
+        link = self._worker
+        for each in taken:
+            self._sequence += 1
+            value = b"%s:%d" % (each.value, attempt)
+            receipt = await link.produce([value], self._sequence, self._here.now_ms(), transaction)
+            if not isinstance(receipt, pb.CommandSendReceipt):
+                return False
+        all_at_once = self._may_acknowledge_all(taken) and self._here.chance.random() < 0.3
+        last = [taken[-1].to_acknowledge_all_up_to]
+        for message_id in last if all_at_once else [each.to_acknowledge for each in taken]:
+            command = pb.CommandAck(
+                consumer_id=CONSUMER,
+                ack_type=pb.CommandAck.Cumulative if all_at_once else pb.CommandAck.Individual,
+                message_id=[message_id],
+                txnid_most_bits=0,
+                txnid_least_bits=transaction,
+            )
+            if (await link.ask(command)).HasField("error"):
+                return False
+        return True
+
+    def _may_acknowledge_all(self, taken: list[Pushed]) -> bool:
+        """Return whether nothing before the last of these messages would be left out."""
+        numbers = {int(each.value) for each in taken}
+        last = int(taken[-1].value)
+        return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
+
+    async def _commit(self, transaction: int, taken: list[Pushed], attempt: int) -> None:
+        answer, tries = await self._end(transaction, pb.COMMIT)
+        numbers = [int(each.value) for each in taken]
+        if not answer.HasField("error"):
+            for number in numbers:
+                if number in self.committed:
+                    self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
+                self.committed[number] = attempt
+        elif answer.error not in NOT_FOUND:
+            self.complain(f"the commit of {transaction} is refused: {answer.message}")
+        elif tries > 1:
+            self.in_doubt |= {(number, attempt) for number in numbers}
+        if answer.HasField("error") and self._is_in_order:
+            self._worker.drop()
+
+    async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
+        """Ask for an end until it is answered, over whatever connection there is."""
+        tries = 0
+        while True:
+            tries += 1
+            command = pb.CommandEndTxn(txnid_most_bits=0, txnid_least_bits=transaction, txn_action=action)
+            link = self._worker if self._worker.is_open else self._source
+            try:
+                return await link.ask(command), tries
+            except Disconnected:
+                await link.back_off()
+
+    # --- and looked at in the end -------------------------------------------------------------------------------------
+
+    async def judge(self) -> None:
+        """Read the results; complain of what is missing, and of what is there too often, or should not be."""
+        results: list[bytes] = []
+        until = self._here.loop.time() + OPEN_SECONDS
+        while len(results) < len(self.committed) and self._here.loop.time() < until:
+            self._worker.drop()
+            try:
+                results = await self._results()
+            except Disconnected:
+                await self._worker.back_off()
+            await asyncio.sleep(1.0)
+        seen: dict[int, int] = {}
+        for value in results:
+            number, attempt = map(int, value.split(b":"))
+            if number in seen:
+                self.complain(f"{number} has two results: of attempts {seen[number]} and {attempt}")
+            seen[number] = attempt
+            if self.committed.get(number) != attempt and (number, attempt) not in self.in_doubt:
+                self.complain(f"{number} has a result of attempt {attempt}, which was not committed")
+        if missing := [number for number in self.committed if number not in seen]:
+            self.complain(f"{missing} were committed, and have no results")
+
+    async def _results(self) -> list[bytes]:
+        """Read the output from its beginning to the last message that there is."""
+        link = self._worker
+        await self._subscribe(link, self._output, durable=False)
+        link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=1_000_000))
+        last = (await link.ask(pb.CommandGetLastMessageId(consumer_id=CONSUMER))).last_message_id
+        found: list[bytes] = []
+        at = -1
+        while last.entry_id < 2**63 and at < last.entry_id:
+            if not link.is_open:
+                raise Disconnected
+            if not link.pushed:
+                await asyncio.sleep(0.1)
+                continue
+            message = link.pushed.popleft()
+            at = message.id.entry_id
+            found.append(message.value)
+        return found
+
+
+async def pulsar_pipeline(here: Surroundings, network: Network) -> bool:
+    """Send numbers and consume them until the world is over, and then until all are done; judge the results."""
+    pipeline = _Pipeline(here, network)
+    try:
+        while not here.is_over():
+            await here.think(0.5)
+            if here.chance.random() < 0.4:
+                await pipeline.send()
+            else:
+                await _worked(pipeline)
+        while not pipeline.is_done:
+            await _worked(pipeline)
+        await pipeline.judge()
+    finally:
+        pipeline.drop()
+    return False
+
+
+async def _worked(pipeline: _Pipeline) -> None:
+    try:
+        await pipeline.work()
+    except Disconnected:
+        await pipeline._worker.back_off()

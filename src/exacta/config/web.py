@@ -1,0 +1,27 @@
+"""The broker's options for its web front; without `--web-listen` or `--web-tls-listen` they do nothing."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebOptions:
+    """The options for the web front, each with its default."""
+
+    web_allow_anonymous: Annotated[
+        bool,
+        Meta(
+            description="Whether the web front may listen where other machines reach it, although there are no logins "
+            "yet; else it listens on the loopback address only.",
+        ),
+    ] = False
+    web_allowed_hosts: Annotated[
+        str,
+        Meta(
+            pattern=r"([A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*)?",
+            description="Names, with commas between them, by which HTTP clients may call this server besides localhost "
+            "and the address that they have connected to; a request to any other name is refused (DNS rebinding).",
+        ),
+    ] = ""

@@ -1,0 +1,136 @@
+"""ResetSubscription lets a subscription of Apache Pulsar's go on elsewhere, whoever is connected. Exacta's own.
+
+It is what SEEK is for a consumer, for an operator who is none. `k17784_end_transactions` says why our own keys begin
+where they do.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from exacta.core.commands import Seek
+from exacta.core.ids import Offset
+from exacta.core.rejections import Rejection
+from exacta.core.state.state import State
+from exacta.core.subscriptions.subscribing import find, offset_of
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k17788_reset_subscription import (
+    PartitionReset,
+    PartitionResult,
+    ResetSubscriptionRequest,
+    ResetSubscriptionResponse,
+    TopicResult,
+)
+
+KEY = ApiKey.RESET_SUBSCRIPTION
+MIN_VERSION = 0
+MAX_VERSION = 0
+
+NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
+
+
+class _Planned(NamedTuple):
+    """A reset before it is done: from where to where it leads, and how many consumers it disconnects."""
+
+    position: Offset
+    target: Offset
+    consumers: int
+
+
+def handle(broker: BrokerContext, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:
+    """Move the subscription in each partition for itself; all is decided in one step, so that nobody comes between."""
+    commands = [
+        Seek(
+            topic=topic.name,
+            partition=each.partition_index,
+            subscription=request.subscription,
+            to=_target(broker, topic.name, each),
+        )
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    before: list[_Planned | Rejection] = []
+
+    def look(state: State, now_ms: int) -> list[_Planned | Rejection]:
+        return [_plan(state, command) for command in commands]
+
+    def answer(outcomes: Iterable[Answer | _Planned]) -> None:
+        results = iter(
+            [_result(context, plan, outcome) for plan, outcome in zip(before, outcomes, strict=True)],
+        )
+        reply(
+            ResetSubscriptionResponse(
+                topics=[
+                    TopicResult(name=topic.name, partitions=[_at(next(results), each) for each in topic.partitions])
+                    for topic in request.topics
+                ]
+            )
+        )
+
+    broker.read(context, look, before.extend)
+    if request.validate_only or not commands:
+        broker.when_durable(context, lambda: answer(before))
+    else:
+        broker.submit(context, commands, answer)
+
+
+def _target(broker: BrokerContext, topic: str, wanted: PartitionReset) -> Offset:
+    if wanted.timestamp_ms < 0:
+        return Offset(wanted.offset)
+    return broker.offset_of_time((topic, wanted.partition_index), wanted.timestamp_ms)
+
+
+def _plan(state: State, command: Seek) -> _Planned | Rejection:
+    found = find(state, command.topic, command.partition, command.subscription)
+    if isinstance(found, Rejection):
+        return found
+    partition, subscription, delivery = found
+    target = offset_of(partition, command.to)
+    if target is None:
+        return Rejection.OFFSET_OUT_OF_RANGE
+    return _Planned(subscription.position, target, 0 if delivery is None else len(delivery.consumers))
+
+
+def _result(context: RequestContext, plan: _Planned | Rejection, outcome: Answer | _Planned) -> PartitionResult:
+    rejection = outcome if isinstance(outcome, Rejection) else plan
+    if isinstance(rejection, Rejection):
+        return PartitionResult(error_code=error_code(rejection, KEY, context.version))
+    position, target, consumers = rejection
+    return PartitionResult(old_position=position, position=target, closed_consumers=consumers)
+
+
+def _at(result: PartitionResult, wanted: PartitionReset) -> PartitionResult:
+    result.partition_index = wanted.partition_index
+    return result
+
+
+def refused(request: ResetSubscriptionRequest, code: ErrorCode, version: int) -> ResetSubscriptionResponse:
+    """Refuse every partition of a request."""
+    return ResetSubscriptionResponse(
+        topics=[
+            TopicResult(
+                name=topic.name,
+                partitions=[
+                    PartitionResult(partition_index=each.partition_index, error_code=code) for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    refused=refused,
+)

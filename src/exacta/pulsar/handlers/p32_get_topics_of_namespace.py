@@ -1,0 +1,93 @@
+"""GET_TOPICS_OF_NAMESPACE lists the topics of a namespace, for consumers of a pattern.
+
+Every partition of a topic of several ones is listed; clients make one topic of them. Internal topics, and those that
+the client may not see, are left out. A pattern is of RE2's syntax, and is compared with the whole name of a topic
+without `persistent://` and without the number of a partition, as in Apache Pulsar. One that RE2 does not take filters
+nothing: the answer says so, and the client filters by itself.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import crc32c
+
+from exacta.core.pattern import matcher
+from exacta.core.state.state import State
+from exacta.protocol.pulsar.frames import FRAME_MARGIN
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandGetTopicsOfNamespace,
+    CommandGetTopicsOfNamespaceResponse,
+    ServerError,
+)
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.namespace_topics import topics_of
+from exacta.pulsar.needs import OPEN_TO_ALL
+
+NEEDS = OPEN_TO_ALL
+"""Nothing: the answer leaves out what the client may not see."""
+
+SCHEME_END = "://"
+SCHEMES = ("non-persistent", "persistent")
+
+
+def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: PulsarRequest) -> None:
+    """Answer with the topics that are there in this step, once they are durable.
+
+    A client that has seen them all says so by their hash, and gets none of them once more. An answer that would be
+    longer than the client's frames is an error.
+    """
+    tenant, slash, namespace = command.namespace.partition("/")
+    if not (tenant and slash and namespace) or "/" in namespace:
+        text = f"{command.namespace!r} is not the name of a namespace, which is tenant/namespace"
+        request.refuse(ServerError.InvalidTopicName, text)
+        return
+    matches = _matcher(command.topics_pattern)
+
+    def view(state: State, now_ms: int) -> list[str]:
+        if command.mode == CommandGetTopicsOfNamespace.NON_PERSISTENT:
+            return []
+        return topics_of(broker, request, state, tenant, namespace, matches)
+
+    def done(names: list[str]) -> None:
+        digest = _digest(names)
+        has_changed = command.topics_hash != digest
+        answer = CommandGetTopicsOfNamespaceResponse(
+            request_id=command.request_id,
+            topics=names if has_changed else (),
+            filtered=matches is not None,
+            topics_hash=digest,
+            changed=has_changed,
+        )
+        most = broker.configuration.pulsar_max_message_size
+        if answer.ByteSize() > most + FRAME_MARGIN // 2:
+            text = f"the {len(names)} topics and partitions of {command.namespace} take more than the {most} bytes of"
+            request.refuse(ServerError.NotAllowedError, f"{text} pulsar.max.message.size: use a narrower pattern")
+        else:
+            request.reply(answer)
+
+    broker.read(request, view, done)
+
+
+def _matcher(pattern: str) -> Callable[[str], Any] | None:
+    """Return what tells whether a topic matches; None: every one is answered."""
+    scheme, has_scheme, rest = pattern.partition(SCHEME_END)
+    if has_scheme:
+        found = next((each for each in SCHEMES if scheme.endswith(each)), None)
+        pattern = pattern if found is None else scheme.removesuffix(found) + rest
+    if not pattern:
+        return None
+    try:
+        return matcher(pattern)
+    except ValueError:
+        return None
+
+
+def _digest(names: list[str]) -> str:
+    """Return what stands for sorted names: CRC-32C with its least byte first, as Apache Pulsar has it."""
+    return crc32c.crc32c(",".join(names).encode()).to_bytes(4, "little").hex()
+
+
+HANDLER = Handler(type=BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=NEEDS, handle=handle)

@@ -1,0 +1,47 @@
+"""GET_SCHEMA tells what a schema version stands for, or the schema of a topic; no topic has one (decision 0036)."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandGetSchema,
+    CommandGetSchemaResponse,
+    Schema,
+    ServerError,
+)
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.producers import Place
+from exacta.pulsar.schemas import STRING_VERSION
+from exacta.pulsar.topics import find_topic
+
+NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+
+
+def handle(broker: PulsarBroker, command: CommandGetSchema, request: PulsarRequest) -> None:
+    """Answer with TopicNotFound where there is no schema: clients then take the topic for one of bytes."""
+
+    def found(topic: TopicName, place: Place) -> None:
+        if command.schema_version != STRING_VERSION:
+            request.refuse(ServerError.TopicNotFound, f"{topic} has no such schema")
+            return
+        schema = Schema(name=topic.topic.partition("://")[2], schema_data=b"", type=Schema.String)
+        request.reply(
+            CommandGetSchemaResponse(request_id=command.request_id, schema=schema, schema_version=STRING_VERSION)
+        )
+
+    find_topic(broker, request, command.topic, found, creates=False)
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse to tell."""
+    return CommandGetSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
+
+
+HANDLER = Handler(type=BaseCommand.GET_SCHEMA, needs=NEEDS, handle=handle, refused=refused)

@@ -1,0 +1,45 @@
+"""GET_OR_CREATE_SCHEMA gives the version of a schema to a producer whose messages have several schemas."""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandGetOrCreateSchema,
+    CommandGetOrCreateSchemaResponse,
+    ServerError,
+)
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.handler import Handler
+from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.producers import Place
+from exacta.pulsar.schemas import refusal_of, version_of
+from exacta.pulsar.topics import find_topic
+
+NEEDS = (Need(Operation.WRITE, the_topic),)
+
+
+def handle(broker: PulsarBroker, command: CommandGetOrCreateSchema, request: PulsarRequest) -> None:
+    """Answer if the topic is there; it is not created."""
+    refusal = refusal_of(command.schema)
+    if refusal is not None:
+        request.refuse(ServerError.IncompatibleSchema, refusal)
+        return
+
+    def found(topic: TopicName, place: Place) -> None:
+        version = version_of(command.schema)
+        request.reply(CommandGetOrCreateSchemaResponse(request_id=command.request_id, schema_version=version))
+
+    find_topic(broker, request, command.topic, found, creates=False)
+
+
+def refused(command: Any, error: ServerError, text: str) -> Message:
+    """Refuse the schema."""
+    return CommandGetOrCreateSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
+
+
+HANDLER = Handler(type=BaseCommand.GET_OR_CREATE_SCHEMA, needs=NEEDS, handle=handle, refused=refused)

@@ -1,0 +1,106 @@
+"""The table of the routes, and the application that serves them.
+
+What is not in the table is not found: a path of Apache Pulsar's that is not served, and the name of a topic with a
+slash in it (`%2F`), which is none here.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
+from exacta.pulsar.rest import health, lookup, namespaces, partitions, topics, transactions
+from exacta.pulsar.rest.request import RestRequest
+from exacta.web.answers import json_answer
+from exacta.web.requests import Unread, read_body
+
+Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
+
+_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
+_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+
+
+class Served(Struct, frozen=True):
+    """One method on one path."""
+
+    method: str
+    path: str
+    handle: Handle
+    needs: Needs
+    """The operations on resources that a request needs of its client."""
+
+
+def _on_topic(operation: Operation) -> Needs:
+    return (Need(operation, the_topic),)
+
+
+ROUTES: Sequence[Served] = (
+    Served(
+        "GET",
+        "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}",
+        lookup.handle,
+        _on_topic(Operation.DESCRIBE),
+    ),
+    Served("GET", f"{_TOPIC}/partitions", partitions.get, _on_topic(Operation.DESCRIBE)),
+    Served("PUT", f"{_TOPIC}/partitions", partitions.create, _on_topic(Operation.CREATE)),
+    Served("POST", f"{_TOPIC}/partitions", partitions.extend, _on_topic(Operation.ALTER)),
+    Served("DELETE", f"{_TOPIC}/partitions", partitions.delete_all, _on_topic(Operation.DELETE)),
+    Served("PUT", _TOPIC, topics.create, _on_topic(Operation.CREATE)),
+    Served("DELETE", _TOPIC, topics.delete_one, _on_topic(Operation.DELETE)),
+    Served("GET", f"{_NAMESPACE}/topics", namespaces.topics, OPEN_TO_ALL),
+    Served("PUT", _NAMESPACE, namespaces.create, OPEN_TO_ALL),
+    Served("DELETE", _NAMESPACE, namespaces.delete, OPEN_TO_ALL),
+    Served(
+        "GET",
+        "/admin/v3/transactions/transactionMetadata/{most:int}/{least:int}",
+        transactions.metadata,
+        OPEN_TO_ALL,
+    ),
+    Served("GET", "/admin/v2/brokers/health", health.handle, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers/ready", health.handle, OPEN_TO_ALL),
+    Served("GET", "/status.html", health.handle, OPEN_TO_ALL),
+)
+
+
+def application(broker: PulsarBroker) -> Starlette:
+    """Return the application that serves all routes."""
+    application = Starlette(
+        routes=[Route(each.path, _endpoint(broker, each), methods=[each.method]) for each in ROUTES],
+        exception_handlers={HTTPException: _refused},
+    )
+    application.router.redirect_slashes = False  # a slash belongs to a name
+    return application
+
+
+def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
+    async def endpoint(http: HttpRequest) -> Response:
+        try:
+            body = await read_body(http)
+        except Unread as unread:
+            return unread.answer
+        request = RestRequest(http, body)
+        lack = lacking(broker, request, served.needs, request)
+        if lack is not None:
+            request.refuse(ServerError.AuthorizationError, lack)
+        else:
+            served.handle(broker, request)
+        return await request.answer()
+
+    return endpoint
+
+
+async def _refused(http: HttpRequest, error: Exception) -> Response:
+    """Say in JSON that there is no such path, or that it has no such method."""
+    assert isinstance(error, HTTPException)
+    answer = json_answer(error.status_code, {"reason": error.detail})
+    answer.headers.update(error.headers or {})
+    return answer

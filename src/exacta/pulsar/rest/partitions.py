@@ -1,0 +1,100 @@
+"""The partitions of topics: their number asked for, topics created with several, more added, all deleted at once.
+
+A topic of one partition is not partitioned (decision 0032), whichever of the paths it was created by.
+"""
+
+from exacta.core.commands import CreatePartitions, CreateTopic
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.partition_counts import COORDINATORS, partitions_told
+from exacta.pulsar.producers import Place
+from exacta.pulsar.rest.request import (
+    CONFLICT,
+    NOT_ACCEPTABLE,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    UNPROCESSABLE,
+    RestRequest,
+)
+from exacta.pulsar.rest.topics import answer_created, delete
+from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+from exacta.pulsar.topics import find_topic, ordinary_name, parsed_name
+
+
+def get(broker: PulsarBroker, request: RestRequest) -> None:
+    """Answer once the topic is there; it is created if the client asks for that."""
+    name = parsed_name(request, request.topic)
+    if name is None:
+        return
+    if coordinator_partition(name) or name.partition is not None:
+        _reply(request, COORDINATORS if name.partition is None else 0)
+        return
+
+    def found(topic: TopicName, place: Place) -> None:
+        _reply(request, partitions_told(broker, place[0]))
+
+    find_topic(broker, request, request.topic, found, creates=request.is_set("checkAllowAutoCreation"))
+
+
+def _reply(request: RestRequest, partitions: int) -> None:
+    request.reply_json({"partitions": partitions, "deleted": False})
+
+
+def create(broker: PulsarBroker, request: RestRequest) -> None:
+    """Create a topic with so many partitions."""
+    count, name = request.partition_count(), None
+    if count is not None:
+        name = _whole_topic(request)
+    if count is None or name is None:
+        return
+    if count < 1:
+        request.refuse_with(NOT_ACCEPTABLE, "Number of partitions should be more than 0")
+        return
+    command = CreateTopic(topic=kafka_name(name), topic_id=broker.entropy.new_uuid().bytes, partition_count=count)
+    broker.ask(request, command, lambda answer: answer_created(broker, request, answer))
+
+
+def extend(broker: PulsarBroker, request: RestRequest) -> None:
+    """Let a topic have more partitions."""
+    count, name = request.partition_count(), None
+    if count is not None:
+        name = _whole_topic(request)
+    if count is None or name is None:
+        return
+    topic = kafka_name(name)
+    present = broker.engine.partition_count(topic)
+
+    def done(answer: Answer) -> None:
+        if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+            request.refuse_with(CONFLICT, f"Topic {name} is not the partitioned topic.")
+        elif answer is Rejection.INVALID_PARTITIONS and count < present:
+            reason = f"Desired partitions {count} can't be less than the current partitions {present}."
+            request.refuse_with(UNPROCESSABLE, reason)
+        elif answer is Rejection.INVALID_PARTITIONS and count > present:
+            limits = broker.configuration.limits()
+            most, in_all = limits.max_partitions_per_topic, limits.max_partitions
+            request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
+        elif isinstance(answer, Rejection) and count != present:
+            request.reject(answer)
+        else:
+            request.reply_nothing()
+
+    broker.ask(request, CreatePartitions(topic=topic, total_count=count), done)
+
+
+def delete_all(broker: PulsarBroker, request: RestRequest) -> None:
+    """Delete a topic with all its partitions."""
+    name = _whole_topic(request)
+    if name is not None:
+        delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found."))
+
+
+def _whole_topic(request: RestRequest) -> TopicName | None:
+    """Read the topic's name. None: it is none, or it is that of a partition, and the request is answered so."""
+    name = ordinary_name(request, request.topic)
+    if name is not None and name.partition is not None:
+        request.refuse_with(PRECONDITION_FAILED, "Partitioned Topic Name should not contain '-partition-'")
+        return None
+    return name

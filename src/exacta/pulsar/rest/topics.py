@@ -1,0 +1,71 @@
+"""Topics: created with one partition, and deleted."""
+
+from exacta.core.commands import CreateTopic, DeleteTopic
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_FOUND, PRECONDITION_FAILED, RestRequest
+from exacta.pulsar.topic_names import kafka_name
+from exacta.pulsar.topics import ordinary_name
+
+
+def create(broker: PulsarBroker, request: RestRequest) -> None:
+    """Create a topic that is not partitioned."""
+    name = ordinary_name(request, request.topic)
+    if name is None:
+        return
+    if name.partition is not None:
+        request.refuse_with(PRECONDITION_FAILED, "the partition of a topic is created with the topic")
+        return
+    command = CreateTopic(topic=kafka_name(name), topic_id=broker.entropy.new_uuid().bytes, partition_count=1)
+    broker.ask(request, command, lambda answer: answer_created(broker, request, answer))
+
+
+def answer_created(broker: PulsarBroker, request: RestRequest, answer: Answer) -> None:
+    """Answer a request to create a topic."""
+    if answer is Rejection.TOPIC_ALREADY_EXISTS:
+        request.refuse_with(CONFLICT, "This topic already exists")
+    elif answer is Rejection.INVALID_PARTITIONS:
+        limits = broker.configuration.limits()
+        most, in_all = limits.max_partitions_per_topic, limits.max_partitions
+        request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
+    elif isinstance(answer, Rejection):
+        request.reject(answer)
+    else:
+        request.reply_nothing()
+
+
+def delete_one(broker: PulsarBroker, request: RestRequest) -> None:
+    """Delete a topic of one partition."""
+    name = ordinary_name(request, request.topic)
+    if name is None:
+        return
+    if name.partition is None and broker.engine.partition_count(kafka_name(name)) > 1:
+        reason = (
+            f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
+        )
+        broker.when_durable(request, lambda: request.refuse_with(CONFLICT, reason))
+        return
+    if name.partition is not None:
+        request.refuse_with(NOT_FOUND, f"Topic {name} not found")
+        return
+    delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found"))
+
+
+def delete(broker: PulsarBroker, request: RestRequest, name: TopicName, *, not_found: tuple[int, str]) -> None:
+    """Delete a topic, unless somebody uses it and the client does not insist (`force`)."""
+    topic = kafka_name(name)
+    if not request.is_set("force") and broker.is_in_use(topic):
+        request.refuse_with(PRECONDITION_FAILED, "Topic has active producers/subscriptions")
+        return
+
+    def done(answer: Answer) -> None:
+        if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+            request.refuse_with(*not_found)
+        elif isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            request.reply_nothing()
+
+    broker.ask(request, DeleteTopic(topic=topic), done)

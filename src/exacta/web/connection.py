@@ -1,0 +1,166 @@
+"""One client's connection of the web front: uvicorn's, with bounds on time, memory and turns.
+
+uvicorn parses HTTP by h11 and runs the application. This module owns what uvicorn leaves open.
+
+| bound | beyond it |
+|---|---|
+| `MOST_HEADER_BYTES` of a request's line and headers, if they do not come in one piece | 400, and closed |
+| `REQUEST_SECONDS` from a request's first byte to the end of its body and of its answer | closed |
+| `IDLE_SECONDS` between two requests | closed |
+| `Turns` | The bytes wait, and the connection is not read meanwhile. |
+
+A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
+while the application has not taken 64 KiB of a body, and while a request waits behind another one.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import Protocol, cast
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from exacta.web.turns import Turns
+
+logger = logging.getLogger("exacta.web")
+
+MOST_HEADER_BYTES = 16 << 10
+"""Apache Pulsar's web server (Jetty) takes half as much."""
+
+REQUEST_SECONDS = 30.0
+IDLE_SECONDS = 60
+"""Clients keep connections for their next request: Go's for 90 seconds, and it opens another one without a word."""
+
+
+class WebFront(Protocol):
+    """The part that all connections share, as one of them sees it."""
+
+    config: Config
+    state: ServerState
+    loop: asyncio.AbstractEventLoop
+    turns: Turns
+    is_stopping: bool
+
+    def register(self, connection: "WebConnection") -> bool:
+        """Let a connection in; False: there are too many."""
+
+    def forget(self, connection: "WebConnection") -> None:
+        """Count one connection less: it was let in, and has ended."""
+
+
+class WebConnection(H11Protocol):
+    """Created by the listener for each client."""
+
+    def __init__(self, server: WebFront) -> None:
+        super().__init__(server.config, server.state, {}, server.loop)
+        self.access_log = False
+        self.logger = logger
+        self.peer_host = ""
+        self._web = server
+        self._is_admitted = False
+        self._received: list[bytes] = []
+        """The bytes that have come, and wait for their turn."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- asyncio's side -----------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport over, or close it where there are too many connections."""
+        super().connection_made(cast("asyncio.Transport", transport))
+        self.peer_host = str((transport.get_extra_info("peername") or ("",))[0])
+        self._is_admitted = self._web.register(self)
+        if self._is_admitted:
+            self._begin_to_wait()
+        else:
+            self.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Keep the bytes until it is this connection's turn."""
+        if not self._is_admitted or self._web.is_stopping or self.transport.is_closing():
+            return
+        self._received.append(data)
+        if len(self._received) == 1:
+            self.flow.pause_reading()
+            self._web.turns.take(self._parse)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget everything."""
+        self._received.clear()
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+        if self._is_admitted:
+            self._is_admitted = False
+            self._web.forget(self)
+
+    # --- turns --------------------------------------------------------------------------------------------------------
+
+    def handle_events(self) -> None:
+        """Begin the request that has come behind the one that was just answered, in a turn of its own."""
+        self.flow.pause_reading()
+        self._web.turns.take(self._go_on)
+
+    def _parse(self) -> None:
+        data = b"".join(self._received)
+        self._received.clear()
+        if self._timer is None:
+            self._begin_to_wait()
+        self._unset_keepalive_if_required()
+        self._go_on(data)
+
+    def _go_on(self, data: bytes = b"") -> None:
+        if self.transport.is_closing() or self._web.is_stopping:
+            return
+        try:
+            self.flow.resume_reading()
+            if data:
+                self.conn.receive_data(data)
+            super().handle_events()
+        except Exception as error:  # noqa: BLE001  # h11 refuses to send an error after half an answer
+            logger.warning("closing the connection of %s: %s", self.peer_host, error)
+            self.abort()
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """Look whether a request has begun behind the one that is answered."""
+        self._stop_waiting()
+        super().on_response_complete()
+        is_between_requests = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+        if (self.transport.is_closing() or not is_between_requests) and self._timer is None:
+            self._begin_to_wait()
+
+    def _begin_to_wait(self) -> None:
+        self._timer = self.loop.call_later(REQUEST_SECONDS, self._has_waited)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _has_waited(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            logger.info("closing the connection of %s: no whole request in %d s", self.peer_host, REQUEST_SECONDS)
+        self.abort()
+
+    # --- the server's side --------------------------------------------------------------------------------------------
+
+    def stop_taking_requests(self) -> None:
+        """Read no more; the server says so to all connections at once (`WebServer.is_stopping`)."""
+        self._web.is_stopping = True
+        self._received.clear()
+
+    def close(self) -> None:
+        """Close once the answer that is being made has been sent."""
+        with contextlib.suppress(h11.LocalProtocolError):  # half a request was refused
+            self.shutdown()
+            return
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.transport.abort()

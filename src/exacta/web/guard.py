@@ -1,0 +1,104 @@
+"""The guard at the door of the web front: who may ask, before anything else of a request is looked at.
+
+There are no logins yet, so that whoever reaches the port may ask. A browser reaches the loopback address of its machine
+for every page that it shows. Therefore:
+
+| what a request says | what the guard does |
+|---|---|
+| no `Host`, or another one than this server's | 403: the name of a page was made to lead here (DNS rebinding) |
+| an `Origin` that is not this server itself | 403: another site's page has sent it |
+| `Sec-Fetch-Site` that is not `same-origin` or `none` | 403: the same, where a browser sends no `Origin` (an image) |
+
+This server is called `localhost`, by the loopback address, by the address that the client has connected to, and by the
+names that the operator has set (`web.allowed.hosts`, `--pulsar-advertise`). A name in DNS can be made to lead to any of
+these addresses, but a page cannot make a browser say an address for a name.
+
+While the server stops, the answer to every request is 503.
+"""
+
+import ipaddress
+from collections.abc import Callable, Iterable
+from email.utils import formatdate
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from exacta.web.answers import json_answer
+
+_SAME_SITE = (b"same-origin", b"none")
+_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+class Stopping(Protocol):
+    """The server, as the guard sees it."""
+
+    is_stopping: bool
+
+
+class Guard:
+    """An ASGI application before another one. `names` are further names of this server."""
+
+    def __init__(self, server: Stopping, application: ASGIApp, names: Iterable[str]) -> None:
+        self._server = server
+        self._application = application
+        self._names = {"localhost", *(name.lower() for name in names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may not ask; hand the others on."""
+        assert scope["type"] == "http"
+        reason = refusal(scope, self._is_this_server)
+        sent = _with_headers(send)
+        if reason is not None:
+            await json_answer(403, {"reason": reason})(scope, receive, sent)
+        elif self._server.is_stopping:
+            await json_answer(503, {"reason": "the server is stopping"})(scope, receive, sent)
+        else:
+            await self._application(scope, receive, sent)
+
+    def _is_this_server(self, host: str, local_host: str) -> bool:
+        if host in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return address.is_loopback or host == local_host
+
+
+def refusal(scope: Scope, is_this_server: Callable[[str, str], bool]) -> str | None:
+    """Return why a request is refused at the door; None: it may come in."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+    if len(hosts) != 1:
+        return "a request must name the host that it is for"
+    host = host_in(hosts[0])
+    if host is None or not is_this_server(host, str((scope.get("server") or ("",))[0])):
+        return f"this server is not called {hosts[0]!r}; web.allowed.hosts may name it"
+    for name, value in headers:
+        if name == b"origin" and value.decode("latin-1").lower() != f"{scope['scheme']}://{hosts[0].lower()}":
+            return "pages of other origins may not ask"
+        if name == b"sec-fetch-site" and value not in _SAME_SITE:
+            return "pages of other sites may not ask"
+    return None
+
+
+def host_in(header: str) -> str | None:
+    """Return the host in the value of a Host header, in lower case; None where it has none."""
+    try:
+        split = urlsplit(f"//{header}")
+        _ = split.port  # raises where it is none
+    except ValueError:
+        return None
+    is_host_only = not (split.path or split.query or split.fragment or split.username is not None)
+    return split.hostname if is_host_only else None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            date = formatdate(usegmt=True).encode()
+            message["headers"] = [*message["headers"], (b"date", date), *_HEADERS]
+        await send(message)
+
+    return sent

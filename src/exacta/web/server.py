@@ -1,0 +1,77 @@
+"""The web front as the server puts it together: uvicorn's parts under an application of ours, in the server's own loop.
+
+Theory of operation. The listener takes the connections, plain or by TLS, as those of every other front, and the server
+ends them with the others. uvicorn's own `Server` is not used: it would take the signals of the process, wake the loop
+ten times a second and accept connections without counting them. What is used is `Config`, and the protocol that
+`Config(http=...)` takes.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from exacta.config.configuration import Configuration
+from exacta.web.connection import IDLE_SECONDS, MOST_HEADER_BYTES, WebConnection
+from exacta.web.guard import Guard
+from exacta.web.turns import Turns
+
+MOST_CONNECTIONS = 256
+"""Clients ask by HTTP when they begin, and hardly ever again."""
+
+
+class WebServer:
+    """The web front of one server. `names` are the hosts by which it may be called, besides those of the option."""
+
+    config: Config
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        loop: asyncio.AbstractEventLoop,
+        register: Callable[[Any], bool | None],
+        forget: Callable[[Any], None],
+        *,
+        names: Iterable[str] = (),
+    ) -> None:
+        self.loop = loop
+        self.turns = Turns(loop)
+        self.state = ServerState()
+        self.is_stopping = False
+        """True: no request begins any more."""
+        self._register = register
+        self._forget = forget
+        self._names = {*filter(None, configuration.web_allowed_hosts.split(",")), *names}
+
+    def serve(self, application: ASGIApp) -> None:
+        """Answer requests by this application, behind the guard."""
+        self.config = Config(
+            Guard(self, application, self._names),
+            interface="asgi3",
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=IDLE_SECONDS,
+            h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+        )
+        self.config.load()
+
+    def connection(self) -> WebConnection:
+        """Return the connection of a new client."""
+        return WebConnection(self)
+
+    def register(self, connection: WebConnection) -> bool:
+        """Let a connection in; False: there are too many."""
+        if self.is_stopping or len(self.state.connections) > MOST_CONNECTIONS:
+            return False
+        return self._register(connection) is not False
+
+    def forget(self, connection: WebConnection) -> None:
+        """Count one connection less: it was let in, and has ended."""
+        self._forget(connection)

@@ -1,0 +1,401 @@
+"""Pulsar's web interface by HTTP: a table of requests, each a fact about Apache Pulsar 4.2 before it is one about us.
+
+With `EXACTA_TEST_PULSAR_WEB=http://host:port` (and `EXACTA_TEST_PULSAR=pulsar://host:port`) the same is asked of a real
+Apache Pulsar.
+"""
+
+import itertools
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import exacta
+from exacta.protocol.pulsar import messages_pb2 as pb
+from tests.pulsar.wire import ANSWER_SECONDS, Wire, running
+
+REAL_WEB, REAL = os.environ.get("EXACTA_TEST_PULSAR_WEB"), os.environ.get("EXACTA_TEST_PULSAR")
+JSON = "application/json"
+METADATA_JSON = "application/vnd.partitioned-topic-metadata+json"
+COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
+_numbers = itertools.count()
+
+ours_only = pytest.mark.skipif(REAL_WEB is not None, reason="it is about what only Exacta has")
+
+
+class Web:
+    """A client of the web interface. `pulsar_url` is where the protocol is spoken."""
+
+    def __init__(self, url: str, pulsar_url: str) -> None:
+        self.url = url
+        self.pulsar_url = pulsar_url
+
+    def ask(self, method: str, path: str, body: str | None = None, media_type: str | None = JSON) -> tuple[int, Any]:
+        """Return the status, and the body: from JSON where it is that."""
+        headers = {} if media_type is None or body is None else {"Content-Type": media_type}
+        data = None if body is None else body.encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+                return answer.status, _decoded(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _decoded(error.read())
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode()
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    if REAL_WEB is not None:
+        assert REAL is not None
+        yield Web(REAL_WEB, REAL)
+        return
+    with running() as broker:
+        yield Web(broker.web_url, broker.pulsar_url)
+
+
+@pytest.fixture
+def wire(web: Web) -> Iterator[Wire]:
+    opened = Wire(web.pulsar_url)
+    yield opened
+    opened.close()
+
+
+def new_name() -> str:
+    return f"rest-{os.getpid()}-{next(_numbers)}"
+
+
+def path(name: str, *rest: str) -> str:
+    return "/".join(("/admin/v2/persistent/public/default", name, *rest))
+
+
+def partitions(web: Web, name: str, *, creates: bool = False) -> tuple[int, Any]:
+    return web.ask("GET", path(name, f"partitions?checkAllowAutoCreation={str(creates).lower()}"))
+
+
+# --- what clients ask -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t", "t-partition-0", "transaction_coordinator_assign-partition-0"])
+def test_a_look_up_names_the_broker(web: Web, name: str) -> None:
+    namespace = "pulsar/system" if name.startswith("transaction") else "public/default"
+    status, answer = web.ask("GET", f"/lookup/v2/topic/persistent/{namespace}/{name}")
+    assert status == 200
+    assert answer == {
+        "brokerUrl": web.pulsar_url,
+        "httpUrl": web.url,
+        "nativeUrl": web.pulsar_url,
+        "brokerUrlSsl": "",
+    }
+
+
+def test_a_topic_is_created_if_the_client_asks_for_that(web: Web) -> None:
+    name = new_name()
+    assert partitions(web, name)[0] == 404
+    assert web.ask("GET", path(name, "partitions"))[0] == 404
+    assert partitions(web, name, creates=True) == (200, {"partitions": 0, "deleted": False})
+
+
+def test_there_is_a_coordinator(web: Web) -> None:
+    found = web.ask("GET", "/admin/v2/persistent/pulsar/system/transaction_coordinator_assign/partitions")
+    assert found == (200, {"partitions": 1, "deleted": False})
+
+
+def test_the_name_of_a_partition_is_not_partitioned(web: Web) -> None:
+    name = new_name()
+    web.ask("PUT", path(name, "partitions"), "3")
+    assert partitions(web, f"{name}-partition-1") == (200, {"partitions": 0, "deleted": False})
+
+
+@pytest.mark.parametrize("asked", ["/admin/v2/brokers/health", "/admin/v2/brokers/ready"])
+def test_a_broker_that_works_says_ok(web: Web, asked: str) -> None:
+    assert web.ask("GET", asked) == (200, "ok")
+
+
+# --- topics -----------------------------------------------------------------------------------------------------------
+
+
+def test_partitions_are_created_added_and_deleted(web: Web) -> None:
+    name = new_name()
+    full = f"persistent://public/default/{name}"
+    for method, body, status, reason in (
+        ("POST", "4", 409, f"Topic {full} is not the partitioned topic."),
+        ("PUT", "0", 406, "Number of partitions should be more than 0"),
+        ("PUT", "3", 204, None),
+        ("PUT", "3", 409, "This topic already exists"),
+        ("POST", "5", 204, None),
+        ("POST", "4", 422, "Desired partitions 4 can't be less than the current partitions 5."),
+    ):
+        answer = web.ask(method, path(name, "partitions"), body)
+        assert answer == (status, "" if reason is None else {"reason": reason}), (method, body)
+    assert partitions(web, name) == (200, {"partitions": 5, "deleted": False})
+    status, answer = web.ask("DELETE", path(name))
+    assert (status, "please call delete-partitioned-topic" in answer["reason"]) == (409, True)
+    assert web.ask("DELETE", path(name, "partitions")) == (204, "")
+    assert web.ask("DELETE", path(name, "partitions"))[0] == 404
+
+
+def test_a_topic_that_is_not_partitioned_is_created_and_deleted(web: Web) -> None:
+    name = new_name()
+    full = f"persistent://public/default/{name}"
+    assert web.ask("PUT", path(name)) == (204, "")
+    assert web.ask("PUT", path(name), "null") == (409, {"reason": "This topic already exists"})
+    assert partitions(web, name) == (200, {"partitions": 0, "deleted": False})
+    assert web.ask("DELETE", path(name)) == (204, "")
+    assert web.ask("DELETE", path(name)) == (404, {"reason": f"Topic {full} not found"})
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "status"),
+    [
+        ('{"partitions":2,"properties":null}', METADATA_JSON, 204),
+        ("2", METADATA_JSON, 204),
+        ("2", f"{JSON}; charset=utf-8", 204),
+        ("2", "application/octet-stream", 415),
+        ("x", JSON, 400),
+    ],
+)
+def test_the_number_of_partitions_is_understood(web: Web, body: str, media_type: str, status: int) -> None:
+    assert web.ask("PUT", path(new_name(), "partitions"), body, media_type)[0] == status
+
+
+def test_the_name_of_a_partition_is_not_created(web: Web) -> None:
+    status, answer = web.ask("PUT", path(f"{new_name()}-partition-1", "partitions"), "3")
+    assert (status, answer) == (412, {"reason": "Partitioned Topic Name should not contain '-partition-'"})
+
+
+def test_a_topic_in_use_is_deleted_by_force_only(web: Web, wire: Wire) -> None:
+    name = new_name()
+    web.ask("PUT", path(name))
+    wire.open_producer(name)
+    status, answer = web.ask("DELETE", path(name))
+    assert (status, "producers" in answer["reason"]) == (412, True)
+    assert web.ask("DELETE", path(name) + "?force=true") == (204, "")
+
+
+@ours_only
+def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
+    name = new_name()
+    wire.ask(
+        pb.CommandSubscribe(
+            topic=name, subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
+        )
+    )
+    assert web.ask("DELETE", path(name))[0] == 412
+    wire.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
+    assert web.ask("DELETE", path(name)) == (204, "")
+
+
+@ours_only
+@pytest.mark.parametrize(
+    ("method", "asked", "body", "status"),
+    [
+        ("GET", "/admin/v2/persistent/pub%20lic/default/t/partitions", None, 412),
+        ("GET", "/lookup/v2/topic/non-persistent/public/default/t", None, 412),
+        ("GET", "/lookup/v2/topic/persistent/public/default/a%0Ab", None, 412),
+        ("PUT", "/admin/v2/persistent/public/default/t/partitions", "100000", 406),
+        ("PUT", "/admin/v2/persistent/public/default/t/partitions", "99999999999999999999999", 406),
+        ("PUT", "/admin/v2/persistent/public/default/t/partitions", "x" * 70_000, 413),
+        ("PUT", "/admin/v2/persistent/public/default/__consumer_offsets", None, 405),
+        ("DELETE", "/admin/v2/persistent/public/default/__consumer_offsets/partitions", None, 405),
+        ("PATCH", "/admin/v2/persistent/public/default/t/partitions", None, 405),
+        ("GET", "/admin/v2/clusters", None, 404),
+        ("GET", "/lookup/v2/topic/persistent/public/default/t/", None, 404),
+        ("GET", "/admin/v2/persistent/public/default/t/stats", None, 404),
+        ("PUT", "/admin/v2/persistent/public/default/t/unload", None, 404),
+    ],
+)
+def test_what_cannot_be_is_refused(web: Web, method: str, asked: str, body: str | None, status: int) -> None:
+    found, answer = web.ask(method, asked, body)
+    assert found == status
+    assert answer["reason"]
+
+
+@ours_only
+def test_properties_of_topics_are_refused(web: Web) -> None:
+    body = '{"partitions":2,"properties":{"a":"b"}}'
+    assert web.ask("PUT", path(new_name(), "partitions"), body, METADATA_JSON)[0] == 501
+
+
+def test_a_name_with_a_slash_is_none(web: Web) -> None:
+    assert partitions(web, "a%2Fb", creates=True)[0] in (404, 412)
+
+
+# --- namespaces -------------------------------------------------------------------------------------------------------
+
+
+def test_a_namespace_is_created_filled_and_emptied(web: Web) -> None:
+    name = f"public/{new_name()}"
+    asked, topics = f"/admin/v2/namespaces/{name}", f"/admin/v2/persistent/{name}"
+    policies = {"auth_policies": {"namespace_auth": {"anonymous": ["produce"]}}, "replication_clusters": ["standalone"]}
+    assert web.ask("PUT", asked, json.dumps(policies)) == (204, "")
+    assert web.ask("GET", f"{asked}/topics") == (200, [])
+    assert web.ask("PUT", f"{topics}/a") == (204, "")
+    assert web.ask("PUT", f"{topics}/b/partitions", "2") == (204, "")
+    listed = [f"persistent://{name}/{local}" for local in ("a", "b-partition-0", "b-partition-1")]
+    assert web.ask("GET", f"{asked}/topics?mode=PERSISTENT") == (200, listed)
+    assert web.ask("GET", f"{asked}/topics?mode=NON_PERSISTENT") == (200, [])
+    assert web.ask("PUT", asked) == (409, {"reason": "Namespace already exists"})
+    assert web.ask("DELETE", asked) == (409, {"reason": "Cannot delete non empty namespace"})
+    assert web.ask("DELETE", f"{topics}/a") == (204, "")
+    assert web.ask("DELETE", f"{topics}/b/partitions") == (204, "")
+    assert web.ask("DELETE", asked) == (204, "")
+
+
+@ours_only
+@pytest.mark.parametrize(
+    ("body", "status"), [("[]", 400), ('{"deduplicationEnabled":true}', 501), ('{"schema_validation":false}', 204)]
+)
+def test_policies_that_nobody_would_keep_are_refused(web: Web, body: str, status: int) -> None:
+    assert web.ask("PUT", "/admin/v2/namespaces/public/n", body)[0] == status
+
+
+@ours_only
+def test_a_list_that_is_too_long_is_refused(web: Web) -> None:
+    topic = "/admin/v2/persistent/public/many/" + "x" * 150
+    for number in range(2):
+        assert web.ask("PUT", f"{topic}{number}/partitions", "4000") == (204, "")
+    status, answer = web.ask("GET", "/admin/v2/namespaces/public/many/topics")
+    assert (status, "8000 topics" in answer["reason"]) == (406, True)
+    assert web.ask("DELETE", f"{topic}0/partitions") == (204, "")
+    assert web.ask("GET", "/admin/v2/namespaces/public/many/topics")[0] == 200
+
+
+# --- transactions -----------------------------------------------------------------------------------------------------
+
+
+def metadata(web: Web, least: int, most: int = 0) -> tuple[int, Any]:
+    return web.ask("GET", f"/admin/v3/transactions/transactionMetadata/{most}/{least}")
+
+
+def begin(wire: Wire) -> int:
+    wire.ask(pb.CommandTcClientConnectRequest(request_id=wire.next_request(), tc_id=0))
+    least: int = wire.begin().txnid_least_bits
+    return least
+
+
+def test_an_open_transaction_is_described_and_one_that_has_ended_is_not_found(web: Web, wire: Wire) -> None:
+    name = new_name()
+    full = f"persistent://public/default/{name}"
+    wire.open_producer(name)
+    least = begin(wire)
+    status, empty = metadata(web, least)
+    assert (status, empty.pop("openTimestamp") > 1_700_000_000_000) == (200, True)
+    nothing = {"txnId": f"(0,{least})", "status": "OPEN", "timeoutAt": 60_000, "ackedPartitions": {}}
+    assert empty == {**nothing, "producedPartitions": {}}
+    wire.add_partition(least, full)
+    assert metadata(web, least)[1]["producedPartitions"] == {full: {"aborted": False}}
+    receipt = wire.produce(b"a", transaction=least)
+    position = f"{receipt.message_id.ledger_id}:{receipt.message_id.entry_id}"
+    assert metadata(web, least)[1]["producedPartitions"] == {full: {"startPosition": position, "aborted": False}}
+    wire.end(least, COMMIT)
+    assert metadata(web, least)[0] == 404
+
+
+def test_a_topic_has_the_name_by_which_it_was_announced(web: Web, wire: Wire) -> None:
+    name = new_name()
+    wire.open_producer(name)
+    least = begin(wire)
+    wire.add_partition(least, name)
+    assert metadata(web, least)[1]["producedPartitions"] == {name: {"aborted": False}}
+
+
+@pytest.mark.parametrize(("most", "least"), [(0, 2**40), (7, 1)])
+def test_a_transaction_that_is_not_there(web: Web, wire: Wire, most: int, least: int) -> None:
+    begin(wire)
+    status, answer = metadata(web, least, most)
+    assert status == 404
+    assert set(answer) == {"reason"}
+
+
+@ours_only
+def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> None:
+    """Apache Pulsar answers 500 where a subscription was announced that is not there, and shows no positions."""
+    name = new_name()
+    wire.ask(
+        pb.CommandSubscribe(
+            topic=name, subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
+        )
+    )
+    wire.open_producer(name)
+    message_id = wire.produce(b"a").message_id
+    least = begin(wire)
+    subscription = [pb.Subscription(topic=name, subscription=each) for each in ("s", "nowhere")]
+    wire.ask(
+        pb.CommandAddSubscriptionToTxn(
+            request_id=2, txnid_least_bits=least, txnid_most_bits=0, subscription=subscription
+        )
+    )
+    assert metadata(web, least)[1]["ackedPartitions"] == {name: {"s": {}, "nowhere": {}}}
+    wire.ask(
+        pb.CommandAck(
+            consumer_id=1,
+            ack_type=pb.CommandAck.Cumulative,
+            message_id=[message_id],
+            txnid_least_bits=least,
+            txnid_most_bits=0,
+            request_id=3,
+        )
+    )
+    held = {"cumulativeAckPosition": f"{message_id.ledger_id}:{message_id.entry_id}"}
+    assert metadata(web, least)[1]["ackedPartitions"] == {name: {"s": held, "nowhere": {}}}
+    wire.end(least, ABORT)
+
+
+@ours_only
+def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_not() -> None:
+    with running() as broker:
+        web, wire = Web(broker.web_url, broker.pulsar_url), Wire(broker.pulsar_url)
+        wire.open_producer("written")
+        wire.open_producer("announced", 1)
+        least = begin(wire)
+        wire.add_partition(least, "written", "announced")
+        wire.produce(b"a", transaction=least)
+        assert set(metadata(web, least)[1]["producedPartitions"]) == {"written", "announced"}
+        wire.close()
+        broker.restart()
+        found = metadata(web, least)[1]["producedPartitions"]
+        assert set(found) == {"persistent://public/default/written"}
+
+
+# --- the door ---------------------------------------------------------------------------------------------------------
+
+
+@ours_only
+@pytest.mark.parametrize(
+    "header", [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")]
+)
+def test_a_page_of_another_site_creates_no_topic(web: Web, header: tuple[str, str]) -> None:
+    name = new_name()
+    request = urllib.request.Request(
+        web.url + path(name, "partitions?checkAllowAutoCreation=true"), headers=dict([header])
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=ANSWER_SECONDS)
+    with refused.value:
+        assert refused.value.code == 403
+    assert partitions(web, name)[0] == 404
+
+
+@ours_only
+def test_a_name_that_is_allowed_by_an_option_may_be_used() -> None:
+    with exacta.Broker(pulsar=True, web_allowed_hosts="proxy.example,other.example") as broker:
+        for host, status in (("proxy.example", 200), ("OTHER.example:1", 200), ("third.example", 403)):
+            request = urllib.request.Request(broker.web_url + "/status.html", headers={"Host": host})
+            try:
+                with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+                    found = answer.status
+            except urllib.error.HTTPError as error:
+                with error:
+                    found = error.code
+            assert found == status, host

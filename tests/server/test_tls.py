@@ -1,0 +1,230 @@
+"""TLS: the certificate's files, the handshakes, and Pulsar's own client over it."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulsar
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+import exacta
+from exacta.cli.serve import run as serve
+from exacta.server import tls
+from exacta.server.errors import ServerError
+from exacta.server.event_loop import new_event_loop
+from exacta.server.listeners import Endpoint
+from exacta.server.tls import TlsListener, server_context
+
+ANSWER_SECONDS = 10
+
+
+class Files:
+    """A certificate for localhost, its key, and what trusts it."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        issued = authority.issue_cert("localhost", "127.0.0.1")
+        self.certificate, self.key, self.trusted = (
+            str(folder / name) for name in ("certificate.pem", "key.pem", "trusted.pem")
+        )
+        for blob in issued.cert_chain_pems:
+            blob.write_to_path(self.certificate, append=True)
+        issued.private_key_pem.write_to_path(self.key)
+        authority.cert_pem.write_to_path(self.trusted)
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {"pulsar_tls_certificate": self.certificate, "pulsar_tls_key": self.key}
+
+    def client_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.trusted)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("tls"))
+
+
+# --- the files --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_with_the_files_is_one_line(files: Files, tmp_path: Path) -> None:
+    nothing, locked, other = str(tmp_path / "nothing.pem"), str(tmp_path / "locked.pem"), tmp_path / "other"
+    other.mkdir()
+    key = load_pem_private_key(Path(files.key).read_bytes(), None)
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    Path(locked).write_bytes(encrypted)
+    certificate, its_key, text = files.certificate, files.key, str(Path(__file__))
+    for names, expected in (
+        (("", its_key), "TLS needs a certificate and its key: set pulsar.tls.certificate to a PEM file"),
+        ((certificate, ""), "TLS needs a certificate and its key: set pulsar.tls.key to a PEM file"),
+        ((nothing, its_key), f"cannot read pulsar.tls.certificate, {nothing}: no such file or directory"),
+        ((certificate, str(tmp_path)), f"cannot read pulsar.tls.key, {tmp_path}: is a directory"),
+        ((certificate, "a\0b"), "cannot read pulsar.tls.key, a\0b: embedded null byte"),
+        ((certificate, locked), f"pulsar.tls.key, {locked}, has a password: give a key without one"),
+        ((certificate, Files(other).key), "are no certificate and its key in PEM: key values mismatch"),
+        ((text, its_key), "are no certificate and its key in PEM: "),
+        ((its_key, certificate), "are no certificate and its key in PEM: "),
+    ):
+        with pytest.raises(ServerError) as refused:
+            server_context(*names)
+        assert expected in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_server_without_its_certificate_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data"
+    listen = ["--listen", "127.0.0.1:0", "--pulsar-tls-listen", "127.0.0.1:0"]
+    assert serve(["--data", str(data), *listen, "--set", "pulsar.tls.certificate=/nowhere/c.pem"]) == 1
+    assert capsys.readouterr().err == (
+        "exacta: cannot read pulsar.tls.certificate, /nowhere/c.pem: no such file or directory\n"
+    )
+    assert not data.exists()
+
+
+# --- the listener -----------------------------------------------------------------------------------------------------
+
+
+class Echo(asyncio.Protocol):
+    """Sends back what comes."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(data)
+
+
+def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None:
+    """Run a scenario with a listener and its port."""
+
+    async def run() -> None:
+        listener = TlsListener(Endpoint("127.0.0.1", 0), certificate=files.certificate, key=files.key)
+        listener.open()
+        await listener.start(asyncio.get_running_loop(), Echo)
+        try:
+            await asyncio.wait_for(scenario(listener, listener.listening.port), ANSWER_SECONDS)
+        finally:
+            listener.close()
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run())
+
+
+async def echoes(files: Files, port: int) -> bool:
+    context = files.client_context()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+    writer.write(b"echo")
+    echoed = await reader.readexactly(4)
+    writer.close()
+    return echoed == b"echo"
+
+
+def test_who_says_nothing_holds_up_the_others_for_a_bounded_time(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "MOST_HANDSHAKES", 2)
+    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.2)
+
+    async def scenario(listener: TlsListener, port: int) -> None:
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        assert await echoes(files, port)
+        assert len(listener._handshakes) <= 2
+        for each in silent:
+            each.close()
+
+    listening(files, scenario)
+
+
+def test_who_speaks_no_tls_is_told_in_the_log_and_others_go_on(files: Files, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "exacta.server")
+
+    async def scenario(listener: TlsListener, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        await reader.read()
+        writer.close()
+        assert await echoes(files, port)
+
+    listening(files, scenario)
+    [record] = caplog.records
+    assert "no TLS with 127.0.0.1:" in record.getMessage()
+    assert "HTTP_REQUEST" in record.getMessage()
+
+
+def test_closing_ends_handshakes_and_frees_the_port(files: Files) -> None:
+    async def scenario(listener: TlsListener, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while not listener._handshakes:
+            await asyncio.sleep(0)
+        listener.close()
+        assert await reader.read() == b""
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    listening(files, scenario)
+
+
+# --- a broker ---------------------------------------------------------------------------------------------------------
+
+
+def test_pulsars_own_client_produces_and_consumes_by_tls_also_after_a_restart(files: Files) -> None:
+    with exacta.Broker(pulsar=True, **files.options) as broker:
+        url = broker.pulsar_tls_url
+        for value in (b"x" * 3_000_000, b"after the restart"):
+            client = pulsar.Client(
+                url,
+                tls_trust_certs_file_path=files.trusted,
+                tls_validate_hostname=True,
+                operation_timeout_seconds=20,
+                logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
+            )
+            consumer = client.subscribe("t", "s")
+            client.create_producer("t").send(value)
+            message = consumer.receive(20_000)
+            assert message.data() == value
+            consumer.acknowledge(message)
+            client.close()
+            broker.restart()
+            assert broker.pulsar_tls_url == url
+
+
+def test_a_client_that_does_not_trust_the_certificate_gets_nothing(files: Files) -> None:
+    with exacta.Broker(pulsar=True, **files.options) as broker:
+        _, _, port = broker.pulsar_tls_url.rpartition(":")
+        strict = ssl.create_default_context()
+        with socket.create_connection(("127.0.0.1", int(port))) as plain, pytest.raises(ssl.SSLCertVerificationError):
+            strict.wrap_socket(plain, server_hostname="localhost")
+
+
+def test_a_broker_without_tls_says_how_to_have_it() -> None:
+    with exacta.Broker(pulsar=True) as broker, pytest.raises(ServerError, match="pulsar_tls_certificate"):
+        _ = broker.pulsar_tls_url
+
+
+def test_a_stop_ends_the_connections_of_all_listeners(files: Files) -> None:
+    broker = exacta.Broker(pulsar=True, **files.options).start()
+    try:
+        sockets = []
+        for url in (broker.pulsar_url, broker.pulsar_tls_url, broker.web_url, broker.web_tls_url):
+            opened = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=ANSWER_SECONDS)
+            if url in (broker.pulsar_tls_url, broker.web_tls_url):
+                opened = files.client_context().wrap_socket(opened, server_hostname="localhost")
+            sockets.append(opened)
+        broker.stop()
+        for each in sockets:
+            assert each.recv(1) == b""
+            each.close()
+        broker.restart(clean=False)
+    finally:
+        broker.close()

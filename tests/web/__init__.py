@@ -1,0 +1,1 @@
+"""The web front: its guard, its connections and their bounds."""
