@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.pulsar.differential.differences import Moment, meant
+from tests.pulsar.differential.differences import meant
 from tests.pulsar.differential.links import ExactaLink, Link, PulsarLink
+from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.programs import Program
 from tests.pulsar.differential.side import HANGS_UP, Side, Told
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.pulsar.differential.agree import disagreement, ours
-from tests.pulsar.differential.differences import DIFFERENCES, Moment, meant
+from tests.pulsar.differential.differences import DIFFERENCES, meant
 from tests.pulsar.differential.found import FOUND
+from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.record import read
 
 RECORDED = read()
