@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark docs pulsar-messages clean
 
 help:  ## list the targets
@@ -110,6 +110,15 @@ ASKED_OF_KAFKA = tests/kafka/test_transaction_errors.py tests/kafka/test_pipelin
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) EXACTA_TEST_SEED=$(SEED) $(BIN)/python -m pytest tests/differential $(ARGS)
 	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest $(ASKED_OF_KAFKA) $(ARGS)
+
+# How many programs, and the seed of the first one. PULSAR's brokers need acknowledgmentAtBatchIndexLevelEnabled=true.
+PROGRAMS ?= 500
+PULSAR ?= pulsar://127.0.0.1:6650
+PULSAR_WEB ?= http://127.0.0.1:8080
+
+test-pulsar-differential: $(VENV)/.installed-test  ## random commands on Exacta and on an Apache Pulsar that runs at PULSAR, PROGRAMS=500 (minutes)
+	EXACTA_TEST_PULSAR=$(PULSAR) EXACTA_TEST_PULSAR_WEB=$(PULSAR_WEB) EXACTA_TEST_PROGRAMS=$(PROGRAMS) EXACTA_TEST_SEED=$(SEED) \
+		$(BIN)/python -m pytest tests/pulsar/differential $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24
