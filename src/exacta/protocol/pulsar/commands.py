@@ -31,7 +31,7 @@ _OF_BYTES: Final = 2
 
 
 def enveloped(command: Message) -> bytes:
-    """Return the bytes of a command (`CommandPing()`) in its envelope. Raises KeyError for a message that is no command.
+    """Return the bytes of a command (`CommandPing()`) in its envelope. Raises KeyError for what is no command.
 
     An envelope is the type, and the command in the field of that number. It is written by hand, because a BaseCommand
     would copy the command first: that took three quarters of the time for the frame of an answer.
