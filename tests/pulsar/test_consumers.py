@@ -109,57 +109,6 @@ def test_the_number_before_an_entry_acknowledges_all_before_it(broker: Broker) -
     assert consumer.values() == [b"5"]
 
 
-def test_acknowledgements_without_an_answer_are_one_command(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    produce(producer_of(broker), *[b"x"] * 20)
-    consumer = ConsumerClient(broker)
-    submitted: list[Any] = []
-    submit = broker.engine.submit
-
-    def noted(commands: Any, *rest: Any) -> int:
-        submitted.extend(commands)
-        return submit(commands, *rest)
-
-    monkeypatch.setattr(broker.engine, "submit", noted)
-    acks = [
-        pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=[message_id(0, offset)])
-        for offset in (3, 4, 9)
-    ]
-    consumer.client.send(*acks)
-    broker.settle()
-    assert [each.runs for each in submitted if hasattr(each, "runs")] == [((3, 4), (9, 9))]
-
-
-def test_a_reader_acknowledges_without_an_answer(broker: Broker) -> None:
-    """Nothing is written for it, and no write of nothing is asked for."""
-    produce(producer_of(broker), b"a", b"b")
-    reader = ConsumerClient(broker, EXCLUSIVE, durable=False, start_message_id=EARLIEST)
-    reader.acknowledge(message_id(0, 0), request_id=None)
-    reader.pushed()
-    reader.redeliver()
-    assert reader.values() == [b"b"]
-
-
-def test_ids_of_nothing_acknowledge_nothing(broker: Broker) -> None:
-    produce(producer_of(broker), (b"a", b"b"))
-    consumer = ConsumerClient(broker)
-    for wrong in (message_id(5, 0), message_id(0, 1), message_id(0, 99), EARLIEST):
-        assert not consumer.acknowledge(wrong).HasField("error")
-        transaction = consumer.begin()
-        refused = consumer.acknowledge(wrong, transaction=transaction)
-        assert (refused.error, refused.txnid_least_bits) == (pb.ServerError.NotAllowedError, transaction)
-    consumer.pushed()
-    consumer.redeliver()
-    assert consumer.values() == [b"a", b"b"]
-
-
-def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broker) -> None:
-    produce(producer_of(broker), b"a")
-    for kind in (SHARED, KEY_SHARED):
-        consumer = ConsumerClient(broker, kind, subscription=str(kind))
-        refused = consumer.acknowledge(message_id(0, 0), cumulative=True)
-        assert (refused.error, bool(refused.message)) == (pb.ServerError.NotAllowedError, True)
-
-
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
