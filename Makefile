@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
 
 help:  ## list the targets
@@ -96,6 +96,10 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
+
+# They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.
+test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified (needs Go 1.26; ten minutes)
+	EXACTA_TEST_PULSAR_GO=1 $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000

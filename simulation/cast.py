@@ -16,6 +16,7 @@ from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
+from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
@@ -102,6 +103,8 @@ class Cast:
             clients["subscriptions0"] = _Client(subscriptions, [*INPUTS, *PLAIN, *AGING, *AGING, *AGING], 0)
         if dice(self._seed, "non-durable").random() < 0.3:
             clients["reader0"] = _Client(non_durable, [*INPUTS, *PLAIN, *AGING], 0)
+        if dice(self._seed, "leaders").random() < 1 / 8:
+            clients["leader0"] = clients["leader1"] = _Client(lead, PLAIN[:1], 0)
         if dice(self._seed, "pulsar").random() < 0.25:
             clients["pulsar0"] = _Client(self._pulsar_pipeline, [], 0)
         if dice(self._seed, "backlogs", "clients").random() < 1 / 3:

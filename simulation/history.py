@@ -87,6 +87,9 @@ class History:
     given: set[tuple[str, int]] = field(default_factory=set)
     """The ids that some client was told are its own: their kind and number."""
 
+    topic_epochs: dict[Place, int] = field(default_factory=dict)
+    """The highest epoch under which some client was told that it has a partition for itself."""
+
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""
         assert name not in self.writings, name

@@ -36,6 +36,8 @@ CAMPAIGNS = {
     "packed": "executors that get a packed environment",
     "pages": "README and docs",
     "power": "a machine without power",
+    "pulsar_clients": "Pulsar's own clients, on Exacta and on Apache Pulsar",
+    "pulsar_go": "the own tests of Pulsar's client in Go",
     "pulsar/differential": "random programs on Exacta and on Apache Pulsar",
     "simulation": "the simulation's own code",
     "spark_cluster": "a standalone Spark cluster",

@@ -82,6 +82,7 @@ def canaries() -> dict[str, Canary]:
     from simulation.canaries import (  # noqa: F401  # each registers its own
         answers,
         bodies,
+        exclusive,
         groups,
         keeping,
         pulsar,

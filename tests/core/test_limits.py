@@ -2,11 +2,22 @@
 
 from msgspec.structs import replace
 
-from exacta.core.commands import CommitOffsets, CreateTopic, InitProducerId, JoinGroup, OffsetToCommit
-from exacta.core.ids import Ticket
+from exacta.core.commands import (
+    Acknowledge,
+    CommitOffsets,
+    CreateTopic,
+    DeleteTopic,
+    InitProducerId,
+    JoinGroup,
+    OffsetToCommit,
+    Subscribe,
+)
+from exacta.core.ids import Offset, Ticket
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended, Done, ProducerBoundReply, Reply
-from tests.core.world import SMALL, World
+from exacta.core.replies import DONE, Appended, Done, ProducerBoundReply, Reply, Subscribed
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import EARLIEST
+from tests.core.world import SMALL, Handle, World
 
 PROTECTED_MS = SMALL.producer_protected_ms
 
@@ -24,6 +35,60 @@ class TestTransactionalIds:
         third = InitProducerId(transactional_id="c", transaction_timeout_ms=1000)
         assert here.send(third) is Rejection.LIMIT_REACHED
         assert isinstance(first.init_again(), ProducerBoundReply)
+        here.check()
+
+
+class TestParticipantsOfHandles:
+    """Partitions, groups and subscriptions of transactions without a transactional id."""
+
+    @staticmethod
+    def acknowledge(here: World, handle: Handle, offset: int) -> object:
+        return here.send(
+            Acknowledge(
+                topic="t",
+                partition=0,
+                subscription="s",
+                runs=((Offset(offset), Offset(offset)),),
+                transaction=handle.transaction_id,
+            )
+        )
+
+    def test_a_further_one_of_a_handle_is_refused_and_the_others_go_on(self) -> None:
+        here = world(max_participants_per_handle=2)
+        here.producer(None).append(count=2)
+        subscribe = Subscribe(
+            topic="t", partition=0, subscription="s", subscription_type=SubscriptionType.SHARED, begin=EARLIEST
+        )
+        assert isinstance(here.send(subscribe), Subscribed)
+        handle = here.handle()
+        assert self.acknowledge(here, handle, 0) == DONE
+        assert handle.commit_offsets(1, group_id="g") == DONE
+        assert handle.append(partition=1) is Rejection.LIMIT_REACHED
+        assert handle.commit_offsets(1, group_id="h") is Rejection.LIMIT_REACHED
+        assert (self.acknowledge(here, handle, 1), handle.commit_offsets(2, group_id="g")) == (DONE, DONE)
+        other = here.handle()
+        assert isinstance(other.append(partition=0), Appended)
+        assert isinstance(other.append(partition=1), Appended)
+        assert self.acknowledge(here, other, 1) is Rejection.TRANSACTION_CONFLICT
+        assert (handle.end(commit=True), other.end(commit=False)) == (DONE, DONE)
+        here.check()
+
+    def test_a_further_one_of_all_is_refused_until_a_handle_ends_or_a_topic_goes(self) -> None:
+        here = world(max_participants_of_handles=2)
+        first, second = here.handle(), here.handle()
+        assert isinstance(first.append(partition=0), Appended)
+        assert second.commit_offsets(1) == DONE
+        assert second.append(partition=0) is Rejection.LIMIT_REACHED
+        assert isinstance(first.append(partition=0), Appended)
+        here.check()
+        first.end(commit=True)
+        assert isinstance(second.append(partition=0), Appended)
+        here.crash()
+        assert second.append(partition=1) is Rejection.LIMIT_REACHED
+        here.send(DeleteTopic(topic="t"))
+        here.check()
+        here.topic()
+        assert isinstance(second.append(partition=1), Appended)
         here.check()
 
 

@@ -34,6 +34,7 @@ from exacta.protocol.kafka.messages import (
     k17786_explain_transactions,
     k17787_describe_subscriptions,
     k17788_reset_subscription,
+    k17789_abort_handles,
 )
 from exacta.protocol.kafka.schema import Message
 from tests.kafka import access_requests as requests
@@ -186,6 +187,9 @@ CASES: dict[ApiKey, Case] = {
             ],
         ),
         code=TOPIC,
+    ),
+    ApiKey.ABORT_HANDLES: Case(
+        build=lambda version, names: k17789_abort_handles.AbortHandlesRequest(handles=[1]), code=CLUSTER
     ),
 }
 

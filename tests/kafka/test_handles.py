@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from exacta.cli.app import app
 from exacta.core.commands import (
@@ -17,7 +17,7 @@ from exacta.core.commands import (
 )
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionBegunReply
-from exacta.core.state.transaction import handle_name
+from exacta.core.state.transaction import handle_name, handle_named
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k27_write_txn_markers as markers
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -26,8 +26,12 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTra
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from exacta.protocol.kafka.messages.k17787_describe_subscriptions import DescribeSubscriptionsRequest
+from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest
+from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_records import fetch
-from tests.kafka.wire import ANSWER_SECONDS, Front, Wire, batch, front, values_in
+from tests.kafka.test_transactions_and_groups import Producer as TransactionalProducer
+from tests.kafka.wire import ANSWER_SECONDS, Front, Wire, batch, front, produce, values_in
 
 GROUP = "g"
 
@@ -157,16 +161,122 @@ def test_an_operators_marker_aborts_it_and_the_broker_lives(broker: Front, wire:
     )
 
 
-def test_the_command_line_aborts_it_by_its_name(broker: Front, wire: Wire) -> None:
-    """A takeover of a transactional id of that name would abort nothing, and say that it had."""
-    handle, other = Handle(broker), Handle(broker)
-    handle.write(b"in the way")
+def run(broker: Front, *arguments: str) -> Result:
     where = ["--bootstrap-server", "{}:{}".format(*broker.address)]
-    shown = CliRunner().invoke(app, ["transactions", "list", *where])
-    assert f"{handle.name}: " in shown.stdout
-    aborted = CliRunner().invoke(app, ["transactions", "abort", "--yes", handle.name, *where])
-    assert (aborted.exit_code, aborted.stdout.splitlines()[-1]) == (0, f"{handle.name} is aborted")
-    assert handle.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
-    refused = CliRunner().invoke(app, ["transactions", "abort", "--yes", other.name, *where])
-    assert (refused.exit_code, "has written nothing yet" in refused.stderr) == (1, True)
-    assert other.end(commit=True) == DONE
+    return CliRunner().invoke(app, ["transactions", *arguments, *where])
+
+
+def test_the_command_line_aborts_it_by_its_name(broker: Front) -> None:
+    """A takeover of a transactional id of that name would abort nothing, and say that it had."""
+    handle, without_records = Handle(broker), Handle(broker)
+    handle.write(b"in the way")
+    for each in (handle, without_records):
+        assert f"{each.name}: open for" in run(broker, "list").stdout
+        aborted = run(broker, "abort", "--yes", each.name)
+        assert (aborted.exit_code, aborted.stdout.splitlines()[-1]) == (0, f"{each.name} is aborted")
+        assert each.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+        again = run(broker, "abort", "--yes", each.name)
+        assert (again.exit_code, again.stderr) == (1, f"exacta: no transaction of {each.name} is open\n")
+    why = run(broker, "explain", handle.name).stdout
+    assert "aborted: producer" in why
+    assert "or named it by its id (client 'exacta-transactions' at 127.0.0.1)" in why
+
+
+def test_what_it_has_acknowledged_is_shown_and_is_free_again_after_an_abort(broker: Front, wire: Wire) -> None:
+    produce(wire, batch(*[b"v"] * 20))
+    handle, one, other = Handle(broker), Subscriber(broker, "one"), Subscriber(broker, "other")
+    assert one.acknowledge(before=3, transaction=handle.transaction_id) == DONE
+    assert one.acknowledge((5, 6), (8, 8), transaction=handle.transaction_id) == DONE
+    every_second = ((each, each) for each in range(0, 20, 2))
+    assert other.acknowledge(*every_second, transaction=handle.transaction_id) == DONE
+    lines = run(broker, "explain", handle.name).stdout.splitlines()
+    assert lines[-2:] == [
+        "  acknowledged: t-0, subscription one: all before 3, 5–6, 8",
+        "  acknowledged: t-0, subscription other: 0, 2, 4, 6, 8, 10, 12, 14, 16, 18",
+    ]
+    assert lines[1:] == run(broker, "list").stdout.splitlines()[1:]
+    assert the_two(wire) == {"one": (14, 6), "other": (10, 10)}
+    assert run(broker, "abort", "--yes", handle.name).exit_code == 0
+    assert the_two(wire) == {"one": (20, 0), "other": (20, 0)}
+
+
+def the_two(wire: Wire) -> dict[str, tuple[int, int]]:
+    [topic] = wire.ask(DescribeSubscriptionsRequest(), 0).topics
+    return {each.name: (each.left_messages, each.pending_messages) for each in topic.partitions[0].subscriptions}
+
+
+def test_a_subscription_that_was_deleted_has_nothing_pending(broker: Front, wire: Wire) -> None:
+    produce(wire, batch(b"v"))
+    handle, subscriber = Handle(broker), Subscriber(broker)
+    assert subscriber.acknowledge((0, 0), transaction=handle.transaction_id) == DONE
+    assert subscriber.delete() == DONE
+    (explained,) = wire.ask(ExplainTransactionsRequest(), 0).transactions
+    assert (explained.subscription_count, explained.subscriptions) == (1, [])
+
+
+class TestATransactionalIdOfThatName:
+    """Both are shown, and each can be aborted."""
+
+    @pytest.fixture
+    def alike(self, broker: Front, wire: Wire) -> Handle:
+        handle = Handle(broker)
+        other = TransactionalProducer(wire, handle.name)
+        assert other.add_partitions(t=[0]) == {("t", 0): 0}
+        handle.write(b"the handle's")
+        return handle
+
+    def states(self, wire: Wire, name: str) -> list[tuple[bool, str]]:
+        handle_id = handle_named(name)
+        request = ExplainTransactionsRequest(transactional_ids=[name], handles=[handle_id, handle_id])
+        return [(each.is_handle, each.transaction_state) for each in wire.ask(request, 0).transactions]
+
+    def test_both_are_shown(self, broker: Front, wire: Wire, alike: Handle) -> None:
+        found = wire.ask(ExplainTransactionsRequest(), 0).transactions
+        assert {(each.transactional_id, each.is_handle) for each in found} == {(alike.name, True), (alike.name, False)}
+        assert len({each.transaction_id for each in found}) == 2
+        shown = run(broker, "list").stdout
+        assert f"\ntransactional id {alike.name}: open for" in "\n" + shown
+        assert f"\n{alike.name}: open for" in "\n" + shown
+        assert run(broker, "explain", alike.name).stdout.startswith(f"{alike.name}: ")
+        by_id = run(broker, "explain", "--transactional-id", alike.name)
+        assert by_id.stdout.startswith(f"transactional id {alike.name}: ")
+
+    def test_each_is_aborted_by_itself(self, broker: Front, wire: Wire, alike: Handle) -> None:
+        by_id = run(broker, "abort", "--yes", "--transactional-id", alike.name)
+        told = f"the transaction of {alike.name} is aborted, its producer fenced"
+        assert (by_id.exit_code, by_id.stdout.splitlines()[-1]) == (0, told)
+        assert self.states(wire, alike.name) == [(False, "Empty"), (True, "Ongoing")]
+        assert run(broker, "abort", "--yes", alike.name).exit_code == 0
+        assert self.states(wire, alike.name) == [(False, "Empty"), (True, "CompleteAbort")]
+
+    def test_without_such_a_handle_the_option_is_named(self, broker: Front, wire: Wire) -> None:
+        TransactionalProducer(wire, "TxnID(0,99)")
+        refused = run(broker, "abort", "--yes", "TxnID(0,99)")
+        assert refused.exit_code == 1
+        assert refused.stderr == (
+            "exacta: nothing is known of transaction TxnID(0,99); --transactional-id, if the transactional id of this "
+            "name is meant\n"
+        )
+        assert run(broker, "explain", "--transactional-id", "TxnID(0,99)").exit_code == 0
+
+
+def test_an_abort_by_its_id_tells_what_has_become_of_it(broker: Front, wire: Wire) -> None:
+    open_one, aborted, committed_one = Handle(broker), Handle(broker), Handle(broker)
+    aborted.end(commit=False)
+    committed_one.end(commit=True)
+    named = [open_one.transaction_id, aborted.transaction_id, committed_one.transaction_id, 99]
+    answer = wire.ask(AbortHandlesRequest(handles=named), 0)
+    assert [(each.transaction_id, each.error_code) for each in answer.results] == list(
+        zip(
+            named,
+            [
+                ErrorCode.NONE,
+                ErrorCode.NONE,
+                ErrorCode.INVALID_TXN_STATE,
+                ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+            ],
+            strict=True,
+        )
+    )
+    assert open_one.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+    assert wire.ask(AbortHandlesRequest(handles=[]), 0).results == []

@@ -54,6 +54,7 @@ def test_every_type_and_reason_has_its_words() -> None:
         Wait.KEY: "key",
         Wait.PENDING: "acknowledged messages",
         Wait.HELD_BACK: "holds back",
+        Wait.DELAYED: "delayed",
     }
     assert len(subscriptions.WAITS) == len(Wait) == len(words)
     assert all(word in subscriptions.WAITS[wait] for wait, word in words.items())

@@ -1,6 +1,8 @@
 """Who may write beside whom: the table of access modes, epochs, waiting, and clients that come back."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pulsar
@@ -9,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.wire import Wire, client, running
+from tests.pulsar.wire import Wire, client, running, stored
 
 Mode = pb.ProducerAccessMode
 MODES = tuple(Mode.keys())
@@ -218,3 +220,39 @@ def test_the_real_client_waits_and_fences(broker: exacta.Broker) -> None:
         with pytest.raises(pulsar.ProducerFenced):
             first.send(b"first")
         second.close()
+
+
+def test_the_real_client_goes_on_after_a_restart_unless_it_was_replaced() -> None:
+    access = pulsar.ProducerAccessMode
+    with running() as broker, client(broker.pulsar_url) as opened, client(broker.pulsar_url) as other:
+        old = opened.create_producer("t", access_mode=access.Exclusive)
+        old.send(b"0")
+        broker.restart(clean=False)
+        old.send(b"1")
+        new = other.create_producer("t", access_mode=access.ExclusiveWithFencing)
+        new.send(b"2")
+        broker.restart(clean=False)
+        new.send(b"3")
+        with pytest.raises((pulsar.ProducerFenced, pulsar.AlreadyClosed)):
+            old.send(b"not any more")
+        broker.stop()
+        assert stored(broker.data, "t").payloads() == [b"0", b"1", b"2", b"3"]
+
+
+def test_the_real_client_waits_for_its_turn(broker: exacta.Broker, connect: Callable[[], Wire]) -> None:
+    probe = connect()
+    with client(broker.pulsar_url) as opened, client(broker.pulsar_url) as other, ThreadPoolExecutor(1) as pool:
+        first = opened.create_producer("t")
+        created = pool.submit(other.create_producer, "t", access_mode=pulsar.ProducerAccessMode.WaitForExclusive)
+        deadline = time.monotonic() + 20
+        while getattr(open_as(probe, "Shared"), "error", None) != BUSY:  # until somebody waits
+            assert time.monotonic() < deadline
+            close(probe)
+        first.send(b"first")
+        assert not created.done()
+        first.close()
+        second = created.result(20)
+        second.send(b"second")
+        second.close()
+    broker.stop()
+    assert stored(broker.data, "t").payloads() == [b"first", b"second"]

@@ -109,6 +109,16 @@ def test_the_number_before_an_entry_acknowledges_all_before_it(broker: Broker) -
     assert consumer.values() == [b"5"]
 
 
+def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None:
+    produce(producer_of(broker), b"a")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    assert consumer.values() == [b"a"]
+    assert isinstance(consumer.subscribe(permits=0), pb.CommandSuccess)
+    assert consumer.values() == []
+    consumer.subscription = "another"
+    assert consumer.subscribe(permits=0).error == pb.ServerError.NotAllowedError
+
+
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
@@ -196,11 +206,6 @@ def test_what_a_consumer_had_goes_to_others_when_its_connection_is_gone(broker: 
     again = second.pushed()
     assert [each.values for each in again] == [[b"0"], [b"1"], [b"2"], [b"3"]]
     assert {each.command.redelivery_count for each in again} == {0}
-
-
-def test_a_number_that_is_taken_is_refused(broker: Broker) -> None:
-    consumer = ConsumerClient(broker)
-    assert consumer.subscribe().error == pb.ServerError.NotAllowedError
 
 
 # --- redelivery -------------------------------------------------------------------------------------------------------
@@ -331,59 +336,3 @@ def test_the_last_message_is_the_last_that_can_be_seen(broker: Broker) -> None:
     entry, index, marked = last()
     assert (entry, index) == (1, 1)
     assert marked >= 1
-
-
-# --- slow clients -----------------------------------------------------------------------------------------------------
-
-
-def test_a_client_that_does_not_read_holds_up_nobody_and_fills_no_memory(broker: Broker) -> None:
-    slow = ConsumerClient(broker, subscription="slow", permits=0)
-    quick = ConsumerClient(broker, subscription="quick")
-    producer = producer_of(broker)
-    slow.client.reads = False
-    slow.permit(1000)
-    large = b"x" * 100_000
-    for _ in range(100):
-        produce(producer, large)
-    assert len(quick.values()) == 100
-    assert len(slow.client.untaken) < 1_000_000
-    taken: list[bytes] = []
-    while slow.client.untaken:
-        slow.client.read()
-        broker.settle()
-        taken += slow.values()
-    assert taken == [large] * 100
-
-
-def test_a_client_that_leaves_with_much_unread_gives_it_back(broker: Broker) -> None:
-    slow = ConsumerClient(broker, permits=0)
-    slow.client.reads = False
-    slow.permit(1000)
-    producer = producer_of(broker)
-    for _ in range(20):
-        produce(producer, b"x" * 100_000)
-    slow.client.vanish()
-    broker.settle()
-    assert len(ConsumerClient(broker).values()) == 20
-
-
-def test_consumers_wait_while_the_answers_of_all_connections_take_too_much_memory() -> None:
-    broker = Broker(queued_max_response_bytes=200_000)
-    slow = ConsumerClient(broker, subscription="slow", permits=0)
-    quick = ConsumerClient(broker, subscription="quick")
-    producer = producer_of(broker)
-    slow.client.reads = False
-    slow.permit(1000)
-    large = b"x" * 50_000
-    got: list[bytes] = []
-    for _ in range(40):
-        produce(producer, large)
-        got += quick.values()
-    assert broker.context.memory.answers.used_bytes < 600_000
-    while slow.client.untaken:
-        slow.client.read(100_000)
-        broker.settle()
-        got += quick.values()
-    assert got == [large] * 40
-    assert slow.values() == [large] * 40
-    broker.end()

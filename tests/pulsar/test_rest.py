@@ -202,7 +202,7 @@ def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
     [
         ("GET", "/admin/v2/persistent/pub%20lic/default/t/partitions", None, 412),
         ("GET", "/lookup/v2/topic/non-persistent/public/default/t", None, 412),
-        ("GET", "/lookup/v2/topic/persistent/public/default/a%0Ab", None, 404),
+        ("GET", "/lookup/v2/topic/persistent/public/default/a%0Ab", None, 412),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "100000", 406),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "99999999999999999999999", 406),
         ("PUT", "/admin/v2/persistent/public/default/t/partitions", "x" * 70_000, 413),
@@ -210,7 +210,9 @@ def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
         ("DELETE", "/admin/v2/persistent/public/default/__consumer_offsets/partitions", None, 405),
         ("PATCH", "/admin/v2/persistent/public/default/t/partitions", None, 405),
         ("GET", "/admin/v2/clusters", None, 404),
-        ("GET", "/lookup/v2/topic/persistent/public/default/t/", None, 412),
+        ("GET", "/lookup/v2/topic/persistent/public/default/t/", None, 404),
+        ("GET", "/admin/v2/persistent/public/default/t/stats", None, 404),
+        ("PUT", "/admin/v2/persistent/public/default/t/unload", None, 404),
     ],
 )
 def test_what_cannot_be_is_refused(web: Web, method: str, asked: str, body: str | None, status: int) -> None:
@@ -226,7 +228,47 @@ def test_properties_of_topics_are_refused(web: Web) -> None:
 
 
 def test_a_name_with_a_slash_is_none(web: Web) -> None:
-    assert partitions(web, "a%2Fb", creates=True)[0] == 412
+    assert partitions(web, "a%2Fb", creates=True)[0] in (404, 412)
+
+
+# --- namespaces -------------------------------------------------------------------------------------------------------
+
+
+def test_a_namespace_is_created_filled_and_emptied(web: Web) -> None:
+    name = f"public/{new_name()}"
+    asked, topics = f"/admin/v2/namespaces/{name}", f"/admin/v2/persistent/{name}"
+    policies = {"auth_policies": {"namespace_auth": {"anonymous": ["produce"]}}, "replication_clusters": ["standalone"]}
+    assert web.ask("PUT", asked, json.dumps(policies)) == (204, "")
+    assert web.ask("GET", f"{asked}/topics") == (200, [])
+    assert web.ask("PUT", f"{topics}/a") == (204, "")
+    assert web.ask("PUT", f"{topics}/b/partitions", "2") == (204, "")
+    listed = [f"persistent://{name}/{local}" for local in ("a", "b-partition-0", "b-partition-1")]
+    assert web.ask("GET", f"{asked}/topics?mode=PERSISTENT") == (200, listed)
+    assert web.ask("GET", f"{asked}/topics?mode=NON_PERSISTENT") == (200, [])
+    assert web.ask("PUT", asked) == (409, {"reason": "Namespace already exists"})
+    assert web.ask("DELETE", asked) == (409, {"reason": "Cannot delete non empty namespace"})
+    assert web.ask("DELETE", f"{topics}/a") == (204, "")
+    assert web.ask("DELETE", f"{topics}/b/partitions") == (204, "")
+    assert web.ask("DELETE", asked) == (204, "")
+
+
+@ours_only
+@pytest.mark.parametrize(
+    ("body", "status"), [("[]", 400), ('{"deduplicationEnabled":true}', 501), ('{"schema_validation":false}', 204)]
+)
+def test_policies_that_nobody_would_keep_are_refused(web: Web, body: str, status: int) -> None:
+    assert web.ask("PUT", "/admin/v2/namespaces/public/n", body)[0] == status
+
+
+@ours_only
+def test_a_list_that_is_too_long_is_refused(web: Web) -> None:
+    topic = "/admin/v2/persistent/public/many/" + "x" * 150
+    for number in range(2):
+        assert web.ask("PUT", f"{topic}{number}/partitions", "4000") == (204, "")
+    status, answer = web.ask("GET", "/admin/v2/namespaces/public/many/topics")
+    assert (status, "8000 topics" in answer["reason"]) == (406, True)
+    assert web.ask("DELETE", f"{topic}0/partitions") == (204, "")
+    assert web.ask("GET", "/admin/v2/namespaces/public/many/topics")[0] == 200
 
 
 # --- transactions -----------------------------------------------------------------------------------------------------

@@ -29,6 +29,12 @@ DIFFERENCES = {
     "a cumulative ack over a pending one": Difference("done", "TransactionConflictException", "?"),
     "a cumulative ack below a pending one": Difference("TransactionConflictException", "done", "?"),
     "a commit after the time-out": Difference("TransactionNotFoundException", "?", "?"),
+    "the latest message, inclusive, where a marker follows": Difference(
+        [],
+        ["2"],
+        "a reader that wants the last message gets it, also where it was sent in a transaction; Apache Pulsar tells "
+        "the client that the marker has been passed",
+    ),
 }
 
 

@@ -188,3 +188,31 @@ class JavaClient:
     def close(self) -> None:
         """Begin to close it with all that was opened; netty's goodbye takes two seconds, and nobody waits for it."""
         self.client.closeAsync()
+
+
+@functools.cache
+def _key_pairs() -> Any:
+    return java("java.security.KeyPairGenerator").getInstance("RSA")
+
+
+def java_keys() -> Any:
+    """Make a pair of keys; return what gives the client both of them."""
+    pair = _key_pairs().generateKeyPair()
+
+    def pem(what: str, key: Any) -> Any:
+        body = java("java.util.Base64").getMimeEncoder().encodeToString(key.getEncoded())
+        return array(f"-----BEGIN {what} KEY-----\n{body}\n-----END {what} KEY-----\n")
+
+    def information(what: str, key: Any) -> Any:
+        found = api("EncryptionKeyInfo")()
+        found.setKey(pem(what, key))
+        return found
+
+    reader = api("CryptoKeyReader")
+    return jpype.JProxy(
+        reader,
+        dict={
+            "getPublicKey": lambda name, metadata: information("PUBLIC", pair.getPublic()),
+            "getPrivateKey": lambda name, metadata: information("PRIVATE", pair.getPrivate()),
+        },
+    )

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ print([name for name in sys.modules if name.startswith(asked_for)])
 def test_without_protobuf_one_line_says_what_to_install(tmp_path: Path) -> None:
     script = """
 import sys
+import urllib.request
 sys.modules["google.protobuf"] = sys.modules["google.protobuf.message"] = None
 from exacta.cli.serve import run
 sys.exit(run(["--data", sys.argv[1], "--listen", "127.0.0.1:0", "--pulsar-listen", "127.0.0.1:0"]))
@@ -87,3 +89,58 @@ def test_the_url_of_an_embedded_broker() -> None:
         assert broker.restart().pulsar_url == url
     with pytest.raises(ValueError, match="port must be"):
         exacta.Broker(pulsar=True, pulsar_port=70_000)
+
+
+def test_a_web_front_that_others_can_reach_needs_an_option(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    command += ["--pulsar-listen", "127.0.0.1:0", "--web-listen", "0.0.0.0:0"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode == 1
+    assert found.stderr.startswith("exacta: the web front on 0.0.0.0:")
+    assert found.stderr.endswith(
+        " could be reached from other machines, and there are no logins yet: listen on 127.0.0.1, or let everybody in "
+        "by --set web.allow.anonymous=true\n"
+    )
+    server = Process(tmp_path, *command[8:], "--set", "web.allow.anonymous=true")
+    try:
+        code, errors = server.end(signal.SIGTERM)
+        assert (code, "can be reached from other machines" in errors) == (0, True)
+    finally:
+        server.clean_up()
+
+
+def test_a_web_front_needs_a_listener_that_it_can_tell_of(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    found = subprocess.run(
+        [*command, "--web-listen", "127.0.0.1:0"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (found.returncode, "--pulsar-listen or --pulsar-tls-listen" in found.stderr) == (1, True)
+
+
+def test_without_a_web_server_one_line_says_what_to_install(tmp_path: Path) -> None:
+    script = """
+import sys
+import urllib.request
+sys.modules["starlette"] = None
+from exacta.cli.serve import run
+listen = ["--listen", "127.0.0.1:0", "--pulsar-listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0"]
+sys.exit(run(["--data", sys.argv[1], *listen]))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "data")], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 1
+    assert found.stderr == "exacta: the web front needs starlette: install it by pip install 'exacta[web]'\n"
+
+
+def test_a_server_says_where_it_listens_for_http(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--pulsar-listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0")
+    try:
+        assert server.process.stdout is not None
+        said = [server.process.stdout.readline() for _ in range(2)]
+        assert said[1].startswith("exacta: listening for HTTP on 127.0.0.1:")
+        with urllib.request.urlopen(f"http://{said[1].split()[-1]}/status.html", timeout=20) as answer:
+            assert answer.read() == b"ok"
+        assert server.end(signal.SIGTERM)[0] == 0
+    finally:
+        server.clean_up()

@@ -210,3 +210,21 @@ def test_a_client_that_does_not_trust_the_certificate_gets_nothing(files: Files)
 def test_a_broker_without_tls_says_how_to_have_it() -> None:
     with exacta.Broker(pulsar=True) as broker, pytest.raises(ServerError, match="pulsar_tls_certificate"):
         _ = broker.pulsar_tls_url
+
+
+def test_a_stop_ends_the_connections_of_all_listeners(files: Files) -> None:
+    broker = exacta.Broker(pulsar=True, **files.options).start()
+    try:
+        sockets = []
+        for url in (broker.pulsar_url, broker.pulsar_tls_url, broker.web_url, broker.web_tls_url):
+            opened = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=ANSWER_SECONDS)
+            if url in (broker.pulsar_tls_url, broker.web_tls_url):
+                opened = files.client_context().wrap_socket(opened, server_hostname="localhost")
+            sockets.append(opened)
+        broker.stop()
+        for each in sockets:
+            assert each.recv(1) == b""
+            each.close()
+        broker.restart(clean=False)
+    finally:
+        broker.close()

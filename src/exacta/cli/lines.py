@@ -1,6 +1,10 @@
 """Lines on a terminal about what clients have named: a name may hold any character, and is shown on its line."""
 
+from collections.abc import Sequence
+
 import typer
+
+_SHOWN_RUNS = 10
 
 
 def one_line(text: str) -> str:
@@ -13,3 +17,10 @@ def one_line(text: str) -> str:
 def say(line: str, *, err: bool = False) -> None:
     """Print one line on stdout, or on stderr."""
     typer.echo(one_line(line), err=err)
+
+
+def runs_in_words(runs: Sequence[tuple[int, int]], count: int) -> str:
+    """Return the first runs of offsets, and how many more there are of `count`."""
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:_SHOWN_RUNS]]
+    more = [f"and {count - len(shown)} runs more"] if count > len(shown) else []
+    return ", ".join([*shown, *more])

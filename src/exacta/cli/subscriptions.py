@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import say
+from exacta.cli.lines import runs_in_words, say
 from exacta.cli.tables import held_by, print_table
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
-    from exacta.client.subscriptions import Details, Pending, Reset, Run, Subscription, Target
+    from exacta.client.subscriptions import Details, Pending, Reset, Subscription, Target
 
 _CLIENT_ID = "exacta-subscriptions"
-_SHOWN_RUNS = 10
 
 subscriptions = typer.Typer(help="Look after the subscriptions of Apache Pulsar's clients.", no_args_is_help=True)
 
@@ -175,7 +174,7 @@ def _target(to: str) -> "Target":
 def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
     _fail_where_refused(topic, plan, found)
     for each in plan:
-        closed = f", {each.closed_consumers} consumers are disconnected" if each.closed_consumers else ""
+        closed = f", and disconnects {each.closed_consumers} consumer(s)" if each.closed_consumers else ""
         say(f"{topic}-{each.partition}: from {each.old_position} to {each.position}{closed}")
 
 
@@ -253,7 +252,7 @@ def _describe(found: "Subscription") -> None:
         f"(uncommitted {details.uncommitted})"
     )
     if found.run_count:
-        say(f"  acknowledged beyond the position: {_runs(details.acknowledged_runs, found.run_count)}")
+        say(f"  acknowledged beyond the position: {runs_in_words(details.acknowledged_runs, found.run_count)}")
     for each in details.pending:
         say(f"  pending in {each.transaction}: {_pending(each)}")
     if found.pending_count > len(details.pending):
@@ -291,14 +290,8 @@ def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
 def _pending(pending: "Pending") -> str:
     parts = [] if pending.before is None else [f"all before {pending.before}"]
     if pending.run_count:
-        parts.append(_runs(pending.runs, pending.run_count))
+        parts.append(runs_in_words(pending.runs, pending.run_count))
     return ", ".join(parts)
-
-
-def _runs(runs: "Sequence[Run]", count: int) -> str:
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:_SHOWN_RUNS]]
-    more = count - len(shown)
-    return ", ".join(shown) + (f", and {more} runs more" if more else "")
 
 
 def _place(found: "Subscription") -> str:

@@ -1,29 +1,34 @@
 """`exacta transactions …`: which transactions are open, what happened to one, and its end. On any Kafka cluster."""
 
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
-from exacta.cli.lines import say
+from exacta.cli.lines import runs_in_words, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from exacta.client.explanations import Explanation
+    from exacta.client.explanations import Acknowledged, Explanation
     from exacta.client.routing import Client
     from exacta.spark.owners import Owner
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
 _CLIENT_ID = "exacta-transactions"
-_HANDLE = re.compile(r"TxnID\(0,[0-9]+\)")
-"""The name of a transaction without a transactional id; a transactional id of that name is aborted in the same way."""
 
 transactions = typer.Typer(help="See what transactions do, and end one that is in the way.", no_args_is_help=True)
 
-TransactionalId = Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRANSACTION", help="A transactional id; or TxnID(0,17), the name of a transaction that has none."
+    ),
+]
+IsTransactionalId = Annotated[
+    bool, typer.Option("--transactional-id", help="It is a transactional id, even if it is named like TxnID(0,17).")
+]
 
 
 @transactions.callback()
@@ -35,6 +40,8 @@ def root() -> None:
 def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
+    The transactions of Apache Pulsar's clients have no transactional ids. They are named like TxnID(0,17).
+
     The oldest comes first. A transaction of a Spark query is shown with the query's name, application and checkpoint.
     The exit code is 0 even if none is open.
     """
@@ -43,7 +50,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = sorted(explain(client), key=lambda each: each.start_ms or 0)
-        owners = owners_of_transactions(client, [each.transactional_id for each in found])
+        owners = owners_of_transactions(client, [each.transactional_id for each in found if not each.is_handle])
     now_ms = _now_ms()
     for each in found:
         _show(each, now_ms, owners)
@@ -53,19 +60,21 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
 
 @transactions.command("explain")
 def explain_one(
-    transactional_id: TransactionalId, bootstrap_servers: Servers, command_config: CommandConfig = None
+    name: Name,
+    bootstrap_servers: Servers,
+    command_config: CommandConfig = None,
+    is_transactional_id: IsTransactionalId = False,
 ) -> None:
-    """Show what a transactional id is doing, and why its producers were fenced and its transactions aborted.
+    """Show what a transaction is doing, and why its producers were fenced and its transactions aborted.
 
     Exit code 1 if nothing is known of it.
     """
-    from exacta.client.explanations import explain
     from exacta.spark.owners import owners_of_transactions
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
-        (found,) = explain(client, [transactional_id])
+        found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
-        owners = owners_of_transactions(client, [transactional_id])
+        owners = owners_of_transactions(client, [] if found.is_handle else [name])
     _show(found, _now_ms(), owners)
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
@@ -77,57 +86,70 @@ def explain_one(
 
 @transactions.command("abort")
 def abort(
-    transactional_id: TransactionalId,
+    name: Name,
     bootstrap_servers: Servers,
     command_config: CommandConfig = None,
+    is_transactional_id: IsTransactionalId = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Abort the open transaction of a transactional id, and fence its producer.
+    """Abort the open transaction of a transactional id, and fence its producer; or one that has no transactional id.
 
-    A transaction without a transactional id is named as `list` shows it: TxnID(0,17). Exit code 1 if none is open.
+    Exit code 1 if none is open.
     """
-    from exacta.client.abort_marker import abort_by_marker
-    from exacta.client.explanations import explain
+    from exacta.client.handles import abort_handle
     from exacta.client.transactions import init_producer_id
     from exacta.spark.owners import owners_of_transactions
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
-        (found,) = explain(client, [transactional_id])
+        found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
         if not found.is_open:
-            fail(f"no transaction of {transactional_id} is open", EXIT_NO)
-        _show(found, _now_ms(), owners_of_transactions(client, [transactional_id]))
-        if not yes and not typer.confirm("Abort it? Its producer will be fenced"):
+            fail(f"no transaction of {name} is open", EXIT_NO)
+        _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [name]))
+        question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
+        if not yes and not typer.confirm(question):
             raise typer.Exit(EXIT_NO)
-        (now,) = explain(client, [transactional_id])
-        if (now.producer_id, now.producer_epoch, now.start_ms) != (
-            found.producer_id,
-            found.producer_epoch,
-            found.start_ms,
-        ):
-            fail(f"that transaction of {transactional_id} has ended meanwhile", EXIT_NO)
-        if now.gives_reasons and _HANDLE.fullmatch(transactional_id):
-            written = [at for at, offset in now.partitions if offset is not None]
-            if not written:
-                fail(f"{transactional_id} has written nothing yet, and ends by itself at its time-out", EXIT_NO)
-            abort_by_marker(client, written[0], now.producer_id, now.producer_epoch)
-            say(f"{transactional_id} is aborted")
+        now = _look_up(client, name, is_transactional_id)
+        if _identity(now) != _identity(found):
+            fail(f"that transaction of {name} has ended meanwhile", EXIT_NO)
+        if now.is_handle and now.transaction_id is not None:
+            abort_handle(client, now.transaction_id)
+            say(f"{name} is aborted")
             return
-        init_producer_id(client, transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
-    say(f"the transaction of {transactional_id} is aborted, its producer fenced")
+        init_producer_id(client, name, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
+    say(f"the transaction of {name} is aborted, its producer fenced")
+
+
+def _look_up(client: "Client", name: str, is_transactional_id: bool) -> "Explanation":
+    """Explain what is meant: a handle if it is named like one, unless it is said to be a transactional id."""
+    from exacta.client.explanations import explain
+    from exacta.client.handles import handle_named
+
+    handle = None if is_transactional_id else handle_named(name)
+    (found,) = explain(client, [name]) if handle is None else explain(client, [], handles=[handle])
+    return found
+
+
+def _identity(found: "Explanation") -> tuple[object, ...]:
+    """Return what tells one transaction from the next of the same name."""
+    return found.state, found.producer_id, found.producer_epoch, found.start_ms, found.transaction_id
 
 
 def _check_known(client: "Client", found: "Explanation") -> None:
     from exacta.client.transactions import list_transactions
 
     if not found.state and not found.incidents:
+        if found.is_handle:
+            hint = "; --transactional-id, if the transactional id of this name is meant"
+            is_id_too = bool(_look_up(client, found.transactional_id, is_transactional_id=True).state)
+            fail(f"nothing is known of transaction {found.transactional_id}{hint if is_id_too else ''}", EXIT_NO)
         names = list_transactions(client, "", states=())
         not_found("nothing is known of transactional id", found.transactional_id, names)
 
 
 def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:
-    say(f"{found.transactional_id}: {_in_words(found, now_ms)}")
-    if found.transactional_id in owners:
+    say(f"{_named(found)}: {_in_words(found, now_ms)}")
+    if not found.is_handle and found.transactional_id in owners:
         say(f"  of {owners[found.transactional_id]}")
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
@@ -140,6 +162,26 @@ def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> N
         say(f"  registered: {', '.join(registered)}")
     if found.groups:
         say(f"  offsets of: {', '.join(found.groups)}")
+    for acknowledged in found.acknowledged:
+        say(f"  acknowledged: {_acknowledged(acknowledged)}")
+    if found.subscription_count > len(found.acknowledged):
+        say(f"  acknowledged: messages of {found.subscription_count - len(found.acknowledged)} subscriptions more")
+
+
+def _named(found: "Explanation") -> str:
+    """Return its name; one that could be taken for a handle's is told apart."""
+    from exacta.client.handles import handle_named
+
+    is_alike = not found.is_handle and handle_named(found.transactional_id) is not None
+    return f"transactional id {found.transactional_id}" if is_alike else found.transactional_id
+
+
+def _acknowledged(found: "Acknowledged") -> str:
+    parts = [] if found.before is None else [f"all before {found.before}"]
+    if found.run_count:
+        parts.append(runs_in_words(found.runs, found.run_count))
+    place = f"{found.partition.topic}-{found.partition.partition}"
+    return f"{place}, subscription {found.subscription}: {', '.join(parts) or 'nothing any more'}"
 
 
 def _in_words(found: "Explanation", now_ms: int) -> str:

@@ -52,6 +52,7 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     ResetSubscriptionRequest,
     ResetSubscriptionResponse,
 )
+from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest, AbortHandlesResponse
 
 API_VERSIONS_KEY = 18
 
@@ -96,6 +97,7 @@ _CALLS: dict[type[Any], Call] = {
     DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),
     DescribeSubscriptionsRequest: Call(17787, DescribeSubscriptionsResponse, 0, 0),
     ResetSubscriptionRequest: Call(17788, ResetSubscriptionResponse, 0, 0),
+    AbortHandlesRequest: Call(17789, AbortHandlesResponse, 0, 0),
 }
 
 

@@ -1,4 +1,4 @@
-"""Explain which transactions are open, whose they are, and what happened to a transactional id.
+"""Explain which transactions are open, whose they are, and what happened to a transactional id or a handle.
 
 Exacta answers all of it from one state (ExplainTransactions). Another cluster is asked by Kafka's own calls, broker by
 broker, which know no owner, no first offset and no reasons.
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from exacta.client.deadline import Deadline
+from exacta.client.handles import handle_name
 from exacta.client.routing import Anyone, Client
 from exacta.client.transactions import (
     NO_TIMEOUT_MS,
@@ -24,7 +25,7 @@ CAUSES = (
     "its own producer asked",
     "a new instance initialised the transactional id",
     "time-out",
-    "an operator wrote an abort marker",
+    "an operator wrote an abort marker, or named it by its id",
     "ended as one of a set",
     "idle for too long",
     "the broker's machine stopped, and may have lost writes of it",
@@ -40,6 +41,19 @@ class Incident(NamedTuple):
     producer_id: int
     producer_epoch: int
     client: str
+
+
+class Acknowledged(NamedTuple):
+    """The messages of a subscription of Apache Pulsar's that the open transaction has acknowledged.
+
+    All messages before `before` are among them, unless that is None. `runs` are the first ones.
+    """
+
+    partition: TopicPartition
+    subscription: str
+    before: int | None
+    run_count: int
+    runs: tuple[tuple[int, int], ...]
 
 
 class Explanation(NamedTuple):
@@ -62,6 +76,12 @@ class Explanation(NamedTuple):
     groups: tuple[str, ...] = ()
     incidents: tuple[Incident, ...] = ()
     gives_reasons: bool = True
+    is_handle: bool = False
+    """True: it is a transaction that has no transactional id, and `transactional_id` is its name."""
+    transaction_id: int | None = None
+    acknowledged: tuple[Acknowledged, ...] = ()
+    """The first subscriptions of which the open transaction has acknowledged messages."""
+    subscription_count: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -70,12 +90,19 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    client: Client, transactional_ids: Sequence[str] | None = None, deadline: Deadline | None = None
+    client: Client,
+    transactional_ids: Sequence[str] | None = None,
+    deadline: Deadline | None = None,
+    *,
+    handles: Sequence[int] = (),
 ) -> list[Explanation]:
-    """Explain these transactional ids, or all that have a transaction open; raises what `Client.call` raises."""
+    """Explain these transactional ids and handles, or all that is open; raises what `Client.call` raises.
+
+    A handle of any other cluster than an Exacta is a transactional id of its name: only an Exacta has handles.
+    """
     deadline = deadline or client.deadline()
     request = ExplainTransactionsRequest(
-        transactional_ids=None if transactional_ids is None else list(transactional_ids)
+        transactional_ids=None if transactional_ids is None else list(transactional_ids), handles=list(handles)
     )
     if client.offers(Anyone(), request, deadline):
         reply = client.call(
@@ -88,8 +115,9 @@ def explain(
         return [_from_exacta(each) for each in reply.transactions]
     if transactional_ids is None:
         transactional_ids = list_transactions(client, "", deadline=deadline)
-    found = describe_transactions(client, transactional_ids, deadline)
-    return [_from_kafka(each, found[each]) for each in transactional_ids]
+    named = [*transactional_ids, *map(handle_name, handles)]
+    found = describe_transactions(client, named, deadline)
+    return [_from_kafka(each, found[each]) for each in named]
 
 
 def _from_exacta(each: Any) -> Explanation:
@@ -107,6 +135,10 @@ def _from_exacta(each: Any) -> Explanation:
             for partition in topic.partitions
         ),
         groups=tuple(each.groups),
+        is_handle=each.is_handle,
+        transaction_id=_or_none(each.transaction_id),
+        acknowledged=tuple(map(_acknowledged, each.subscriptions)),
+        subscription_count=each.subscription_count,
         incidents=tuple(
             Incident(
                 _of(WHAT, incident.what),
@@ -118,6 +150,16 @@ def _from_exacta(each: Any) -> Explanation:
             )
             for incident in each.incidents
         ),
+    )
+
+
+def _acknowledged(found: Any) -> Acknowledged:
+    return Acknowledged(
+        TopicPartition(found.topic_name, found.partition_index),
+        found.subscription,
+        _or_none(found.before_offset),
+        found.run_count,
+        tuple((run.first_offset, run.last_offset) for run in found.runs),
     )
 
 

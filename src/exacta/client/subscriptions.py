@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import UnsupportedByBroker
+from exacta.client.handles import handle_name
 from exacta.client.lag import BlockingTransaction
 from exacta.client.routing import Anyone, Client
 from exacta.client.transactions import TopicPartition
@@ -32,6 +33,7 @@ WAITS = (
     "entries wait until the consumer of their key takes them",
     "open transactions have acknowledged messages, which come again if these abort",
     "an open transaction has written to the partition, and holds back what follows its first message",
+    "entries are delayed until the time that their producers have named",
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
@@ -206,11 +208,6 @@ def reset_subscription(
     ]
 
 
-def handle_of(transaction_id: int) -> str:
-    """Return the name of a transaction without a transactional id."""
-    return f"TxnID(0,{transaction_id})"
-
-
 def _check_exacta(client: Client, request: Any, deadline: Deadline | None) -> None:
     if not client.offers(Anyone(), request, deadline):
         raise UnsupportedByBroker(f"{client.bootstrap} is not an Exacta, or is an older one: it shows no subscriptions")
@@ -244,7 +241,7 @@ def _details(partition: Any, found: Any, now_ms: int) -> Details:
         acknowledged_runs=_runs(found.acknowledged_runs),
         pending=tuple(
             Pending(
-                handle_of(each.transaction_id),
+                handle_name(each.transaction_id),
                 None if each.before_offset < 0 else each.before_offset,
                 each.run_count,
                 _runs(each.runs),

@@ -30,6 +30,7 @@ from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     Body,
+    Cause,
     ProducerEpoch,
     ProducerId,
     TransactionId,
@@ -317,6 +318,7 @@ class EndHandle(Command, frozen=True, kw_only=True):
 
     transaction_id: TransactionId
     commit: bool
+    cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
 

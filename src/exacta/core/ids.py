@@ -60,7 +60,7 @@ class Cause(IntEnum):
     TIME_OUT = 2
     """The transaction was open for longer than its producer had asked for."""
     MARKER = 3
-    """An operator wrote an abort marker (WriteTxnMarkers)."""
+    """An operator wrote an abort marker (WriteTxnMarkers), or named the transaction by its id (AbortHandles)."""
     SET = 4
     """The transaction was ended as one of a set, by a client that knew its pair (EndTransactions)."""
     IDLE = 5

@@ -83,7 +83,8 @@ def page() -> str:
         table(("Why", "APIs"), unserved),
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
         "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md), "
-        "[DescribeSubscriptions](describe-subscriptions.md), [ResetSubscription](reset-subscription.md).",
+        "[DescribeSubscriptions](describe-subscriptions.md), [ResetSubscription](reset-subscription.md), "
+        "[AbortHandles](abort-handles.md).",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -11,13 +11,13 @@ flushes first, so that it sees what was acknowledged before it. An ACK and a SEN
 and their clients send them by turns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
-from exacta.core.ids import Offset, PartitionId, TransactionId
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
 from exacta.engine.engine import Answer
@@ -26,7 +26,7 @@ from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
+from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.errors import text_of
 from exacta.pulsar.groups import RequestGroup
 
@@ -112,22 +112,6 @@ def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdD
         return None
     found = lookups.batch_at(partition_id, message.entry_id)
     return None if found is None else Offset(found[1] + 1)
-
-
-class Asked(Struct, frozen=True):
-    """An ACK that wants an answer, and what it names; `done` gets the answer of the core."""
-
-    request: PulsarRequest
-    consumer: Consumer
-    transaction: TransactionId | None
-    runs: Sequence[Run]
-    before: Offset
-    done: Callable[[Answer], None]
-
-    def joins(self, other: "Asked") -> bool:
-        """Return whether this may be decided together with another one, which came before it."""
-        same = self.consumer is other.consumer and self.transaction == other.transaction
-        return same and not self.before and not other.before
 
 
 class Acknowledgements:

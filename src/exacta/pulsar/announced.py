@@ -29,7 +29,7 @@ class Names:
 
 
 class Announced:
-    """What was announced for the transactions of this server."""
+    """The notes of all transactions of this server."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes

@@ -24,10 +24,10 @@ from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, ServerError
-from exacta.pulsar.acknowledging import Acknowledgements, Asked
+from exacta.pulsar.acknowledging import Acknowledgements
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer

@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from exacta.config.configuration import Configuration
-from exacta.core.ids import Offset
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
+from exacta.engine.engine import Answer
 from exacta.engine.fetch import FetchRequest
 from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
@@ -17,9 +19,6 @@ from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.producers import Producer
-
-if TYPE_CHECKING:
-    from exacta.pulsar.acknowledging import Asked
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -129,3 +128,19 @@ class PulsarRequest(AnsweringRequest):
     def reads(self, request: FetchRequest) -> None:
         """Refuse: nothing is read for clients yet."""
         raise NotImplementedError
+
+
+class Asked(Struct, frozen=True):
+    """An ACK that wants an answer, and what it names; `done` gets the answer of the core."""
+
+    request: PulsarRequest
+    consumer: Consumer
+    transaction: TransactionId | None
+    runs: Sequence[Run]
+    before: Offset
+    done: Callable[[Answer], None]
+
+    def joins(self, other: "Asked") -> bool:
+        """Return whether this may be decided together with another one, which came before it."""
+        same = self.consumer is other.consumer and self.transaction == other.transaction
+        return same and not self.before and not other.before

@@ -23,7 +23,7 @@ Apache Pulsar 4.2 differs where a client comes back: it answers FENCED while it 
 the others before it finds the epoch of the new one behind, and it lets one whose epoch is behind wait.
 """
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -96,7 +96,14 @@ class _Writers(Struct):
 
     open: dict[str, Producer] = field(default_factory=dict)
     """They are found by their names."""
-    waiting: deque[Producer] = field(default_factory=deque)
+    waiting: OrderedDict[Producer, None] = field(default_factory=OrderedDict)
+    """The first is the next one."""
+
+    @property
+    def holder(self) -> Producer | None:
+        """The one that has the partition for itself; it is the only one that is open."""
+        first = next(iter(self.open.values()), None)
+        return first if first is not None and first.is_exclusive else None
 
 
 class Producers:
@@ -114,14 +121,13 @@ class Producers:
         if producer.is_exclusive and producer.topic_epoch is not None and producer.topic_epoch < last_epoch:
             text = f"another producer has had {producer.topic} for itself: the epoch is {last_epoch}"
             return Busy(ServerError.ProducerFenced, f"{text}, and this one has {producer.topic_epoch}")
-        others = [each for each in writers.open.values() if each is not older]
-        found = _judge(producer, writers, others)
+        found = _judge(producer, writers, older)
         if isinstance(found, Busy):
             return found
         self._by_place[producer.place] = writers
         if found is None:
             producer.is_waiting = True
-            writers.waiting.append(producer)
+            writers.waiting[producer] = None
             return None
         if found.replaced:
             writers.open.clear()
@@ -139,7 +145,7 @@ class Producers:
         if writers is None:
             return
         if producer in writers.waiting:
-            writers.waiting.remove(producer)
+            del writers.waiting[producer]
         elif writers.open.get(producer.name) is producer:
             del writers.open[producer.name]
         if writers.open:
@@ -147,33 +153,37 @@ class Producers:
         if not writers.waiting:
             del self._by_place[producer.place]
             return
-        following = writers.waiting.popleft()
+        following, _ = writers.waiting.popitem(last=False)
         following.is_waiting = False
         writers.open[following.name] = following
         following.take_turn(following)
 
 
-def _judge(producer: Producer, writers: _Writers, others: list[Producer]) -> Busy | Opened | None:
+def _judge(producer: Producer, writers: _Writers, older: Producer | None) -> Busy | Opened | None:
+    """Look the answer up in the table; `older` is the one that this replaces without a question."""
     topic = producer.topic
-    holder = next((each for each in others if each.is_exclusive), None)
+    has_others = len(writers.open) > (older is not None)
+    holder = writers.holder if has_others else None
     taken = f"the producer {holder.name!r} has {topic} for itself" if holder else f"others wait to have {topic}"
     match producer.mode:
         case ProducerAccessMode.Shared:
             if holder is not None or writers.waiting:
                 return Busy(ServerError.ProducerBusy, taken)
-            if any(each.name == producer.name for each in others):
+            if older is None and producer.name in writers.open:
                 text = f"a producer named {producer.name!r} is connected to {topic} already"
                 return Busy(ServerError.ProducerBusy, text)
         case ProducerAccessMode.Exclusive:
             if holder is not None or writers.waiting:
                 return Busy(ServerError.ProducerFenced, taken)
-            if others:
+            if has_others:
                 return Busy(ServerError.ProducerFenced, f"{topic} has other producers")
         case ProducerAccessMode.WaitForExclusive:
-            if others:
+            if has_others:
                 return None
         case _:
-            return Opened(tuple(others), tuple(writers.waiting) if others else ())
+            if has_others:
+                others = tuple(each for each in writers.open.values() if each is not older)
+                return Opened(others, tuple(writers.waiting))
     return Opened()
 
 

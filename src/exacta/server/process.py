@@ -93,7 +93,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     gc.enable()
     for reachable in server.reachable:
         logger.warning(
-            "%s can be reached from other machines, and there are no logins yet (no TLS, SASL or ACLs): whoever "
+            "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): whoever "
             "reaches it can read, write and delete everything",
             reachable,
         )

@@ -6,7 +6,7 @@ web server.
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from exacta.front.broker import Identity
 from exacta.kafka.broker import BrokerContext
@@ -14,7 +14,15 @@ from exacta.pulsar.addresses import Address, Addresses
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.connection import Connection
 from exacta.server.listeners import Listener
-from exacta.server.pulsar_listeners import PulsarListeners
+
+
+class Listeners(Protocol):
+    """The listeners for Pulsar's clients; None: nothing is listened on."""
+
+    plain: Listener | None
+    tls: Listener | None
+    web: Listener | None
+    web_tls: Listener | None
 
 
 class PulsarFront:
@@ -23,7 +31,7 @@ class PulsarFront:
     def __init__(
         self,
         kafka: BrokerContext,
-        listeners: PulsarListeners,
+        listeners: Listeners,
         loop: asyncio.AbstractEventLoop,
         register: Callable[[Any], bool | None],
         forget: Callable[[Any], None],
@@ -67,7 +75,7 @@ class PulsarFront:
         return server.connection
 
 
-def _addresses(listeners: PulsarListeners) -> Addresses:
+def _addresses(listeners: Listeners) -> Addresses:
     """Return what clients are told; the web front is found by the name of the broker itself."""
     broker, broker_tls = _address(listeners.plain), _address(listeners.tls)
     first, first_tls = broker or broker_tls, broker_tls or broker

@@ -90,7 +90,7 @@ class Server:
 
     @property
     def doors(self) -> Doors:
-        """Where the server listens, once it is open: with the real ports, and nothing advertised."""
+        """The endpoints of the server, once it is open: with the real ports, and nothing advertised."""
         return Doors(listen=self.listening, **self.pulsar.listening)
 
     @property

@@ -36,7 +36,7 @@ IDLE_SECONDS = 60
 
 
 class WebFront(Protocol):
-    """What all connections share, as one of them sees it."""
+    """The part that all connections share, as one of them sees it."""
 
     config: Config
     state: ServerState
@@ -62,7 +62,7 @@ class WebConnection(H11Protocol):
         self._web = server
         self._is_admitted = False
         self._received: list[bytes] = []
-        """What has come, and waits for its turn."""
+        """The bytes that have come, and wait for their turn."""
         self._timer: asyncio.TimerHandle | None = None
 
     # --- asyncio's side -----------------------------------------------------------------------------------------------

@@ -239,3 +239,23 @@ def test_what_was_read_elsewhere_is_left_alone(world: World) -> None:
     assert dispatcher.deliver(Offset(1), Offset(4)) == []
     assert dispatcher.deliver(Offset(5), Offset(6)) == []
     world.check()
+
+
+def test_no_transaction_acknowledges_beyond_an_offset_what_is_pending_in_another(world: World) -> None:
+    """What is for nobody beside a message is pending with it, and another one must not take it along."""
+    dispatcher = Dispatcher(world, SHARED)
+    write(world)
+    dropped = world.handle()
+    dropped.append()
+    dropped.end(commit=False)
+    write(world)
+    dispatcher.connect(permits=9)
+    _, (_, last) = dispatcher.pump()
+    one, other = world.handle(), world.handle()
+    assert dispatcher.acknowledge(last, one) == DONE
+    assert Consumer(world).acknowledge_before(1, inside=other) == DONE
+    world.check()
+    one.end(commit=False)
+    other.end(commit=True)
+    assert (dispatcher.subscription.position, bases(dispatcher.pump())) == (1, [3])
+    world.check()

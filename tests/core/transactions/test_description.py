@@ -5,10 +5,11 @@ from exacta.core.ids import TransactionId
 from exacta.core.replies import DONE
 from exacta.core.state.transaction import Phase, handle_name, handle_named
 from exacta.core.transactions.description import (
+    describe_handle,
+    describe_open_transactions,
     describe_producers,
     describe_transaction,
     list_transactions,
-    open_transactions,
 )
 from tests.core.world import World
 
@@ -26,7 +27,7 @@ def test_it_is_listed_and_described_like_any_other(world: World) -> None:
     handle.commit_offsets(7)
     (listed,) = list_transactions(world.state)
     assert (listed.name, listed.phase, listed.producer_id) == (handle.name, Phase.ONGOING, handle.producer_id)
-    assert open_transactions(world.state) == [handle.name]
+    assert [each.name for each in describe_open_transactions(world.state)] == [handle.name]
     found = describe_transaction(world.state, handle.name)
     assert found is not None
     assert (found.client_id, found.client_host, found.groups) == ("me", "/h", ("g",))
@@ -52,5 +53,9 @@ def test_a_transactional_id_of_that_name_is_not_the_handle(world: World) -> None
     assert found is not None
     assert found.producer_id == owner.producer_id
     assert len(list(list_transactions(world.state))) == 2
+    by_id = describe_handle(world.state, handle.transaction_id)
+    assert by_id is not None
+    assert (by_id.name, by_id.producer_id, by_id.is_handle) == (handle.name, handle.producer_id, True)
+    assert list(describe_open_transactions(world.state)) == [by_id]
     assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=True)) == DONE
     world.check()

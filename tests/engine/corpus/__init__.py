@@ -40,6 +40,7 @@ from exacta.core.commands import (
     SetTopicConfigs,
     Subscribe,
     SyncGroup,
+    TakePartition,
     Unsubscribe,
 )
 from exacta.core.ids import Offset, Ticket, TransactionVersion
@@ -194,6 +195,7 @@ class _Play(DiskRig):
             self._write(NamedWriter(name=self.named("file"), sequence=sequence), partition=1)
         self._write(NamedWriter(name=self.named("other"), sequence=0), "b", 1)
         self._write(None, "b", 1)
+        self.ask(TakePartition(topic=self.named("b"), partition=1))
 
     def _handle(self, *, commit: bool | None) -> None:
         begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))

@@ -54,7 +54,7 @@ def _extension(state: State, command: CommitTransactionalOffsets, now_ms: int) -
         if isinstance(transaction, Rejection):
             return transaction
         rejection = _check_group(command.group_id)
-        return rejection or extension_in_handle(transaction, group_id=command.group_id, now_ms=now_ms)
+        return rejection or extension_in_handle(state, transaction, group_id=command.group_id, now_ms=now_ms)
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return held

@@ -221,6 +221,11 @@ def _open_ones_are_known(state: State) -> Iterator[str]:
             yield f"7: {held.transactional_id} has transaction {held.open} open, which is not there"
         if volatile.holder_by_producer.get(held.producer_id) is not held:
             yield f"7: nobody finds {held.transactional_id} by its producer id"
-    handles = sum(each.owner is None for each in state.transactions.values())
-    if handles != volatile.open_handles:
-        yield f"7: {handles} handles are open, and {volatile.open_handles} are counted"
+    handles = [each for each in state.transactions.values() if each.owner is None]
+    if len(handles) != volatile.open_handles:
+        yield f"7: {len(handles)} handles are open, and {volatile.open_handles} are counted"
+    participants = [each.participants for each in handles]
+    if sum(participants) != volatile.handle_participants:
+        yield f"limits: {volatile.handle_participants} participants of handles are counted, and are {sum(participants)}"
+    if max(participants, default=0) > state.limits.max_participants_per_handle:
+        yield f"limits: a handle has {max(participants)} participants"

@@ -132,7 +132,9 @@ def _append_in_handle(
         if not isinstance(known, named_sequence.Known):
             return Outcome(reply=known)
         named, writer_id, sequence = known.events, known.writer_id, command.writer.sequence
-    before = extension_in_handle(transaction, partition_id=partition.partition_id, now_ms=now_ms)
+    before = extension_in_handle(state, transaction, partition_id=partition.partition_id, now_ms=now_ms)
+    if isinstance(before, Rejection):
+        return Outcome(reply=before)
     appended = BatchAppended(
         partition_id=partition.partition_id,
         base_offset=partition.next_offset,

@@ -18,6 +18,7 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 
 
@@ -29,9 +30,14 @@ def take_partition(state: State, command: TakePartition, now_ms: int) -> Outcome
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
     epoch = partition.topic_epoch + 1 if command.topic_epoch is None else command.topic_epoch
-    if epoch < partition.topic_epoch:
+    if is_behind(epoch, partition):
         return Outcome(reply=Rejection.PRODUCER_FENCED)
     reply = PartitionTaken(topic_epoch=epoch)
     if epoch == partition.topic_epoch:
         return Outcome(reply=reply)
     return Outcome(events=(TopicEpochMoved(partition_id=partition.partition_id, topic_epoch=epoch),), reply=reply)
+
+
+def is_behind(topic_epoch: int, partition: Partition) -> bool:
+    """Return whether another writer has had the partition since this epoch was given."""
+    return topic_epoch < partition.topic_epoch

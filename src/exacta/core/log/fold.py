@@ -63,9 +63,12 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         state.volatile.refusing.pop(partition_id, None)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
+        before = transaction.participants
         transaction.partitions -= gone
         if transaction.subscriptions:
             transaction.subscriptions = {each for each in transaction.subscriptions if each[0] not in gone}
+        if transaction.owner is None:
+            state.volatile.handle_participants -= before - transaction.participants
     for group in state.groups.values():
         group.offsets.pop(event.topic, None)
         for pending in group.pending.values():

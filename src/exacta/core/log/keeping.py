@@ -1,4 +1,4 @@
-"""What may be removed from a log: records that are old or many, but for what a subscription has not acknowledged.
+"""The rule of what may be removed from a log: old records, or too many, unless a subscription still wants them.
 
     what asks for it                 without a durable   all durable subscriptions   one of them has not
                                      subscription        are past the message        come past it

@@ -31,9 +31,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_partitions_ended_at_once: int = 20_000
     max_open_handles: int = 10_000
     """So many transactions without a transactional id may be open. A further one is refused."""
+    max_participants_per_handle: int = 20_000
+    """Partitions, groups and subscriptions of one open transaction without a transactional id. What would take part as
+    a further one is refused. An end holds up everybody else while it goes through all of them."""
+    max_participants_of_handles: int = 1_000_000
+    """The same of all open transactions without a transactional id together."""
     flush_interval_ms: int = 20
-    """What may be answered before it is synced stays unsynced for so long at most: writes into open transactions, and
-    acknowledgements without an answer. Readers of uncommitted records may not see such a write for so long."""
+    """Writes into open transactions, and acknowledgements without an answer, stay unsynced for so long at most.
+    Readers of uncommitted records may not see such a write for so long."""
     max_ended_handles: int = 10_000
     """So many ended transactions without a transactional id are remembered, so that a repeat of an end is answered like
     the first."""

@@ -45,6 +45,8 @@ class Volatile(Struct):
     """The open transaction whose records lie under this producer id."""
     open_handles: int = 0
     """The number of open transactions that have no owner."""
+    handle_participants: int = 0
+    """The number of participants of all of these (`Transaction.participants`)."""
     deliveries: dict[SubscriptionKey, Delivery] = field(default_factory=dict)
     """The course of delivery of each subscription that has consumers, or has had some since the last start."""
     subscriptions: int = 0

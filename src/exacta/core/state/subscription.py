@@ -118,6 +118,12 @@ class Subscription(Struct, array_like=True):
             return self.cumulative.transaction_id
         return next((key for key, runs in self.pending.items() if overlaps(runs, first, last)), None)
 
+    def pending_of(self, transaction_id: TransactionId) -> tuple[list[Run], Offset]:
+        """Return what a transaction has acknowledged: runs, and the offset before which it is everything; 0: none."""
+        is_cumulative = self.cumulative is not None and self.cumulative.transaction_id == transaction_id
+        before = self.cumulative.before if self.cumulative is not None and is_cumulative else Offset(0)
+        return self.pending.get(transaction_id, []), before
+
     def _drop_what_is_acknowledged(self) -> None:
         for transaction_id, runs in list(self.pending.items()):
             subtract(runs, Offset(0), Offset(self.position - 1))

@@ -57,6 +57,11 @@ class Transaction(Struct, array_like=True):
     """The number of runs of messages that it was given to acknowledge."""
 
     @property
+    def participants(self) -> int:
+        """Return how many partitions, groups and subscriptions take part in it."""
+        return len(self.partitions) + len(self.groups) + len(self.subscriptions)
+
+    @property
     def pair(self) -> tuple[ProducerId, ProducerEpoch]:
         """Return the pair that names the transaction to Kafka's clients and tools."""
         return self.producer_ids[0], self.producer_epoch

@@ -86,6 +86,15 @@ def _beyond_passed(delivery: Delivery | None, before: Offset) -> Offset:
     return Offset(passed[0][1] + 1) if passed else before
 
 
+def _beyond_passed_in(
+    subscription: Subscription, delivery: Delivery | None, before: Offset, transaction_id: TransactionId
+) -> Offset:
+    """Return the same for a transaction: what is for nobody may be pending in another one, with what is beside it."""
+    beyond = _beyond_passed(delivery, before)
+    has_more = beyond > before and not _has_cumulative_conflict(subscription, beyond, transaction_id)
+    return beyond if has_more else before
+
+
 def _are_seen(partition: Partition, command: Acknowledge) -> bool:
     """Return whether a consumer can have seen all of these messages."""
     end = partition.last_stable_offset
@@ -124,7 +133,9 @@ def _acknowledge_in_handle(
     if not _has_room_in_transaction(state, subscription, transaction, len(command.runs)):
         return Outcome(reply=Rejection.LIMIT_REACHED)
     key = (partition.partition_id, subscription.name)
-    before = extension_in_handle(transaction, subscription=key, now_ms=now_ms)
+    before = extension_in_handle(state, transaction, subscription=key, now_ms=now_ms)
+    if isinstance(before, Rejection):
+        return Outcome(reply=before)
     runs: list[Run] = []
     for named, wider in zip(command.runs, _with_passed(delivery, command.runs), strict=True):
         for part in subscription.free(*wider) if wider != named else [named]:
@@ -134,7 +145,7 @@ def _acknowledge_in_handle(
         partition_id=partition.partition_id,
         name=subscription.name,
         runs=tuple(runs),
-        before=_beyond_passed(delivery, command.before or Offset(0)),
+        before=_beyond_passed_in(subscription, delivery, command.before or Offset(0), transaction_id),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
 

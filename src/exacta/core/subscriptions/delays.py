@@ -9,9 +9,9 @@
     or Failover
 
 A delay counts from the sending, also in a transaction: the time is one that the producer has named, and it goes by the
-time that never jumps. No entry is delivered early. Apache Pulsar delivers up to a second early, by its default, and
-leaves the same types out. A restart forgets delays, and so does the leave of the last consumer: the entries are read
-again, with their times. An acknowledgement ends a delay with its entry.
+time that never jumps. No entry is delivered early. Apache Pulsar 4.2 goes by ticks of a second, by its default, so that
+it may be early or late by one, and leaves the same types out. A restart forgets delays, and so does the leave of the
+last consumer: the entries are read again, with their times. An acknowledgement ends a delay with its entry.
 
 There is one timer for each subscription with delays, for the earliest time. At most `max_delayed_entries` are held
 back. Then delivery of new entries waits: to deliver one early would break a promise.

@@ -30,21 +30,23 @@ class Wait(IntEnum):
     """A reason why messages of a subscription are not delivered now. The numbers are those of DescribeSubscriptions."""
 
     NO_CONSUMER = 0
-    """No consumer is connected."""
+    """The subscription has no consumer that is connected."""
     NO_PERMITS = 1
-    """No consumer that could be served has asked for messages."""
+    """The consumers that could be served have asked for no messages."""
     FULL_CONSUMERS = 2
     """Every consumer that asks has as many unacknowledged messages as one may have."""
     MANY_ENTRIES = 3
-    """As many entries are delivered and not acknowledged as there may be."""
+    """The subscription has as many entries that are delivered and not acknowledged as it may have."""
     MANY_RUNS = 4
-    """As many runs of messages are acknowledged out of order as there may be: the oldest messages come first."""
+    """The subscription has as many acknowledged runs as it may have: the oldest messages must come first."""
     KEY = 5
     """Entries wait until their key's consumer takes them."""
     PENDING = 6
     """Open transactions have acknowledged messages: they come again if these abort."""
     HELD_BACK = 7
     """An open transaction has written to the partition: what lies behind its first message waits for its end."""
+    DELAYED = 8
+    """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
 
 
 class DescribedConsumer(Struct, frozen=True, kw_only=True):
@@ -207,12 +209,8 @@ def _pending(subscription: Subscription) -> Iterator[DescribedPending]:
     if cumulative is not None:
         transactions[cumulative.transaction_id] = None
     for transaction_id in transactions:
-        is_cumulative = cumulative is not None and cumulative.transaction_id == transaction_id
-        yield DescribedPending(
-            transaction_id=transaction_id,
-            runs=tuple(subscription.pending.get(transaction_id, ())),
-            before=cumulative.before if cumulative is not None and is_cumulative else Offset(0),
-        )
+        runs, before = subscription.pending_of(transaction_id)
+        yield DescribedPending(transaction_id=transaction_id, runs=tuple(runs), before=before)
 
 
 def _details(state: State, partition: Partition, subscription: Subscription, delivery: Delivery | None) -> Details:
@@ -259,8 +257,12 @@ def waits(
         elif not delivery.is_in_order and _are_full(delivery, limits):
             yield Wait.FULL_CONSUMERS
         if not looks_further(subscription, delivery, limits):
-            has_many_runs = len(subscription.acknowledged) >= limits.max_acknowledged_runs
-            yield Wait.MANY_RUNS if has_many_runs else Wait.MANY_ENTRIES
+            if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
+                yield Wait.MANY_RUNS
+            elif len(delivery.entries) >= limits.max_noted_entries:
+                yield Wait.MANY_ENTRIES
+        if delivery.delayed:
+            yield Wait.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:
             yield Wait.KEY
     if subscription.pending or subscription.cumulative is not None:

@@ -8,8 +8,10 @@
     of another mode, or of another promise of order             refused: SUBSCRIPTION_BUSY
     that names no hash, or not from a lower to a higher one     refused: KEY_RANGES_REFUSED
     that names a hash twice, or one of another consumer         refused: KEY_RANGES_REFUSED
+    that names what is no hash                                  refused: KEY_RANGES_REFUSED
 
-Apache Pulsar refuses the same ones. An entry whose hash is nobody's waits until a consumer comes that names the hash.
+Apache Pulsar 4.2 refuses the same ones, but for the last: its clients see to that. An entry whose hash is nobody's
+waits until a consumer comes that names the hash.
 """
 
 from bisect import bisect_right
@@ -20,7 +22,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import Consumer, Delivery, KeyShared, KeySharedMode
 
 HASHES = 1 << 16
-"""A consumer of a Key_Shared subscription has some of so many hashes. Of a larger hash the remainder counts."""
+"""A consumer of a Key_Shared subscription has some of so many hashes. Of a larger hash the remainder counts, and
+1 instead of 0."""
 
 
 def refusal(delivery: Delivery | None, wanted: KeyShared) -> Rejection | None:
@@ -43,7 +46,7 @@ def _is_alike(delivery: Delivery, wanted: KeyShared) -> bool:
 
 def owner(delivery: Delivery, consumers: Sequence[Consumer], key: int) -> Consumer | None:
     """Return the consumer that a key belongs to; `consumers` are those of the delivery, in order."""
-    hash_ = key % HASHES
+    hash_ = key % HASHES or 1  # Apache Pulsar gives nobody the hash 0
     if delivery.mode is KeySharedMode.AUTO_SPLIT:
         return consumers[hash_ * len(consumers) // HASHES] if consumers else None
     place = bisect_right(delivery.ranges, hash_, key=lambda each: each[0]) - 1

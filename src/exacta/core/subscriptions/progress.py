@@ -3,6 +3,16 @@
 A message that is acknowledged, or pending in a transaction, is nobody's to deliver. One that an abort gives back is
 delivered again: of a Shared or Key_Shared subscription exactly that entry, and its redelivery count grows. An Exclusive
 or Failover subscription goes back to its position, since it delivers in order, as Apache Pulsar does.
+
+    an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
+                       or its records deleted   moved beyond it *     entry, or before it *   or its topic is *
+    not looked at      passed over              passed over           delivered               gone
+    with a consumer    forgotten                passed over           delivered again         gone
+    waiting            forgotten                passed over           delivered               gone
+    delayed            forgotten                passed over           delivered in its time   gone
+    withheld           forgotten                passed over           withheld                gone
+
+* Its consumers are disconnected, and delivery begins anew with the next one that connects.
 """
 
 from exacta.core.ids import Offset, SubscriptionKey, TransactionId

@@ -1,16 +1,19 @@
 """Views of transactions and producers: lists, descriptions and reasons (KIP-664, and requests of our own).
 
 A transaction is named by its transactional id, a handle as `handle_name` says. A transactional id may have the name of
-a handle, and then hides it from those who ask by name. By its producer id the handle is found all the same.
+a handle, and then hides it from those who ask by name. By its transaction id, or by its producer id, the handle is
+found all the same.
 """
 
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.incidents import Incident, IncidentKind
 from exacta.core.state.partition import Partition
+from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.transaction import (
     EndedHandle,
@@ -23,6 +26,10 @@ from exacta.core.state.transaction import (
 )
 
 NOTHING_WRITTEN = Offset(-1)
+NO_TRANSACTION_ID = TransactionId(-1)
+
+MOST_DESCRIBED = 100
+"""So many subscriptions of a transaction, and so many runs of each, are described; their numbers are in any case."""
 
 
 class ListedTransaction(Struct, frozen=True):
@@ -45,10 +52,26 @@ class DescribedPartition(Struct, frozen=True):
     """The offset of the transaction's first record in it; `NOTHING_WRITTEN`."""
 
 
+class DescribedAcknowledgements(Struct, frozen=True, kw_only=True):
+    """The messages of one subscription that an open handle has acknowledged."""
+
+    topic: str
+    index: int
+    subscription: str
+    run_count: int
+    runs: tuple[Run, ...]
+    """The first ones."""
+    before: Offset
+    """It has acknowledged all messages before this offset, too; 0: only those of the runs."""
+
+
 class DescribedTransaction(Struct, frozen=True, kw_only=True):
     """A description of a transactional id or a handle."""
 
     name: str
+    transaction_id: TransactionId = NO_TRANSACTION_ID
+    """The id of the open transaction; of a handle also after its end."""
+    is_handle: bool = False
     phase: Phase
     producer_id: ProducerId
     """The holder's, by which EndTxn ends the transaction."""
@@ -68,6 +91,9 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
     partitions: tuple[DescribedPartition, ...] = ()
     """The partitions that take part, in the order of topics and indexes."""
     groups: tuple[str, ...] = ()
+    acknowledgements: tuple[DescribedAcknowledgements, ...] = ()
+    """The first subscriptions of which it has acknowledged messages, in the order of topics, indexes and names."""
+    subscription_count: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -110,9 +136,11 @@ def _last_start_ms(held: TransactionalId) -> int:
     return -1 if held.phase is Phase.EMPTY else held.last_start_ms
 
 
-def open_transactions(state: State) -> list[str]:
-    """Return the names of all transactions that are open, the oldest first."""
-    return list(map(name_of, state.transactions.values()))
+def describe_open_transactions(state: State) -> Iterator[DescribedTransaction]:
+    """Describe all transactions that are open, the oldest first."""
+    for transaction in state.transactions.values():
+        held = state.holder_of(transaction)
+        yield _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
 
 
 def describe_transaction(state: State, name: str) -> DescribedTransaction | None:
@@ -121,13 +149,20 @@ def describe_transaction(state: State, name: str) -> DescribedTransaction | None
     if held is not None:
         return _describe_id(state, held)
     transaction_id = handle_named(name)
-    if transaction_id is None:
-        return None
+    return None if transaction_id is None else describe_handle(state, transaction_id)
+
+
+def describe_handle(state: State, transaction_id: TransactionId) -> DescribedTransaction | None:
+    """Describe a handle that is open or whose end is remembered; None: there is none."""
     transaction = state.transactions.get(transaction_id)
     if transaction is not None and transaction.owner is None:
-        return _describe_open(state, transaction, transaction.pair, transaction.start_ms, transaction)
+        return _describe_open_handle(state, transaction)
     ended = state.ended_handles.get(transaction_id)
     return None if ended is None else _describe_ended(ended)
+
+
+def _describe_open_handle(state: State, transaction: Transaction) -> DescribedTransaction:
+    return _describe_open(state, transaction, transaction.pair, transaction.start_ms, transaction)
 
 
 def _describe_id(state: State, held: TransactionalId) -> DescribedTransaction:
@@ -156,6 +191,8 @@ def _describe_open(
 ) -> DescribedTransaction:
     return DescribedTransaction(
         name=name_of(transaction),
+        transaction_id=transaction.transaction_id,
+        is_handle=transaction.owner is None,
         phase=Phase.ONGOING,
         producer_id=pair[0],
         producer_epoch=pair[1],
@@ -169,7 +206,28 @@ def _describe_open(
         deadline_ms=transaction.deadline_ms,
         partitions=_partitions(state, transaction),
         groups=tuple(sorted(transaction.groups)),
+        acknowledgements=tuple(_acknowledgements(state, transaction)),
+        subscription_count=len(transaction.subscriptions),
     )
+
+
+def _acknowledgements(state: State, transaction: Transaction) -> Iterator[DescribedAcknowledgements]:
+    """Yield what it has acknowledged of each subscription; nothing of one that is gone, or was moved beyond it."""
+    there = ((state.partitions[key[0]], key[1]) for key in transaction.subscriptions if key[0] in state.partitions)
+    first = nsmallest(MOST_DESCRIBED, there, key=lambda each: (*_by_name(each[0]), each[1]))
+    for partition, name in first:
+        subscription = partition.subscriptions.get(name)
+        if subscription is None:
+            continue
+        runs, before = subscription.pending_of(transaction.transaction_id)
+        yield DescribedAcknowledgements(
+            topic=partition.topic,
+            index=partition.index,
+            subscription=name,
+            run_count=len(runs),
+            runs=tuple(runs[:MOST_DESCRIBED]),
+            before=before,
+        )
 
 
 def _partitions(state: State, transaction: Transaction) -> tuple[DescribedPartition, ...]:
@@ -189,6 +247,8 @@ def _first_offset(partition: Partition, transaction: Transaction) -> Offset:
 def _describe_ended(ended: EndedHandle) -> DescribedTransaction:
     return DescribedTransaction(
         name=handle_name(ended.transaction_id),
+        transaction_id=ended.transaction_id,
+        is_handle=True,
         phase=Phase.COMPLETE_COMMIT if ended.committed else Phase.COMPLETE_ABORT,
         producer_id=ended.producer_ids[0],
         producer_epoch=ended.producer_epoch,
@@ -204,7 +264,12 @@ def incidents_of(state: State, name: str) -> Sequence[Incident]:
     if found is not None:
         return found
     transaction_id = handle_named(name)
-    ended = None if transaction_id is None else state.ended_handles.get(transaction_id)
+    return () if transaction_id is None else incidents_of_handle(state, transaction_id)
+
+
+def incidents_of_handle(state: State, transaction_id: TransactionId) -> Sequence[Incident]:
+    """Return why a handle was aborted, if it was, as long as its end is remembered."""
+    ended = state.ended_handles.get(transaction_id)
     if ended is None or ended.committed:
         return ()
     incident = Incident(

@@ -135,6 +135,7 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
         _given_out(state, producer_id)
     if event.owner is None:
         volatile.open_handles += 1
+        volatile.handle_participants += transaction.participants
         return
     held = state.transactional_ids[event.owner]
     held.open = event.transaction_id
@@ -144,10 +145,13 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
 
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
     transaction = state.transactions[event.transaction_id]
+    before = transaction.participants
     transaction.partitions.update(event.partitions)
     transaction.groups.update(event.groups)
     transaction.subscriptions.update(event.subscriptions)
-    if transaction.owner is not None:
+    if transaction.owner is None:
+        state.volatile.handle_participants += transaction.participants - before
+    else:
         state.transactional_ids[transaction.owner].last_update_ms = event.at_ms
 
 
@@ -162,6 +166,7 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     if event.owner is None:
         volatile.open_handles -= 1
         if transaction is not None:
+            volatile.handle_participants -= transaction.participants
             _remember_handle(state, event, transaction)
         return
     held = state.transactional_ids[event.owner]

@@ -19,12 +19,12 @@ handle with acknowledged writes, or its end lies too far back. Its id is never g
 nobody ends another's. A transaction that a transactional id owns is not found either: only its holder ends that.
 
 ***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
-also be refused for a conflict.
+also be refused for a conflict. A write to what does not take part yet is refused where there are too many participants.
 """
 
 from exacta.core.commands import BeginTransaction, EndHandle
 from exacta.core.events import TransactionBegun
-from exacta.core.ids import Cause, PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
+from exacta.core.ids import PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionBegunReply
@@ -69,20 +69,27 @@ def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Tra
 
 
 def extension_in_handle(
+    state: State,
     transaction: Transaction,
     *,
     partition_id: PartitionId | None = None,
     group_id: str | None = None,
     subscription: SubscriptionKey | None = None,
     now_ms: int,
-) -> Extension:
-    """Return what a write into an open handle needs first: the registration of what it writes to."""
+) -> Extension | Rejection:
+    """Return what a write into an open handle needs first: the registration of what it writes to; or why it may not."""
     is_new_partition = partition_id is not None and partition_id not in transaction.partitions
     is_new_group = group_id is not None and group_id not in transaction.groups
     partitions = (partition_id,) if partition_id is not None and is_new_partition else ()
     groups = (group_id,) if group_id is not None and is_new_group else ()
     is_new_subscription = subscription is not None and subscription not in transaction.subscriptions
     subscriptions = (subscription,) if subscription is not None and is_new_subscription else ()
+    new = len(partitions) + len(groups) + len(subscriptions)
+    limits, present = state.limits, transaction.participants
+    if new and present + new > limits.max_participants_per_handle:
+        return Rejection.LIMIT_REACHED
+    if new and state.volatile.handle_participants + new > limits.max_participants_of_handles:
+        return Rejection.LIMIT_REACHED
     return extended(transaction, partitions, groups, now_ms, subscriptions)
 
 
@@ -91,7 +98,7 @@ def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
     transaction = state.transactions.get(command.transaction_id)
     if transaction is not None and transaction.owner is None:
         client = (command.client_id, command.client_host)
-        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=Cause.OWNER, client=client)
+        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=command.cause, client=client)
         return Outcome(events=(ended,), reply=DONE)
     before = _ended(state, command.transaction_id, now_ms)
     if before is None:

@@ -1,20 +1,27 @@
 """ExplainTransactions: what transactional ids are doing, whose they are, and what happened to them. Exacta's own.
 
+Handles are named like transactional ids, or by their ids, where a transactional id has the name of one.
 DescribeTransactions has no room for owner, deadline and first offsets, and no answer of Kafka's says why a producer was
 fenced. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
+from exacta.core.ids import TransactionId
 from exacta.core.state.incidents import Incident
 from exacta.core.state.state import State
+from exacta.core.state.transaction import handle_name
 from exacta.core.transactions.description import (
+    DescribedAcknowledgements,
     DescribedPartition,
+    DescribedTransaction,
+    describe_handle,
+    describe_open_transactions,
     describe_transaction,
     incidents_of,
-    open_transactions,
+    incidents_of_handle,
 )
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -41,39 +48,66 @@ NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transactions", name=""),
     Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactions", name="transactional_id"),
     Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transactions.topics"),
+    Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transactions.subscriptions", name="topic_name"),
     Shown(Operation.DESCRIBE, ResourceKind.GROUP, "transactions.groups", name=""),
 )
 
 
 def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: RequestContext, reply: Reply) -> None:
-    """Explain the ids that are named, or those that have a transaction open; all from one state."""
+    """Explain the ids and handles that are named, or what is open; all from one state."""
 
     def view(state: State, now_ms: int) -> ExplainTransactionsResponse:
-        named = open_transactions(state) if request.transactional_ids is None else request.transactional_ids
-        explained = [_explain(state, each) for each in filter(first_time(), named)]
+        named = request.transactional_ids
+        if named is None:
+            explained = [_explained(each, _incidents(state, each)) for each in describe_open_transactions(state)]
+        else:
+            explained = [_explain(state, each) for each in filter(first_time(), named)]
+            explained += [_explain_handle(state, TransactionId(each)) for each in filter(first_time(), request.handles)]
         return ExplainTransactionsResponse(now_ms=now_ms, transactions=explained)
 
     broker.read(context, view, reply)
 
 
 def _explain(state: State, name: str) -> ExplainedTransaction:
-    incidents = [_incident(each) for each in incidents_of(state, name)]
-    found = describe_transaction(state, name)
-    if found is None:
-        return ExplainedTransaction(
-            transactional_id=name,
-            error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
-            incidents=incidents,
-        )
-    explained = ExplainedTransaction(
+    found, incidents = describe_transaction(state, name), incidents_of(state, name)
+    return _unknown(name, incidents) if found is None else _explained(found, incidents)
+
+
+def _explain_handle(state: State, transaction_id: TransactionId) -> ExplainedTransaction:
+    found = describe_handle(state, transaction_id)
+    if found is not None:
+        return _explained(found, _incidents(state, found))
+    unknown = _unknown(handle_name(transaction_id), ())
+    unknown.is_handle, unknown.transaction_id = True, transaction_id
+    return unknown
+
+
+def _incidents(state: State, found: DescribedTransaction) -> Sequence[Incident]:
+    if found.is_handle:
+        return incidents_of_handle(state, found.transaction_id)
+    return incidents_of(state, found.name)
+
+
+def _unknown(name: str, incidents: Sequence[Incident]) -> ExplainedTransaction:
+    return ExplainedTransaction(
         transactional_id=name,
+        error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+        incidents=list(map(_incident, incidents)),
+    )
+
+
+def _explained(found: DescribedTransaction, incidents: Sequence[Incident]) -> ExplainedTransaction:
+    explained = ExplainedTransaction(
+        transactional_id=found.name,
+        is_handle=found.is_handle,
+        transaction_id=found.transaction_id,
         transaction_state=found.phase.value,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
         client_id=found.client_id,
         client_host=found.client_host,
         last_update_ms=found.last_update_ms,
-        incidents=incidents,
+        incidents=list(map(_incident, incidents)),
     )
     if found.is_open:
         explained.open_producer_id, explained.open_producer_epoch = found.open_producer_id, found.open_producer_epoch
@@ -81,7 +115,20 @@ def _explain(state: State, name: str) -> ExplainedTransaction:
         explained.deadline_ms = -1 if found.deadline_ms is None else found.deadline_ms
         explained.topics = _topics(found.partitions)
         explained.groups = list(found.groups)
+        explained.subscription_count = found.subscription_count
+        explained.subscriptions = list(map(_subscription, found.acknowledgements))
     return explained
+
+
+def _subscription(found: DescribedAcknowledgements) -> wire.AcknowledgedSubscription:
+    return wire.AcknowledgedSubscription(
+        topic_name=found.topic,
+        partition_index=found.index,
+        subscription=found.subscription,
+        before_offset=found.before or -1,
+        run_count=found.run_count,
+        runs=[wire.Run(first_offset=first, last_offset=last) for first, last in found.runs],
+    )
 
 
 def _topics(partitions: Iterable[DescribedPartition]) -> list[OpenTopic]:

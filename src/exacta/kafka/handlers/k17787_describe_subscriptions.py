@@ -61,14 +61,21 @@ NEEDS = (
 def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe a page of the subscriptions that are wanted, and name the topics that are not there."""
     response = DescribeSubscriptionsResponse()
+    named = None if request.topics is None else list(dict.fromkeys(each.name for each in request.topics))
+    if named is not None:
+        seen = frozenset(describable_topics(broker, context, named))
+        response.topics = [_refused(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in named if each not in seen]
+        if named and not seen:
+            reply(response)
+            return
 
     def view(state: State, now_ms: int) -> Page:
         response.now_ms = now_ms
-        asked = state.topics if request.topics is None else dict.fromkeys(each.name for each in request.topics)
-        allowed = frozenset(describable_topics(broker, context, asked))
-        if request.topics is not None:
-            response.topics = list(_unknown(state, asked, allowed))
-        return page_of(state, _wanted(request, allowed))
+        if named is None:
+            return page_of(state, _wanted(request, frozenset(describable_topics(broker, context, state.topics))))
+        unknown = (each for each in named if each in seen and each not in state.topics)
+        response.topics += [_refused(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for each in unknown]
+        return page_of(state, _wanted(request, seen))
 
     def described(page: Page) -> None:
         count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
@@ -103,12 +110,8 @@ def _place(cursor: wire.Cursor | None) -> Place:
     return FIRST if cursor is None else (cursor.topic_name, cursor.partition_index, cursor.subscription)
 
 
-def _unknown(state: State, asked: Iterable[str], allowed: frozenset[str]) -> Iterable[wire.DescribedTopic]:
-    for name in asked:
-        if name not in allowed:
-            yield wire.DescribedTopic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        elif name not in state.topics:
-            yield wire.DescribedTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def _refused(name: str, code: ErrorCode) -> wire.DescribedTopic:
+    return wire.DescribedTopic(name=name, error_code=code)
 
 
 def _topics(found: Sequence[DescribedSubscription], backlogs: Sequence[Backlog]) -> Iterable[wire.DescribedTopic]:

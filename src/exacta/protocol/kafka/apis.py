@@ -73,6 +73,7 @@ class ApiKey(IntEnum):
     EXPLAIN_TRANSACTIONS = 17786
     DESCRIBE_SUBSCRIPTIONS = 17787
     RESET_SUBSCRIPTION = 17788
+    ABORT_HANDLES = 17789
 
 
 def _camel_case(name: str) -> str:
@@ -122,6 +123,7 @@ OUR_OWN: Final = frozenset(
         ApiKey.EXPLAIN_TRANSACTIONS,
         ApiKey.DESCRIBE_SUBSCRIPTIONS,
         ApiKey.RESET_SUBSCRIPTION,
+        ApiKey.ABORT_HANDLES,
     }
 )
 """The keys that no Kafka has."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 from exacta.core.commands import Subscribe
 from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.delivery import KeyShared, KeySharedMode
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
@@ -59,7 +60,12 @@ def _open(
     if partition_id is None:
         request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
-    if connection.consumers.get(command.consumer_id) is not None:
+    older = connection.consumers.get(command.consumer_id)
+    if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
+        # Go's client asks again when it looks for its connection.
+        broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
+        return
+    if older is not None:
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 
@@ -117,8 +123,15 @@ def _subscribe(
         else:
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    connect = consumers.connection_command(consumer, priority=command.priority_level)
+    connect = consumers.connection_command(consumer, priority=command.priority_level, key_shared=_key_shared(command))
     broker.submit(request, (subscribe, connect), done)
+
+
+def _key_shared(command: CommandSubscribe) -> KeyShared:
+    """Return how the consumer wants to share a Key_Shared subscription; one that does not say it takes its part."""
+    meta = command.key_shared_meta
+    ranges = tuple((each.start, each.end) for each in meta.hash_ranges)
+    return KeyShared(KeySharedMode(meta.key_shared_mode), ranges, meta.allow_out_of_order_delivery)
 
 
 def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partition_id: PartitionId) -> Offset:

@@ -8,9 +8,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, Asked, named
+from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, named
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import is_transactional, transaction_of

@@ -26,7 +26,8 @@ NEEDS = OPEN_TO_ALL
 def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
     """Answer with the last message that readers of committed records see; markers and aborted messages are none.
 
-    Clients compare the two ids to tell whether there is something to wait for.
+    Clients compare the two ids to tell whether there is something to wait for. A reader that begins at the last message
+    waits for that one if the two are equal. So a position behind the last message is told as the last message.
     """
     consumer = request.connection.consumers.get(command.consumer_id)
     if consumer is None:
@@ -43,7 +44,7 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
             request.refuse(ServerError.TopicNotFound, f"{consumer.topic} is not there")
         else:
             end = broker.engine.lookups.visible_end(*consumer.place, visible.last_stable_offset)
-            _answer(broker, request, consumer, at, end)
+            _answer(broker, request, consumer, min(at, Offset(end)), end)
 
     broker.read(request, position, answer)
 

@@ -6,15 +6,13 @@ without `persistent://` and without the number of a partition, as in Apache Puls
 nothing: the answer says so, and the client filters by itself.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import crc32c
 
 from exacta.core.pattern import matcher
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
-from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.frames import FRAME_MARGIN
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -25,8 +23,8 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import OPEN_TO_ALL, allows
-from exacta.pulsar.topic_names import names_in
+from exacta.pulsar.namespace_topics import topics_of
+from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
 """Nothing: the answer leaves out what the client may not see."""
@@ -51,17 +49,7 @@ def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: 
     def view(state: State, now_ms: int) -> list[str]:
         if command.mode == CommandGetTopicsOfNamespace.NON_PERSISTENT:
             return []
-        kept = (topic for topic in state.topics if topic not in INTERNAL_TOPICS)
-        if not broker.authorizer.allows_all:
-            kept = (topic for topic in kept if allows(broker, request, Operation.DESCRIBE, topic))
-        counts = ((name, state.topics[topic].partition_count) for topic, name in names_in(tenant, namespace, kept))
-        whole = f"{tenant}/{namespace}/"
-        return sorted(
-            name
-            for local_name, count in counts
-            if matches is None or matches(whole + local_name)
-            for name in _partitions(f"persistent://{whole}{local_name}", count)
-        )
+        return topics_of(broker, request, state, tenant, namespace, matches)
 
     def done(names: list[str]) -> None:
         digest = _digest(names)
@@ -81,10 +69,6 @@ def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: 
             request.reply(answer)
 
     broker.read(request, view, done)
-
-
-def _partitions(name: str, count: int) -> Iterable[str]:
-    return (name,) if count == 1 else (f"{name}-partition-{index}" for index in range(count))
 
 
 def _matcher(pattern: str) -> Callable[[str], Any] | None:

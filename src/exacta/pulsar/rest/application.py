@@ -1,6 +1,7 @@
 """The table of the routes, and the application that serves them.
 
-`{topic:path}` takes what is left of a path, so that a name with a slash in it is told what is wrong with it.
+What is not in the table is not found: a path of Apache Pulsar's that is not served, and the name of a topic with a
+slash in it (`%2F`), which is none here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,14 +18,15 @@ from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
-from exacta.pulsar.rest import health, lookup, partitions, topics, transactions
+from exacta.pulsar.rest import health, lookup, namespaces, partitions, topics, transactions
 from exacta.pulsar.rest.request import RestRequest
 from exacta.web.answers import json_answer
 from exacta.web.requests import Unread, read_body
 
 Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
 
-_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic:path}"
+_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
+_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 
 
 class Served(Struct, frozen=True):
@@ -44,7 +46,7 @@ def _on_topic(operation: Operation) -> Needs:
 ROUTES: Sequence[Served] = (
     Served(
         "GET",
-        "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic:path}",
+        "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}",
         lookup.handle,
         _on_topic(Operation.DESCRIBE),
     ),
@@ -54,6 +56,9 @@ ROUTES: Sequence[Served] = (
     Served("DELETE", f"{_TOPIC}/partitions", partitions.delete_all, _on_topic(Operation.DELETE)),
     Served("PUT", _TOPIC, topics.create, _on_topic(Operation.CREATE)),
     Served("DELETE", _TOPIC, topics.delete_one, _on_topic(Operation.DELETE)),
+    Served("GET", f"{_NAMESPACE}/topics", namespaces.topics, OPEN_TO_ALL),
+    Served("PUT", _NAMESPACE, namespaces.create, OPEN_TO_ALL),
+    Served("DELETE", _NAMESPACE, namespaces.delete, OPEN_TO_ALL),
     Served(
         "GET",
         "/admin/v3/transactions/transactionMetadata/{most:int}/{least:int}",

@@ -5,7 +5,19 @@ Exacta's own; no Kafka has it. See docs/reference/explain-transactions.md.
 
 from typing import Annotated, ClassVar
 
-from exacta.protocol.kafka.schema import EMPTY, Array, Int8, Int16, Int32, Int64, Message, Schema, String, Structure
+from exacta.protocol.kafka.schema import (
+    EMPTY,
+    Array,
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Schema,
+    String,
+    Structure,
+)
 
 
 class ExplainTransactionsRequest(Message, kw_only=True):
@@ -14,6 +26,7 @@ class ExplainTransactionsRequest(Message, kw_only=True):
     SCHEMA: ClassVar[Schema] = Schema(key=17786, versions="0", flexible="0+")
 
     transactional_ids: Annotated[list[str] | None, Array("0+", of=String, nullable="0+")] = None
+    handles: Annotated[list[int], Array("0+", of=Int64)] = EMPTY
 
 
 class OpenPartition(Structure, kw_only=True):
@@ -24,6 +37,20 @@ class OpenPartition(Structure, kw_only=True):
 class OpenTopic(Structure, kw_only=True):
     name: Annotated[str, String("0+")] = ""
     partitions: Annotated[list[OpenPartition], Array("0+")] = EMPTY
+
+
+class Run(Structure, kw_only=True):
+    first_offset: Annotated[int, Int64("0+")] = 0
+    last_offset: Annotated[int, Int64("0+")] = 0
+
+
+class AcknowledgedSubscription(Structure, kw_only=True):
+    topic_name: Annotated[str, String("0+")] = ""
+    partition_index: Annotated[int, Int32("0+")] = 0
+    subscription: Annotated[str, String("0+")] = ""
+    before_offset: Annotated[int, Int64("0+")] = -1
+    run_count: Annotated[int, Int32("0+")] = 0
+    runs: Annotated[list[Run], Array("0+")] = EMPTY
 
 
 class Incident(Structure, kw_only=True):
@@ -39,6 +66,8 @@ class Incident(Structure, kw_only=True):
 class ExplainedTransaction(Structure, kw_only=True):
     error_code: Annotated[int, Int16("0+")] = 0
     transactional_id: Annotated[str, String("0+")] = ""
+    is_handle: Annotated[bool, Bool("0+")] = False
+    transaction_id: Annotated[int, Int64("0+")] = -1
     transaction_state: Annotated[str, String("0+")] = ""
     producer_id: Annotated[int, Int64("0+")] = -1
     producer_epoch: Annotated[int, Int16("0+")] = -1
@@ -51,6 +80,8 @@ class ExplainedTransaction(Structure, kw_only=True):
     deadline_ms: Annotated[int, Int64("0+")] = -1
     topics: Annotated[list[OpenTopic], Array("0+")] = EMPTY
     groups: Annotated[list[str], Array("0+", of=String)] = EMPTY
+    subscription_count: Annotated[int, Int32("0+")] = 0
+    subscriptions: Annotated[list[AcknowledgedSubscription], Array("0+")] = EMPTY
     incidents: Annotated[list[Incident], Array("0+")] = EMPTY
 
 

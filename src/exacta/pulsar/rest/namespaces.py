@@ -1,0 +1,79 @@
+"""Namespaces: their topics are listed, and the rest is courtesy.
+
+A namespace is a part of the names of topics (decision 0032), and nothing is kept of it. Whoever creates one is told
+that it is there, and policies that hold anyway may come with it. Other policies are refused, since nobody would keep
+them.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from exacta.core.state.state import State
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.namespace_topics import topics_of
+from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_IMPLEMENTED, RestRequest
+from exacta.web.answers import json_answer
+
+HOLD_ANYWAY: Final = frozenset({"auth_policies", "replication_clusters"})
+"""Everybody may do everything until there are logins, and there is one cluster."""
+
+MOST_LIST_BYTES: Final = 1 << 20
+"""The most that one list may take: 256 connections whose clients do not take theirs hold 256 MiB."""
+
+
+def topics(broker: PulsarBroker, request: RestRequest) -> None:
+    """List the topics of a namespace; one without topics is empty, and one that nobody has named as well."""
+    is_persistent = request.http.query_params.get("mode", "").upper() != "NON_PERSISTENT"
+
+    def answer(names: list[str]) -> None:
+        response = json_answer(200, names if is_persistent else [])
+        if len(response.body) > MOST_LIST_BYTES:
+            text = f"{len(names)} topics and partitions are too many for one answer: ask by Pulsar's protocol"
+            request.refuse_with(NOT_ACCEPTABLE, text)
+        else:
+            request.reply(response)
+
+    _read(broker, request, answer)
+
+
+def create(broker: PulsarBroker, request: RestRequest) -> None:
+    """Say that a namespace is there now, unless topics lie in it already."""
+    try:
+        policies = msgspec.json.decode(request.body or b"null", type=dict[str, Any] | None) or {}
+    except msgspec.DecodeError as error:
+        request.refuse_with(400, f"the body must be the policies of a namespace: {error}")
+        return
+    others = sorted(name for name, value in policies.items() if value and name not in HOLD_ANYWAY)
+    if others:
+        request.refuse_with(NOT_IMPLEMENTED, f"namespaces have no policies: {', '.join(others)}")
+        return
+
+    def answer(names: list[str]) -> None:
+        if names:
+            request.refuse_with(CONFLICT, "Namespace already exists")
+        else:
+            request.reply_nothing()
+
+    _read(broker, request, answer)
+
+
+def delete(broker: PulsarBroker, request: RestRequest) -> None:
+    """Say that a namespace is gone, unless topics lie in it."""
+
+    def answer(names: list[str]) -> None:
+        if names:
+            request.refuse_with(CONFLICT, "Cannot delete non empty namespace")
+        else:
+            request.reply_nothing()
+
+    _read(broker, request, answer)
+
+
+def _read(broker: PulsarBroker, request: RestRequest, answer: Any) -> None:
+    names = request.http.path_params
+
+    def view(state: State, now_ms: int) -> list[str]:
+        return topics_of(broker, request, state, names["tenant"], names["namespace"])
+
+    broker.read(request, view, answer)

@@ -1,0 +1,123 @@
+"""What is done to a subscription, whatever place an entry has in its delivery: the table of `progress.py`, swept."""
+
+from collections.abc import Callable
+
+import pytest
+
+from exacta.core.commands import DeleteRecords, DeleteTopic, Skip
+from exacta.core.ids import ConsumerId, Offset
+from exacta.core.rejections import Rejection
+from exacta.core.replies import DONE
+from exacta.core.state.delivery import IN_ORDER
+from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.commands import LATEST
+from exacta.core.subscriptions.notices import ConsumerClosed
+from tests.core.subscriptions.consumer import Consumer
+from tests.core.subscriptions.delivering import Dispatcher
+from tests.core.world import Handle, World
+
+DELAY_MS = 50
+THE_ENTRY = 1
+"""The entry that is looked at; there is one before it and one behind it."""
+
+
+class Scene:
+    """Three entries, a consumer, and the entry in the middle in some place."""
+
+    def __init__(self, world: World, subscription_type: SubscriptionType, place: str, *, durable: bool) -> None:
+        self.world = world
+        self.dispatcher = Dispatcher(world, subscription_type, durable=durable)
+        self.client = Consumer(world, durable=durable)
+        self.handle: Handle | None = None
+        for _ in range(3):
+            self.client.write()
+        self.is_delayed = place == "delayed" and subscription_type not in IN_ORDER
+        if place == "delayed":
+            self.dispatcher.deliver_at_ms[THE_ENTRY] = world.now_ms + DELAY_MS
+        self.consumer = self.dispatcher.connect(permits=0 if place == "not looked at" else 3)
+        self.dispatcher.pump()
+        if place == "waiting":
+            self.dispatcher.permit(self.consumer, -100)
+            assert self.dispatcher.redeliver(self.consumer, THE_ENTRY) == DONE
+        elif place == "withheld":
+            self.handle = world.handle()
+            assert self.client.acknowledge((THE_ENTRY, THE_ENTRY), inside=self.handle) == DONE
+        world.check()
+
+    def comes(self) -> bool:
+        """Return whether the entry is delivered to who has it not, once all delays and transactions are over."""
+        if not self.dispatcher.exists:
+            return False
+        delivery = self.dispatcher.delivery
+        if delivery is None:
+            self.consumer = self.dispatcher.connect()
+        self.dispatcher.permit(self.consumer, 1_000)
+        self.dispatcher.redeliver(self.consumer)
+        early = self.bases()
+        assert self.handle is None or THE_ENTRY not in early
+        self.world.check()
+        if self.handle is not None:
+            assert self.handle.end(commit=False) == DONE
+        self.world.pass_time(DELAY_MS)
+        late = self.bases()
+        self.world.check()
+        assert [*early, *late].count(THE_ENTRY) <= 1
+        assert not self.is_delayed or THE_ENTRY not in early
+        return THE_ENTRY in {*early, *late}
+
+    def bases(self) -> list[int]:
+        return [each.base for _, each in self.dispatcher.pump()]
+
+
+def skip(scene: Scene, before: int, name: str | None = "s") -> object:
+    return scene.world.send(Skip(topic="t", partition=0, before=Offset(before), subscription=name))
+
+
+def delete_records(scene: Scene) -> object:
+    answer = scene.world.send(DeleteRecords(topic="t", partition=0, before_offset=THE_ENTRY + 1))
+    return answer if isinstance(answer, Rejection) else DONE
+
+
+def delete_topic(scene: Scene) -> object:
+    answer = scene.world.send(DeleteTopic(topic="t"))
+    return answer if isinstance(answer, Rejection) else DONE
+
+
+ACTS: dict[str, tuple[Callable[[Scene], object], bool, bool]] = {
+    # what is done, whether the entry comes afterwards, and whether the consumers are disconnected
+    "nothing": (lambda scene: DONE, True, False),
+    "skipped": (lambda scene: skip(scene, THE_ENTRY + 1), False, False),
+    "skipped up to it": (lambda scene: skip(scene, THE_ENTRY), True, False),
+    "cleared": (lambda scene: skip(scene, LATEST), False, False),
+    "records deleted": (delete_records, False, False),
+    "acknowledged": (lambda scene: scene.client.acknowledge((THE_ENTRY, THE_ENTRY)), False, False),
+    "moved beyond it": (lambda scene: scene.client.seek(THE_ENTRY + 1), False, True),
+    "moved to it": (lambda scene: scene.client.seek(THE_ENTRY), True, True),
+    "moved before it": (lambda scene: scene.client.seek(0), True, True),
+    "deleted": (lambda scene: scene.client.unsubscribe(), False, True),
+    "topic deleted": (delete_topic, False, True),
+}
+PLACES = [
+    # the place, and whether the subscription is durable
+    *(
+        (place, durable)
+        for place in ("not looked at", "with a consumer", "waiting", "delayed")
+        for durable in (True, False)
+    ),
+    ("withheld", True),
+]
+
+
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+@pytest.mark.parametrize(("place", "durable"), PLACES)
+@pytest.mark.parametrize("act", ACTS)
+def test_what_becomes_of_an_entry(
+    world: World, act: str, place: str, subscription_type: SubscriptionType, durable: bool
+) -> None:
+    scene = Scene(world, subscription_type, place, durable=durable)
+    do, comes, disconnects = ACTS[act]
+    world.notices.clear()
+    assert do(scene) == DONE
+    world.check()
+    assert world.notices == ([(ConsumerId(1), ConsumerClosed())] if disconnects else [])
+    assert scene.comes() is comes
