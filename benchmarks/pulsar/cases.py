@@ -12,7 +12,6 @@ from benchmarks.figures import Figure
 from benchmarks.pulsar.client import JavaClient
 from benchmarks.session import Scale, Session, phase_figures
 
-STARTS = 3
 NO_SCALE = Scale()
 
 TRANSACTIONS = {
@@ -36,10 +35,9 @@ def cases(client: JavaClient) -> dict[str, Case]:
     found: list[Case] = [
         LaunchCase(
             name="pulsar-start",
-            title="start of the process to the first acknowledged message",
+            title="start of the process to the first acknowledged message; then its resident memory",
             run=partial(_start, client),
         ),
-        LaunchCase(name="pulsar-idle", title="resident memory after a start", run=partial(_idle, client)),
         BrokerCase(
             name="pulsar-first",
             title="from the making of a client to its first commit: the first one of a process, and further ones",
@@ -84,21 +82,15 @@ def _first(client: JavaClient, session: Session, case: str) -> Iterator[Figure]:
 
 
 def _start(client: JavaClient, launcher: Launcher, case: str) -> Iterator[Figure]:
-    """Start several times. The client's process is there before; it meets a broker once before it counts."""
-    seconds = []
+    """Start twice, and count the second time: the client's process is there before, and has met a broker once."""
     with client.talk("first-messages", "", NO_SCALE, 0) as talk:
-        for _ in range(1 + STARTS):
+        for counts in (False, True):
             with launcher.launch() as broker:
                 assert broker.server is not None
                 broker.wait_until_listening()
                 talk.say(url(broker.bootstrap))
                 talk.expect("ACKNOWLEDGED")
-                seconds.append(time.monotonic() - broker.server.started_s)
-    yield Figure(case=case, name="first ack s", value=statistics.median(seconds[1:]))
-
-
-def _idle(client: JavaClient, launcher: Launcher, case: str) -> Iterator[Figure]:
-    with launcher.launch() as broker:
-        broker.wait_until_ready()
-        client.said("answers", url(broker.bootstrap), NO_SCALE)
-        yield Figure(case=case, name="RSS MB", value=settled_bytes(broker) / 1e6)
+                if counts:
+                    taken_s = time.monotonic() - broker.server.started_s
+                    yield Figure(case=case, name="first ack s", value=taken_s)
+                    yield Figure(case=case, name="RSS MB", value=settled_bytes(broker) / 1e6)
