@@ -122,49 +122,6 @@ def test_the_number_before_an_entry_acknowledges_all_before_it(broker: Broker) -
     assert consumer.values() == [b"5"]
 
 
-def test_acknowledgements_without_an_answer_are_one_command(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    produce(producer_of(broker), *[b"x"] * 20)
-    consumer = ConsumerClient(broker)
-    submitted: list[Any] = []
-    submit = broker.engine.submit
-
-    def noted(commands: Any, *rest: Any) -> int:
-        submitted.extend(commands)
-        return submit(commands, *rest)
-
-    monkeypatch.setattr(broker.engine, "submit", noted)
-    acks = [
-        pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=[message_id(0, offset)])
-        for offset in (3, 4, 9)
-    ]
-    consumer.client.send(*acks)
-    broker.settle()
-    assert [each.runs for each in submitted if hasattr(each, "runs")] == [((3, 4), (9, 9))]
-
-
-def test_a_reader_acknowledges_without_an_answer(broker: Broker) -> None:
-    """Nothing is written for it, and no write of nothing is asked for."""
-    produce(producer_of(broker), b"a", b"b")
-    reader = ConsumerClient(broker, EXCLUSIVE, durable=False, start_message_id=EARLIEST)
-    reader.acknowledge(message_id(0, 0), request_id=None)
-    reader.pushed()
-    reader.redeliver()
-    assert reader.values() == [b"b"]
-
-
-def test_ids_of_nothing_acknowledge_nothing(broker: Broker) -> None:
-    produce(producer_of(broker), (b"a", b"b"))
-    consumer = ConsumerClient(broker)
-    for wrong in (message_id(5, 0), message_id(0, 1), message_id(0, 99), EARLIEST):
-        assert not consumer.acknowledge(wrong).HasField("error")
-        transaction = consumer.begin()
-        refused = consumer.acknowledge(wrong, transaction=transaction)
-        assert (refused.error, refused.txnid_least_bits) == (pb.ServerError.NotAllowedError, transaction)
-    consumer.pushed()
-    consumer.redeliver()
-    assert consumer.values() == [b"a", b"b"]
-
-
 def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None:
     produce(producer_of(broker), b"a")
     consumer = ConsumerClient(broker, EXCLUSIVE)
@@ -173,60 +130,6 @@ def test_a_consumer_that_is_opened_again_is_the_same_one(broker: Broker) -> None
     assert consumer.values() == []
     consumer.subscription = "another"
     assert consumer.subscribe(permits=0).error == pb.ServerError.NotAllowedError
-
-
-def subscribes(broker: Broker, *after: Any) -> ConsumerClient:
-    """Send a SUBSCRIBE that waits for the disk, with other commands behind it."""
-    consumer, producer = ConsumerClient(broker, topic="elsewhere", permits=0), producer_of(broker)
-    consumer.client.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
-    broker.held_syncs = []
-    producer.send_bytes(send_frame(b"x"))
-    broker.settle()
-    consumer.client.send(subscribe(3), *after)
-    broker.settle()
-    return consumer
-
-
-def subscribe(request_id: int) -> Any:
-    return pb.CommandSubscribe(topic="t", subscription="s", sub_type=EXCLUSIVE, consumer_id=1, request_id=request_id)
-
-
-def errors_after_the_syncs(broker: Broker, consumer: ConsumerClient) -> dict[int, Any]:
-    broker.release_syncs()
-    broker.settle()
-    answers = consumer.client.answers()
-    return {each.request_id: each.error if isinstance(each, pb.CommandError) else None for each in answers}
-
-
-def test_a_consumer_that_is_closed_before_it_is_open_is_not_opened(broker: Broker) -> None:
-    consumer = subscribes(broker, pb.CommandCloseConsumer(consumer_id=1, request_id=4))
-    assert errors_after_the_syncs(broker, consumer) == {3: pb.ServerError.ServiceNotReady, 4: None}
-    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
-
-
-def test_a_connection_that_ends_before_its_consumer_is_open_leaves_none(broker: Broker) -> None:
-    consumer = subscribes(broker)
-    consumer.client.vanish()
-    broker.settle()
-    broker.release_syncs()
-    broker.settle()
-    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
-
-
-def test_one_number_is_opened_once_at_a_time(broker: Broker) -> None:
-    consumer = subscribes(broker, subscribe(4))
-    assert errors_after_the_syncs(broker, consumer) == {3: None, 4: pb.ServerError.ServiceNotReady}
-    consumer.client.vanish()
-    broker.settle()
-    assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
-
-
-def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broker) -> None:
-    produce(producer_of(broker), b"a")
-    for kind in (SHARED, KEY_SHARED):
-        consumer = ConsumerClient(broker, kind, subscription=str(kind))
-        refused = consumer.acknowledge(message_id(0, 0), cumulative=True)
-        assert (refused.error, bool(refused.message)) == (pb.ServerError.NotAllowedError, True)
 
 
 # --- transactions -----------------------------------------------------------------------------------------------------
