@@ -32,8 +32,11 @@ BROKER, CLIENT = "broker", "client"
 class Campaign:
     """One broker and one pipeline, each a process that may be killed."""
 
-    def __init__(self, folder: Path, command: Callable[[str], list[str]], seed: int) -> None:
+    def __init__(
+        self, folder: Path, command: Callable[[str], list[str]], seed: int, *, in_batches: bool = True
+    ) -> None:
         """`command` returns how the pipeline is started, given the broker's URL."""
+        self._in_batches = in_batches
         self._folder = folder
         self._command = command
         self._chance = random.Random(seed)
@@ -96,7 +99,7 @@ class Campaign:
     def _send(self) -> None:
         """Send the next numbers, each until it is there."""
         with client(self.url) as opened:
-            producer = opened.create_producer(INPUT, producer_name="numbers", batching_enabled=True)
+            producer = opened.create_producer(INPUT, producer_name="numbers", batching_enabled=self._in_batches)
             results: list[pulsar.Result] = []
             for number in range(self._sent, self._sent + A_STEP):
                 producer.send_async(b"%d" % number, lambda result, message_id: results.append(result))

@@ -28,6 +28,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_is_there_once(pipeline: Path, kind: str, tmp_path: Path, reports: list[str]) -> None:
     place = KINDS.index(kind)
-    campaign = Campaign(tmp_path, lambda url: [str(pipeline), url, INPUT, OUTPUT, kind, str(place)], seed=10 + place)
+    command = [INPUT, OUTPUT, kind, str(place)]
+    # In a transaction the client acknowledges what it has acknowledged before in the same batch a second time.
+    campaign = Campaign(tmp_path, lambda url: [str(pipeline), url, *command], seed=10 + place, in_batches=False)
     campaign.run(KILLS // 2)
     reports.append(f"Pulsar's client for Go, {kind}: {dict(campaign.kills)} killed, every number once")

@@ -89,10 +89,12 @@ func transform(
 	defer cancel()
 	for _, each := range taken {
 		message := &pulsar.ProducerMessage{Payload: each.Payload(), Transaction: transaction}
-		if _, err := producer.Send(soon, message); err != nil {
-			return err
+		_, err := producer.Send(soon, message)
+		if err == nil {
+			err = consumer.AckWithTxn(each, transaction)
 		}
-		if err := consumer.AckWithTxn(each, transaction); err != nil {
+		if err != nil {
+			_ = transaction.Abort(soon)
 			return err
 		}
 	}
