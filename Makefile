@@ -63,12 +63,12 @@ simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in a
 	$(BIN)/python -m simulation --crash-points 3
 	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
 
-soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify under kill -9 (two hours; Java, Maven)
+soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify and Pulsar's clients under kill -9 (three hours; Java, Maven)
 	$(MAKE) simulate
 	$(MAKE) simulate-all
 	$(MAKE) test-power
 	$(MAKE) test-verify VERIFY_SECONDS=600
-	$(MAKE) test-pulsar PULSAR_KILLS=300
+	$(MAKE) test-pulsar PULSAR_KILLS=300 ARGS="-k transformed_once"
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)
@@ -98,15 +98,16 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
-# EXACTA_TEST_PULSAR=url: its scenarios on an Apache Pulsar instead, whose HTTP endpoint is EXACTA_TEST_PULSAR_WEB.
+# Of the broker and its clients in Java; EXACTA_TEST_PULSAR=pulsar://host:port: the scenarios on an Apache Pulsar, of
+# which only the clients are killed.
 PULSAR_KILLS ?= 20
 
-test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's clients for Java and Python: scenarios, and PULSAR_KILLS=20 times kill -9 (needs a JDK and Maven; minutes)
-	EXACTA_TEST_JAVA=1 EXACTA_TEST_PULSAR_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
+test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and Python, PULSAR_KILLS=20 times kill -9 (Java and Maven; ten minutes)
+	EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
 
 # They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.
 test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified, and PULSAR_KILLS=20 times kill -9 (needs Go 1.26; ten minutes)
-	EXACTA_TEST_PULSAR_GO=1 EXACTA_TEST_PULSAR_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
+	EXACTA_TEST_PULSAR_GO=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.pulsar_clients.campaign import INPUT, OUTPUT, Campaign
+from tests.pulsar_go.campaign import INPUT, OUTPUT, Campaign
 from tests.pulsar_go.conftest import BUILD_SECONDS
 
-KILLS = int(os.environ.get("EXACTA_TEST_PULSAR_KILLS", "20"))
+KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "20"))
 """The kills of all campaigns of one client together."""
 
 KINDS = ["Shared", "Failover"]
@@ -29,7 +29,6 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_number_is_there_once(pipeline: Path, kind: str, tmp_path: Path, reports: list[str]) -> None:
     place = KINDS.index(kind)
     command = [INPUT, OUTPUT, kind, str(place)]
-    # In a transaction the client acknowledges what it has acknowledged before in the same batch a second time.
-    campaign = Campaign(tmp_path, lambda url: [str(pipeline), url, *command], seed=10 + place, in_batches=False)
+    campaign = Campaign(tmp_path, lambda url: [str(pipeline), url, *command], seed=10 + place)
     campaign.run(KILLS // 2)
     reports.append(f"Pulsar's client for Go, {kind}: {dict(campaign.kills)} killed, every number once")

@@ -32,11 +32,8 @@ BROKER, CLIENT = "broker", "client"
 class Campaign:
     """One broker and one pipeline, each a process that may be killed."""
 
-    def __init__(
-        self, folder: Path, command: Callable[[str], list[str]], seed: int, *, in_batches: bool = True
-    ) -> None:
+    def __init__(self, folder: Path, command: Callable[[str], list[str]], seed: int) -> None:
         """`command` returns how the pipeline is started, given the broker's URL."""
-        self._in_batches = in_batches
         self._folder = folder
         self._command = command
         self._chance = random.Random(seed)
@@ -82,7 +79,6 @@ class Campaign:
             assert process.stdout is not None
             said = [process.stdout.readline() for _ in range(2)]  # Kafka's listener, and Pulsar's
             assert all("listening" in line for line in said), (self._folder / "broker.log").read_text()
-            self.kafka = said[0].split("listening on ")[1].split(",")[0]
 
     def _kill(self, who: str) -> None:
         process = self._processes.pop(who)
@@ -99,7 +95,8 @@ class Campaign:
     def _send(self) -> None:
         """Send the next numbers, each until it is there."""
         with client(self.url) as opened:
-            producer = opened.create_producer(INPUT, producer_name="numbers", batching_enabled=self._in_batches)
+            # In a transaction the client acknowledges anew what it has acknowledged before of the same batch.
+            producer = opened.create_producer(INPUT, producer_name="numbers", batching_enabled=False)
             results: list[pulsar.Result] = []
             for number in range(self._sent, self._sent + A_STEP):
                 producer.send_async(b"%d" % number, lambda result, message_id: results.append(result))
