@@ -36,6 +36,12 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
 )
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
 
+MOST_PARTS: Final = 100_000
+"""One ACK may name so many parts of entries. A subscription, or a transaction, has no room for more either.
+
+The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
+"""
+
 
 class Acknowledged(Struct):
     """The messages that a consumer acknowledges: in runs, and all before an offset, which is 0 where there is none."""
@@ -89,17 +95,24 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool]:
+def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool] | None:
     """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
 
     The runs are as the client has sent them: two of them may have messages in common. If the consumer has got a part of
-    an entry, the rest of the entry is not meant (see `Consumer.left_out`).
+    an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
     """
     runs: list[Run] = []
     before, is_whole = Offset(0), True
+    is_cumulative = command.ack_type == CommandAck.Cumulative
+    entries: dict[tuple[int, int], tuple[Offset, Offset] | None] = {}
     for message in command.message_id:
-        is_cumulative = command.ack_type == CommandAck.Cumulative
-        entry = _delivered(lookups, consumer, message) or entry_of(lookups, consumer.partition_id, message)
+        if len(runs) > MOST_PARTS:
+            return None
+        key = (message.ledger_id, message.entry_id)
+        if key not in entries:
+            delivered = _delivered(lookups, consumer, message)
+            entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
+        entry = entries[key]
         if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
             before = max(before, last_before)
             continue
@@ -114,7 +127,7 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
         else:
             is_begun = bool(parts) and parts[0].start == first
             before = max(before, Offset(parts[0].stop if is_begun else first))
-    return runs, before, is_whole
+    return None if len(runs) > MOST_PARTS else (runs, before, is_whole)
 
 
 def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
