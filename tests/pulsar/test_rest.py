@@ -7,50 +7,20 @@ Apache Pulsar.
 import itertools
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.wire import ANSWER_SECONDS, Wire, running
+from tests.pulsar.web import JSON, METADATA_JSON, Web
+from tests.pulsar.wire import Wire, running
 
 REAL_WEB, REAL = os.environ.get("EXACTA_TEST_PULSAR_WEB"), os.environ.get("EXACTA_TEST_PULSAR")
-JSON = "application/json"
-METADATA_JSON = "application/vnd.partitioned-topic-metadata+json"
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
 _numbers = itertools.count()
 
 ours_only = pytest.mark.skipif(REAL_WEB is not None, reason="it is about what only Exacta has")
-
-
-class Web:
-    """A client of the web interface. `pulsar_url` is where the protocol is spoken."""
-
-    def __init__(self, url: str, pulsar_url: str) -> None:
-        self.url = url
-        self.pulsar_url = pulsar_url
-
-    def ask(self, method: str, path: str, body: str | None = None, media_type: str | None = JSON) -> tuple[int, Any]:
-        """Return the status, and the body: from JSON where it is that."""
-        headers = {} if media_type is None or body is None else {"Content-Type": media_type}
-        data = None if body is None else body.encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                return answer.status, _decoded(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, _decoded(error.read())
-
-
-def _decoded(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body.decode()
 
 
 @pytest.fixture(scope="module")
