@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.web import JSON, METADATA_JSON, Web
 from tests.pulsar.wire import Wire, running
@@ -288,6 +287,12 @@ def test_a_transaction_that_is_not_there(web: Web, wire: Wire, most: int, least:
     assert set(answer) == {"reason"}
 
 
+@pytest.mark.parametrize("number", ["-1", "x", "%D9%A1", "9" * 5000])
+def test_what_is_no_number_is_no_transaction(web: Web, number: str) -> None:
+    """Python does not read a number of so many digits."""
+    assert web.ask("GET", f"/admin/v3/transactions/transactionMetadata/0/{number}")[0] == 404
+
+
 @ours_only
 def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> None:
     """Apache Pulsar answers 500 where a subscription was announced that is not there, and shows no positions."""
@@ -336,25 +341,3 @@ def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_no
         broker.restart()
         found = metadata(web, least)[1]["producedPartitions"]
         assert set(found) == {"persistent://public/default/written"}
-
-
-# --- the door ---------------------------------------------------------------------------------------------------------
-
-
-@ours_only
-@pytest.mark.parametrize(
-    "header", [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")]
-)
-def test_a_page_of_another_site_creates_no_topic(web: Web, header: tuple[str, str]) -> None:
-    name = new_name()
-    asked = path(name, "partitions?checkAllowAutoCreation=true")
-    assert web.ask("GET", asked, headers=dict([header]))[0] == 403
-    assert partitions(web, name)[0] == 404
-
-
-@ours_only
-def test_a_name_that_is_allowed_by_an_option_may_be_used() -> None:
-    with exacta.Broker(pulsar=True, web_allowed_hosts="proxy.example,other.example") as broker:
-        for host, status in (("proxy.example", 200), ("OTHER.example:1", 200), ("third.example", 403)):
-            web = Web(broker.web_url, broker.pulsar_url)
-            assert web.ask("GET", "/status.html", headers={"Host": host})[0] == status, host

@@ -70,7 +70,7 @@ class PulsarConnection(RequestConnection, Protocol):
 class PulsarRequest(AnsweringRequest):
     """A command that has been read and not answered yet; `entry` is what came behind it."""
 
-    __slots__ = ("command", "entry", "handler", "is_answered", "size", "type")
+    __slots__ = ("__weakref__", "command", "entry", "handler", "is_answered", "size", "type")
 
     connection: PulsarConnection
 

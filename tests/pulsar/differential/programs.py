@@ -166,7 +166,8 @@ class _Maker:
         consumer, entry = self._consumer(), self._visible_entry()
         if consumer is None or entry is None:
             return None
-        transaction = self._transaction(0.6)
+        # A real Pulsar goes on ending such a transaction for ever, once the reader is gone.
+        transaction = "" if self._consumers.get(consumer) == "reader" else self._transaction(0.6)
         answered = bool(transaction) or self._chance.random() < 0.8
         index = self._index(entry)
         return kind(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)

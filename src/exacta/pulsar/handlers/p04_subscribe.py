@@ -40,6 +40,9 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
     if schema_refusal is not None:
         request.refuse(ServerError.IncompatibleSchema, schema_refusal)
         return
+    if not request.connection.consumers.begin_to_open(command.consumer_id, request):
+        request.refuse(ServerError.ServiceNotReady, f"consumer {command.consumer_id} is being opened already")
+        return
     find_topic(
         broker,
         request,
@@ -59,7 +62,7 @@ def _open(
     older = connection.consumers.get(command.consumer_id)
     if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
         # Go's client asks again when it looks for its connection.
-        broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
+        broker.when_durable(request, lambda: _confirm(request, command, older))
         return
     if older is not None:
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
@@ -92,6 +95,9 @@ def _subscribe(
     partition_id: PartitionId,
 ) -> None:
     consumers = request.connection.consumers
+    if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
+        request.refuse(ServerError.ServiceNotReady, "the consumer was closed before it was open")
+        return
     consumer = Consumer(
         number=command.consumer_id,
         consumer_id=broker.new_consumer_id(),
@@ -119,8 +125,18 @@ def _subscribe(
         else:
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    connect = consumers.connection_command(consumer, priority=command.priority_level, key_shared=_key_shared(command))
+    connect = consumers.connection_command(
+        consumer, priority=command.priority_level, key_shared=_key_shared(command), durable=command.durable
+    )
     broker.submit(request, (subscribe, connect), done)
+
+
+def _confirm(request: PulsarRequest, command: CommandSubscribe, older: Consumer) -> None:
+    """Answer a SUBSCRIBE that has come again."""
+    if request.connection.consumers.get(command.consumer_id) is older:
+        request.reply(CommandSuccess(request_id=command.request_id))
+    else:
+        request.refuse(ServerError.ServiceNotReady, "the consumer was refused, or closed")
 
 
 def _key_shared(command: CommandSubscribe) -> KeyShared:

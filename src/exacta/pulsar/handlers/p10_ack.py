@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, named
+from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
@@ -27,7 +27,11 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
         request.refuse(ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
         return
     transaction_id = None
-    runs, before, is_whole = named(broker.engine.lookups, consumer, command)
+    found = named(broker.engine.lookups, consumer, command)
+    if found is None:
+        _refuse_many(request)
+        return
+    runs, before, is_whole = found
     if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
@@ -49,6 +53,14 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
             request.reject(answer)
 
     request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
+
+
+def _refuse_many(request: PulsarRequest) -> None:
+    text = f"one ACK may name {MOST_PARTS} parts of entries"
+    if request.command.HasField("request_id"):
+        request.refuse(ServerError.TooManyRequests, text)
+    else:
+        request.hang_up(text)
 
 
 def _answer(request: PulsarRequest) -> None:
