@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark docs pulsar-messages clean
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -106,8 +106,8 @@ test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and 
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
 
 # They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.
-test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified (needs Go 1.26; ten minutes)
-	EXACTA_TEST_PULSAR_GO=1 $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
+test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified, and PULSAR_KILLS=20 times kill -9 (needs Go 1.26; ten minutes)
+	EXACTA_TEST_PULSAR_GO=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000
@@ -118,6 +118,15 @@ ASKED_OF_KAFKA = tests/kafka/test_transaction_errors.py tests/kafka/test_pipelin
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) EXACTA_TEST_SEED=$(SEED) $(BIN)/python -m pytest tests/differential $(ARGS)
 	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest $(ASKED_OF_KAFKA) $(ARGS)
+
+# How many programs, and the seed of the first one. PULSAR's brokers need acknowledgmentAtBatchIndexLevelEnabled=true.
+PROGRAMS ?= 500
+PULSAR ?= pulsar://127.0.0.1:6650
+PULSAR_WEB ?= http://127.0.0.1:8080
+
+test-pulsar-differential: $(VENV)/.installed-test  ## random commands on Exacta and on an Apache Pulsar that runs at PULSAR, PROGRAMS=500 (minutes)
+	EXACTA_TEST_PULSAR=$(PULSAR) EXACTA_TEST_PULSAR_WEB=$(PULSAR_WEB) EXACTA_TEST_PROGRAMS=$(PROGRAMS) EXACTA_TEST_SEED=$(SEED) \
+		$(BIN)/python -m pytest tests/pulsar/differential $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24
@@ -166,6 +175,9 @@ bench-storage: $(VENV)/.installed-test  ## a log of 10 GB: start and memory; and
 
 bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own connector (needs Java and Maven)
 	.venv-spark-kafka/bin/python -m benchmarks.spark $(ARGS)
+
+bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
+	$(BIN)/python -m benchmarks.pulsar $(ARGS)
 
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md

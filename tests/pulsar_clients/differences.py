@@ -1,4 +1,4 @@
-"""What Exacta does otherwise than Apache Pulsar 4.2.4 in these scenarios, and why; whatever else differs fails.
+"""The differences from Apache Pulsar 4.2.4 that are meant in these scenarios, with their reasons; all others fail.
 
 A scenario asks `told` what the broker under test must do, so that both sides of each line are tested.
 """
