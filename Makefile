@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark docs pulsar-messages clean
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -63,11 +63,12 @@ simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in a
 	$(BIN)/python -m simulation --crash-points 3
 	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
 
-soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify under kill -9 (two hours; Java, Maven)
+soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify and Pulsar's clients under kill -9 (three hours; Java, Maven)
 	$(MAKE) simulate
 	$(MAKE) simulate-all
 	$(MAKE) test-power
 	$(MAKE) test-verify VERIFY_SECONDS=600
+	$(MAKE) test-pulsar PULSAR_KILLS=300 ARGS="-k transformed_once"
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)
@@ -97,9 +98,16 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
+# Of the broker and its clients in Java; EXACTA_TEST_PULSAR=pulsar://host:port: the scenarios on an Apache Pulsar, of
+# which only the clients are killed.
+PULSAR_KILLS ?= 20
+
+test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and Python, PULSAR_KILLS=20 times kill -9 (Java and Maven; ten minutes)
+	EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
+
 # They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.
-test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified (needs Go 1.26; ten minutes)
-	EXACTA_TEST_PULSAR_GO=1 $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
+test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified, and PULSAR_KILLS=20 times kill -9 (needs Go 1.26; ten minutes)
+	EXACTA_TEST_PULSAR_GO=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000
@@ -167,6 +175,9 @@ bench-storage: $(VENV)/.installed-test  ## a log of 10 GB: start and memory; and
 
 bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own connector (needs Java and Maven)
 	.venv-spark-kafka/bin/python -m benchmarks.spark $(ARGS)
+
+bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
+	$(BIN)/python -m benchmarks.pulsar $(ARGS)
 
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md

@@ -1,7 +1,8 @@
 """The bounds that the figures are held against: a ratio to the peer measured in the same run, or a value.
 
 The broker's peer is Apache Kafka: Exacta syncs to disk before each commit is answered, and Kafka at its defaults syncs
-nothing. The peer of source and sink is Spark's own Kafka connector, whose sink is at-least-once.
+nothing. For Pulsar's clients the peer is Apache Pulsar, which syncs as well. The peer of source and sink is Spark's own
+Kafka connector, whose sink is at-least-once.
 
 Owns which bound is required. A *requirement* is a bound that the code alone decides, such as memory: a run that misses
 one fails. An *aim* is a bound that the machine decides as well: times, rates, and every ratio to a peer. Other people's
@@ -86,10 +87,17 @@ SPARK_BOUNDS: dict[FigureKey, Bound] = {
     ("small batch, by the driver", "p50 ms"): Bound(measure=Measure.RATIO_AT_MOST, value=1, further=0.8),
     ("small batch, by tasks", "p50 ms"): Bound(measure=Measure.RATIO_AT_MOST, value=2),
 }
+PULSAR_BOUNDS: dict[FigureKey, Bound] = {
+    ("pulsar-txn-1", "txn/s"): Bound(measure=Measure.RATIO_AT_LEAST, value=4),
+    ("pulsar-txn-50", "txn/s"): Bound(measure=Measure.RATIO_AT_LEAST, value=2),
+    ("pulsar-ctp-100", "txn/s"): Bound(measure=Measure.RATIO_AT_LEAST, value=6),
+    ("pulsar-first", "first in its process ms"): Bound(measure=Measure.RATIO_AT_MOST, value=0.05),
+    ("pulsar-first", "further p50 ms"): Bound(measure=Measure.RATIO_AT_MOST, value=0.05),
+}
 LEAST_RATIO_OF_EMPTY = 0.8
 """The part of an empty broker's rate that one which knows, holds or has open a great deal must reach
 (`benchmarks.growth`)."""
-BOUNDS = BROKER_BOUNDS | SPARK_BOUNDS
+BOUNDS = BROKER_BOUNDS | PULSAR_BOUNDS | SPARK_BOUNDS
 
 
 def ratio(subject: Summary | None, reference: Summary | None) -> float | None:

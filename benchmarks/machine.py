@@ -60,11 +60,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def facts(folder: Path) -> list[str]:
+def facts(folder: Path, client: str | None = None) -> list[str]:
     """Describe the machine and the client in lines for the report; nothing in them names the machine itself."""
+    librdkafka = f"confluent-kafka {confluent_kafka.version()}, librdkafka {confluent_kafka.libversion()[0]}"
     memory_gb = psutil.virtual_memory().total / 1e9
     return [
         f"{os.cpu_count()} CPUs ({processor()}), {memory_gb:.0f} GB of memory, client and broker on the same",
         f"{platform.system()} {platform.release()}, data on {file_system(folder)}",
-        f"client: confluent-kafka {confluent_kafka.version()}, librdkafka {confluent_kafka.libversion()[0]}",
+        f"client: {client or librdkafka}",
     ]

@@ -37,10 +37,10 @@ def idle_memory(launcher: Launcher, case: str) -> Iterator[Figure]:
     """Resident memory of a broker that has answered a client and then stood idle until its memory stood still."""
     with launcher.launch() as broker:
         broker.wait_until_ready()
-        yield Figure(case=case, name="RSS MB", value=_settled_bytes(broker) / 1e6)
+        yield Figure(case=case, name="RSS MB", value=settled_bytes(broker) / 1e6)
 
 
-def _settled_bytes(broker: Broker) -> int:
+def settled_bytes(broker: Broker) -> int:
     """Read resident memory step by step until a step changes it by less than one percent."""
     sizes: list[int] = []
     for _ in range(SETTLE_STEPS):

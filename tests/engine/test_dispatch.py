@@ -86,7 +86,10 @@ class PushRig(Rig):
         answer = self.ask(command)
         assert isinstance(answer, Subscribed)
         self.engine.dispatcher.register(consumer, lambda sent: self.pushed.extend((consumer, each) for each in sent))
-        assert self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type)) == DONE
+        assert (
+            self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type, durable=durable))
+            == DONE
+        )
         if permits:
             self.permit(consumer, permits)
         return consumer
@@ -148,6 +151,31 @@ def test_nothing_is_read_until_somebody_takes_it(rig: PushRig) -> None:
     for permits, expected in ((2, [0, 1]), (1, [2]), (PLENTY, [3, 4])):
         rig.permit(consumer, permits)
         assert rig.bases() == expected
+
+
+def test_not_more_is_read_than_is_permitted_but_an_entry_whole(rig: PushRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at a large backlog costs what is delivered of it, not the backlog."""
+    for _ in range(20):
+        rig.write()
+    rig.write(count=5)
+    looked_at: list[int] = []
+    entries = rig.format.entries
+
+    def noted(batches: Buffer, aborted: Any) -> Any:
+        found = entries(batches, aborted)
+        looked_at.extend(each.base_offset for each in found)
+        return found
+
+    monkeypatch.setattr(rig.format, "entries", noted)
+    consumer = rig.connect(1, 3)
+    assert rig.bases() == looked_at == [0, 1, 2]
+    rig.permit(consumer, 18)
+    assert rig.bases() == looked_at[3:] == list(range(3, 21)), "the last one has more messages than were permitted"
+    rig.permit(consumer, 4)
+    rig.write()
+    assert rig.bases() == []
+    rig.permit(consumer, 1)
+    assert rig.bases() == [25]
 
 
 def test_more_than_one_read_is_pushed_in_order(rig: PushRig) -> None:
