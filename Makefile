@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar-go test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
 
 help:  ## list the targets
@@ -63,11 +63,12 @@ simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in a
 	$(BIN)/python -m simulation --crash-points 3
 	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
 
-soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify under kill -9 (two hours; Java, Maven)
+soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify and Pulsar's clients under kill -9 (three hours; Java, Maven)
 	$(MAKE) simulate
 	$(MAKE) simulate-all
 	$(MAKE) test-power
 	$(MAKE) test-verify VERIFY_SECONDS=600
+	$(MAKE) test-pulsar PULSAR_KILLS=300 ARGS="-k transformed_once"
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=2 $(BIN)/python -m pytest tests/conformance $(ARGS)
@@ -97,9 +98,16 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
+# Of the broker and its clients in Java; EXACTA_TEST_PULSAR=pulsar://host:port: the scenarios on an Apache Pulsar, of
+# which only the clients are killed.
+PULSAR_KILLS ?= 20
+
+test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and Python, PULSAR_KILLS=20 times kill -9 (Java and Maven; ten minutes)
+	EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
+
 # They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.
-test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified (needs Go 1.26; ten minutes)
-	EXACTA_TEST_PULSAR_GO=1 $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
+test-pulsar-go: $(VENV)/.installed-test  ## the own tests of Pulsar's client for Go, unmodified, and PULSAR_KILLS=20 times kill -9 (needs Go 1.26; ten minutes)
+	EXACTA_TEST_PULSAR_GO=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_go $(ARGS)
 
 # How many sequences of frames Exacta and Apache Kafka must answer alike, and which: another SEED makes others.
 SEQUENCES ?= 10000
@@ -110,6 +118,15 @@ ASKED_OF_KAFKA = tests/kafka/test_transaction_errors.py tests/kafka/test_pipelin
 test-differential: $(VENV)/.installed-test  ## random frames on Exacta and on Apache Kafka, SEQUENCES=10000 (Java, Maven; minutes)
 	EXACTA_TEST_DIFFERENTIAL=$(SEQUENCES) EXACTA_TEST_SEED=$(SEED) $(BIN)/python -m pytest tests/differential $(ARGS)
 	EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest $(ASKED_OF_KAFKA) $(ARGS)
+
+# How many programs, and the seed of the first one. PULSAR's brokers need acknowledgmentAtBatchIndexLevelEnabled=true.
+PROGRAMS ?= 500
+PULSAR ?= pulsar://127.0.0.1:6650
+PULSAR_WEB ?= http://127.0.0.1:8080
+
+test-pulsar-differential: $(VENV)/.installed-test  ## random commands on Exacta and on an Apache Pulsar that runs at PULSAR, PROGRAMS=500 (minutes)
+	EXACTA_TEST_PULSAR=$(PULSAR) EXACTA_TEST_PULSAR_WEB=$(PULSAR_WEB) EXACTA_TEST_PROGRAMS=$(PROGRAMS) EXACTA_TEST_SEED=$(SEED) \
+		$(BIN)/python -m pytest tests/pulsar/differential $(ARGS)
 
 # Ten Java virtual machines: master, workers (in network namespaces, as root), executors, drivers; and the nodes of Apache Kafka.
 CLUSTER_KILLS ?= 24

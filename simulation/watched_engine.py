@@ -170,7 +170,7 @@ class WatchedEngine(Engine):
         self._latest_ms = at_ms
 
     def _look_at_deleted(self, event: LogStartMoved) -> None:
-        """Complain where what retention deletes is too young, or not decided. Of its topics no client deletes."""
+        """Complain where what retention deletes is too young, or not decided. No client deletes from its topics."""
         partition = self._state.partitions[event.partition_id]
         configs = self._state.topics[partition.topic].configs
         retention_ms = configs.get("retention.ms")

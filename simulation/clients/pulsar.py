@@ -10,6 +10,7 @@ import asyncio
 from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.message_ids import earliest
 from simulation.clients.connection import Disconnected
 from simulation.clients.pulsar_connection import CONSUMER, PRODUCER, PulsarLink, Pushed
 from simulation.clients.surroundings import Surroundings
@@ -21,7 +22,6 @@ PATIENCE_SECONDS = 2.0
 """So long a consumer waits for a message before it does something else."""
 OPEN_SECONDS = 100.0
 """So long a transaction that nobody has ended may hold back what was committed after it, and somewhat longer."""
-EARLIEST = pb.MessageIdData(ledger_id=2**64 - 1, entry_id=2**64 - 1)
 NOT_FOUND = (pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus)
 
 
@@ -131,7 +131,7 @@ class _Pipeline:
             initial_position=pb.CommandSubscribe.Earliest,
         )
         if not durable:
-            command.start_message_id.CopyFrom(EARLIEST)
+            command.start_message_id.CopyFrom(earliest())
         answer = await link.ask(command)
         if isinstance(answer, pb.CommandError):
             link.drop()  # busy: the consumer of the connection before is not gone yet

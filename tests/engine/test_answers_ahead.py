@@ -152,7 +152,7 @@ def test_an_acknowledgement_by_a_reader_keeps_nobody_waiting(rig: Rig) -> None:
     where = {"topic": "s", "partition": 0, "subscription": "reader"}
     kind = SubscriptionType.EXCLUSIVE
     rig.ask(Subscribe(**where, subscription_type=kind, begin=EARLIEST, durable=False))  # type: ignore[arg-type]
-    rig.ask(Connect(**where, consumer_id=ConsumerId(1), subscription_type=kind))  # type: ignore[arg-type]
+    rig.ask(Connect(**where, consumer_id=ConsumerId(1), subscription_type=kind, durable=False))  # type: ignore[arg-type]
     answered: list[object] = []
     acknowledge = AcknowledgeSoon(**where, before=Offset(1))  # type: ignore[arg-type]
     rig.engine.submit((acknowledge,), answered.extend)

@@ -86,7 +86,10 @@ class PushRig(Rig):
         answer = self.ask(command)
         assert isinstance(answer, Subscribed)
         self.engine.dispatcher.register(consumer, lambda sent: self.pushed.extend((consumer, each) for each in sent))
-        assert self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type)) == DONE
+        assert (
+            self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type, durable=durable))
+            == DONE
+        )
         if permits:
             self.permit(consumer, permits)
         return consumer

@@ -59,7 +59,7 @@ STEPS = st.one_of(
 
 
 class Model:
-    """Which offsets are acknowledged or pending, as sets, by what was answered with success."""
+    """The offsets that are acknowledged or pending, as sets, by what was answered with success."""
 
     def __init__(self) -> None:
         self.acknowledged: set[int] = set()

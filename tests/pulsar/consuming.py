@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.entries import parse_entry, walk_batch
+from exacta.protocol.pulsar.message_ids import earliest
 from tests.pulsar.by_hand import Broker, Client
 from tests.pulsar.wire import send_frame
 
@@ -16,7 +17,7 @@ EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED = (
     pb.CommandSubscribe.Key_Shared,
 )
 TYPES = (EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED)
-EARLIEST = pb.MessageIdData(ledger_id=2**64 - 1, entry_id=2**64 - 1)
+EARLIEST = earliest()
 
 
 class Pushed(Struct, frozen=True):
@@ -56,9 +57,8 @@ class ConsumerClient:
         self.client: Client = broker.connect()
         self.topic, self.subscription, self.kind = topic, subscription, kind
         self.others: list[Any] = []
-        """What has come that is no message, since the last look."""
+        """The commands that have come since the last look and are no messages."""
         self.opened = self.subscribe(permits, **fields)
-        self._producing = False
 
     def subscribe(self, permits: int = 1000, **fields: Any) -> Any:
         """Open the consumer, from the first message on where its subscription is new; return the answer."""

@@ -1,4 +1,4 @@
-"""Who may write beside whom: the table of access modes, epochs, waiting, and clients that come back."""
+"""Producers beside each other: the table of access modes, epochs, waiting, and clients that come back."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -135,3 +135,19 @@ def test_a_shared_subscription_takes_no_cumulative_acknowledgement(broker: Broke
         consumer = ConsumerClient(broker, kind, subscription=str(kind))
         refused = consumer.acknowledge(message_id(0, 0), cumulative=True)
         assert (refused.error, bool(refused.message)) == (pb.ServerError.NotAllowedError, True)
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_one_acknowledgement_has_not_too_many_parts(broker: Broker, is_answered: bool) -> None:
+    """The ids fit into one small frame, and name millions of parts."""
+    produce(producer_of(broker), tuple(b"" for _ in range(5000)))
+    consumer = ConsumerClient(broker, permits=0)
+    every_second = pb.MessageIdData(ledger_id=0, entry_id=0, ack_set=[0x5555555555555555] * 78)
+    command = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=[every_second] * 50)
+    if is_answered:
+        command.request_id = 9
+        assert consumer.ask(command).error == pb.ServerError.TooManyRequests
+    else:
+        consumer.client.send(command)
+        broker.settle()
+        assert consumer.client.connection.has_ended

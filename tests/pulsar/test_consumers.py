@@ -19,6 +19,7 @@ from tests.pulsar.consuming import (
     produce,
     producer_of,
 )
+from tests.pulsar.wire import send_frame
 
 
 @pytest.fixture
@@ -62,6 +63,18 @@ def test_no_more_is_pushed_than_is_permitted_but_for_the_rest_of_an_entry(broker
     assert consumer.values() == []
     consumer.permit(1)
     assert consumer.values() == [b"f"]
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=NAMES)
+def test_messages_of_an_entry_that_are_not_left_take_no_permits(broker: Broker, kind: Any) -> None:
+    """Clients permit one message more for each that they have got, and none for those that the ack set leaves out."""
+    produce(producer_of(broker), (b"a", b"b", b"c"), b"d", b"e")
+    consumer = ConsumerClient(broker, kind, permits=3)
+    assert consumer.values() == [b"a", b"b", b"c"]
+    consumer.acknowledge(message_id(0, 0, 0b001))
+    consumer.redeliver()
+    consumer.permit(2)
+    assert consumer.values() == [b"a", b"d"]
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=NAMES)
@@ -158,6 +171,41 @@ def test_a_conflict_is_told_in_words(broker: Broker) -> None:
     assert (late.error, bool(late.message)) == (pb.ServerError.InvalidTxnStatus, True)
 
 
+def test_a_conflict_of_one_lets_the_others_take_part_before_what_comes_next(broker: Broker) -> None:
+    producer = producer_of(broker)
+    produce(producer, b"a", b"b")
+    consumer = ConsumerClient(broker)
+    consumer.values()
+    consumer.acknowledge(message_id(0, 0))
+    transaction = consumer.begin()
+    inside = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
+    broker.held_syncs = []
+    producer.send_bytes(send_frame(b"c"))  # the disk is at work, so that no refusal is answered at once
+    broker.settle()
+    consumer.client.send(
+        *(
+            pb.CommandAck(
+                consumer_id=1,
+                ack_type=pb.CommandAck.Individual,
+                message_id=[message_id(0, offset)],
+                request_id=10 + offset,
+                **inside,
+            )
+            for offset in (0, 1)
+        ),
+        pb.CommandEndTxn(request_id=13, txn_action=pb.TxnAction.COMMIT, **inside),
+    )
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    answers = [each for each in consumer.client.answers() if not isinstance(each, pb.CommandMessage)]
+    assert [(each.request_id, each.error if each.HasField("error") else None) for each in answers] == [
+        (10, pb.ServerError.TransactionConflict),
+        (11, None),
+        (13, None),
+    ]
+
+
 def test_nothing_that_is_open_or_aborted_is_pushed(broker: Broker) -> None:
     producer, consumer = producer_of(broker), ConsumerClient(broker)
     open_one, aborted = consumer.begin(), consumer.begin()
@@ -181,6 +229,14 @@ def test_an_exclusive_consumer_is_alone(broker: Broker) -> None:
     assert "'s'" in second.opened.message
     first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=4))
     assert isinstance(second.subscribe(), pb.CommandSuccess)
+
+
+def test_a_reader_of_a_durable_name_leaves_the_subscription_free(broker: Broker) -> None:
+    first = ConsumerClient(broker, EXCLUSIVE)
+    first.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=4))
+    reader = ConsumerClient(broker, EXCLUSIVE, durable=False)
+    assert reader.opened.error == pb.ServerError.NotAllowedError
+    assert isinstance(first.subscribe(), pb.CommandSuccess)
 
 
 def test_consumers_of_a_failover_subscription_hear_who_is_active(broker: Broker) -> None:

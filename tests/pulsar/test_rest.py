@@ -7,51 +7,20 @@ Apache Pulsar.
 import itertools
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.wire import ANSWER_SECONDS, Wire, running
+from tests.pulsar.web import JSON, METADATA_JSON, Web
+from tests.pulsar.wire import Wire, running
 
 REAL_WEB, REAL = os.environ.get("EXACTA_TEST_PULSAR_WEB"), os.environ.get("EXACTA_TEST_PULSAR")
-JSON = "application/json"
-METADATA_JSON = "application/vnd.partitioned-topic-metadata+json"
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
 _numbers = itertools.count()
 
 ours_only = pytest.mark.skipif(REAL_WEB is not None, reason="it is about what only Exacta has")
-
-
-class Web:
-    """A client of the web interface. `pulsar_url` is where the protocol is spoken."""
-
-    def __init__(self, url: str, pulsar_url: str) -> None:
-        self.url = url
-        self.pulsar_url = pulsar_url
-
-    def ask(self, method: str, path: str, body: str | None = None, media_type: str | None = JSON) -> tuple[int, Any]:
-        """Return the status, and the body: from JSON where it is that."""
-        headers = {} if media_type is None or body is None else {"Content-Type": media_type}
-        data = None if body is None else body.encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                return answer.status, _decoded(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, _decoded(error.read())
-
-
-def _decoded(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body.decode()
 
 
 @pytest.fixture(scope="module")
@@ -318,6 +287,12 @@ def test_a_transaction_that_is_not_there(web: Web, wire: Wire, most: int, least:
     assert set(answer) == {"reason"}
 
 
+@pytest.mark.parametrize("number", ["-1", "x", "%D9%A1", "9" * 5000])
+def test_what_is_no_number_is_no_transaction(web: Web, number: str) -> None:
+    """Python does not read a number of so many digits."""
+    assert web.ask("GET", f"/admin/v3/transactions/transactionMetadata/0/{number}")[0] == 404
+
+
 @ours_only
 def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> None:
     """Apache Pulsar answers 500 where a subscription was announced that is not there, and shows no positions."""
@@ -366,36 +341,3 @@ def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_no
         broker.restart()
         found = metadata(web, least)[1]["producedPartitions"]
         assert set(found) == {"persistent://public/default/written"}
-
-
-# --- the door ---------------------------------------------------------------------------------------------------------
-
-
-@ours_only
-@pytest.mark.parametrize(
-    "header", [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")]
-)
-def test_a_page_of_another_site_creates_no_topic(web: Web, header: tuple[str, str]) -> None:
-    name = new_name()
-    request = urllib.request.Request(
-        web.url + path(name, "partitions?checkAllowAutoCreation=true"), headers=dict([header])
-    )
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=ANSWER_SECONDS)
-    with refused.value:
-        assert refused.value.code == 403
-    assert partitions(web, name)[0] == 404
-
-
-@ours_only
-def test_a_name_that_is_allowed_by_an_option_may_be_used() -> None:
-    with exacta.Broker(pulsar=True, web_allowed_hosts="proxy.example,other.example") as broker:
-        for host, status in (("proxy.example", 200), ("OTHER.example:1", 200), ("third.example", 403)):
-            request = urllib.request.Request(broker.web_url + "/status.html", headers={"Host": host})
-            try:
-                with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                    found = answer.status
-            except urllib.error.HTTPError as error:
-                with error:
-                    found = error.code
-            assert found == status, host

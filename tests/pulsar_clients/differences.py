@@ -1,4 +1,4 @@
-"""What Exacta does otherwise than Apache Pulsar 4.2.4 in these scenarios, and why; whatever else differs fails.
+"""The differences from Apache Pulsar 4.2.4 that are meant in these scenarios, with their reasons; all others fail.
 
 A scenario asks `told` what the broker under test must do, so that both sides of each line are tested.
 """
@@ -23,17 +23,42 @@ DIFFERENCES = {
         "a client whose answer was lost asks again, and must learn that its transaction has ended as it wished; "
         "`pulsar.transaction.repeat=strict` answers as Apache Pulsar does",
     ),
-    "the other end": Difference("TransactionNotFoundException", "?", "?"),
-    "the same ack in its transaction again": Difference("TransactionConflictException", "?", "?"),
-    "a cumulative ack at or below its transaction's own": Difference(["TransactionConflictException"] * 2, "?", "?"),
-    "a cumulative ack over a pending one": Difference("done", "TransactionConflictException", "?"),
-    "a cumulative ack below a pending one": Difference("TransactionConflictException", "done", "?"),
-    "a commit after the time-out": Difference("TransactionNotFoundException", "?", "?"),
+    "the other end": Difference(
+        "TransactionNotFoundException",
+        "InvalidTxnStatusException",
+        "the outcome is remembered for a while, so that the client learns that it is the other one",
+    ),
+    "a commit after the time-out": Difference(
+        "TransactionNotFoundException",
+        "InvalidTxnStatusException",
+        "the same: the transaction is known, and has ended in the other way",
+    ),
+    "a cumulative ack over a pending one": Difference(
+        "done",
+        "TransactionConflictException",
+        "two transactions would both have acknowledged a message, and both could commit",
+    ),
+    "a cumulative ack below a pending one": Difference(
+        "TransactionConflictException",
+        "done",
+        "it follows from the line before: here no other transaction holds a cumulative acknowledgement by then",
+    ),
+    "messages pending in a batch whose others were acknowledged are lost": Difference(
+        True,
+        False,
+        "the client for Java acknowledges the whole batch once it has acknowledged what it got of it; an abort must "
+        "bring back what it did not get",
+    ),
     "the latest message, inclusive, where a marker follows": Difference(
         [],
         ["2"],
         "a reader that wants the last message gets it, also where it was sent in a transaction; Apache Pulsar tells "
         "the client that the marker has been passed",
+    ),
+    "unsubscribing while others are there": Difference(
+        "BrokerMetadataException",
+        "ConsumerBusyException",
+        "the code of the protocol that says so; Apache Pulsar has its general one for metadata",
     ),
 }
 

@@ -1,6 +1,7 @@
 """Acknowledgements in transactions by Pulsar's client for Java, one by one and cumulative."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ def all_of(consumer: Any, count: int = COUNT) -> list[Any]:
     return sorted(receive(consumer, count), key=text)
 
 
-def nothing_but(java: JavaClient, topic: str, consumer: Any, before: list[str] = ()) -> None:
+def nothing_but(java: JavaClient, topic: str, consumer: Any, before: Iterable[str] = ()) -> None:
     """Check that a subscription has nothing but what is named, in any order, before a message sent now."""
     producer = java.producer(topic)
     send(producer, "last")
@@ -82,7 +83,8 @@ def test_what_is_pending_goes_to_nobody(java: JavaClient, topic: str, kind: str,
     consumer = java.consumer(topic, kind=kind)
     nothing_but(java, topic, consumer, values[1::2])
     assert outcome(transaction.abort()) == "done"
-    assert texts(all_of(consumer, COUNT // 2)) == values[::2]
+    loses = batch > 1 and told("messages pending in a batch whose others were acknowledged are lost")
+    nothing_but(java, topic, consumer, [] if loses else values[::2])
 
 
 @pytest.mark.parametrize("batch", [1, 20], ids=["single", "batches"])
@@ -109,7 +111,7 @@ def test_what_is_acknowledged_cannot_be_again_in_a_transaction(java: JavaClient,
     assert acknowledge(consumer, [second], java.begin()) == ["TransactionConflictException"]
     transaction = java.begin()
     assert acknowledge(consumer, [first], transaction) == ["done"]
-    assert acknowledge(consumer, [first], transaction) == [told("the same ack in its transaction again")]
+    assert acknowledge(consumer, [first], transaction) == ["TransactionConflictException"]
 
 
 @pytest.mark.parametrize("batch", [1, 20], ids=["single", "batches"])
@@ -169,7 +171,7 @@ def test_a_lower_cumulative_ack_in_the_same_transaction(java: JavaClient, topic:
     transaction = java.begin()
     assert outcome(consumer.acknowledgeCumulativeAsync(found[29], transaction)) == "done"
     said = [outcome(consumer.acknowledgeCumulativeAsync(found[index], transaction)) for index in (29, 9)]
-    assert said == told("a cumulative ack at or below its transaction's own")
+    assert said == ["TransactionConflictException"] * 2
 
 
 def test_single_and_cumulative_acks_of_two_transactions(java: JavaClient, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""What comes again, by Pulsar's client for Java: negative acks, time-outs, retries, dead letters, priorities."""
+"""Redelivery, by Pulsar's client for Java: negative acks, time-outs, retries, dead letters, priorities."""
 
 import pytest
 

@@ -19,6 +19,7 @@ BEGIN_AT = {
     "always-unseen": 51,
     "answer-before-durable": 2,
     "begin-not-awaited": 46,
+    "consumer-not-awaited": 113,
     "cursor-behind-the-log": 51,
     "directory-not-synced": 4,
     "key-torn": 20,
@@ -31,6 +32,7 @@ BEGIN_AT = {
     "tail-not-written-again": 14,
     "takeover-does-not-abort": 15,
     "tombstone-before-its-time": 10,
+    "unseen-not-fenced": 63,
 }
 """Where the quick tests look first: the seed at which a canary was found when this was written. The others: 0."""
 BY_CRASH_POINTS = (

@@ -1,4 +1,4 @@
-"""Who may ask the web front: tables of what requests say of themselves."""
+"""The guard of the web front: tables of what requests say of themselves."""
 
 import asyncio
 from typing import Any

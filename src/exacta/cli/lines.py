@@ -1,10 +1,12 @@
 """Lines on a terminal about what clients have named: a name may hold any character, and is shown on its line."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import typer
 
 _SHOWN_RUNS = 10
+Runs: TypeAlias = Sequence[tuple[int, int]]
 
 
 def one_line(text: str) -> str:
@@ -19,7 +21,15 @@ def say(line: str, *, err: bool = False) -> None:
     typer.echo(one_line(line), err=err)
 
 
-def runs_in_words(runs: Sequence[tuple[int, int]], count: int) -> str:
+def acknowledged_in_words(before: int | None, runs: Runs, run_count: int) -> str:
+    """Return what a transaction has acknowledged: all messages before an offset, runs of them, both or nothing."""
+    parts = [] if before is None else [f"all before {before}"]
+    if run_count:
+        parts.append(runs_in_words(runs, run_count))
+    return ", ".join(parts)
+
+
+def runs_in_words(runs: Runs, count: int) -> str:
     """Return the first runs of offsets, and how many more there are of `count`."""
     shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:_SHOWN_RUNS]]
     more = [f"and {count - len(shown)} runs more"] if count > len(shown) else []

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import runs_in_words, say
+from exacta.cli.lines import acknowledged_in_words, runs_in_words, say
 from exacta.cli.tables import held_by, print_table
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
-    from exacta.client.subscriptions import Details, Pending, Reset, Subscription, Target
+    from exacta.client.subscriptions import Details, Reset, Subscription, Target
 
 _CLIENT_ID = "exacta-subscriptions"
 
@@ -254,7 +254,7 @@ def _describe(found: "Subscription") -> None:
     if found.run_count:
         say(f"  acknowledged beyond the position: {runs_in_words(details.acknowledged_runs, found.run_count)}")
     for each in details.pending:
-        say(f"  pending in {each.transaction}: {_pending(each)}")
+        say(f"  pending in {each.transaction}: {acknowledged_in_words(each.before, each.runs, each.run_count)}")
     if found.pending_count > len(details.pending):
         say(f"  pending in {found.pending_count - len(details.pending)} transactions more")
     if details.noted_entries:
@@ -285,13 +285,6 @@ def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
             f"{each.transactional_id} is open for {each.open_for_ms // 1000} s, and has written from offset "
             f"{each.first_offset} on"
         )
-
-
-def _pending(pending: "Pending") -> str:
-    parts = [] if pending.before is None else [f"all before {pending.before}"]
-    if pending.run_count:
-        parts.append(runs_in_words(pending.runs, pending.run_count))
-    return ", ".join(parts)
 
 
 def _place(found: "Subscription") -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
-from exacta.cli.lines import runs_in_words, say
+from exacta.cli.lines import acknowledged_in_words, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,11 +177,9 @@ def _named(found: "Explanation") -> str:
 
 
 def _acknowledged(found: "Acknowledged") -> str:
-    parts = [] if found.before is None else [f"all before {found.before}"]
-    if found.run_count:
-        parts.append(runs_in_words(found.runs, found.run_count))
     place = f"{found.partition.topic}-{found.partition.partition}"
-    return f"{place}, subscription {found.subscription}: {', '.join(parts) or 'nothing any more'}"
+    messages = acknowledged_in_words(found.before, found.runs, found.run_count)
+    return f"{place}, subscription {found.subscription}: {messages or 'nothing any more'}"
 
 
 def _in_words(found: "Explanation", now_ms: int) -> str:

@@ -66,7 +66,7 @@ class Pending(NamedTuple):
 
 
 class Details(NamedTuple):
-    """The parts of a subscription that a list does not have. Of runs and transactions the first 100 are known."""
+    """The parts of a subscription that a list does not have. The first 100 runs and transactions are known."""
 
     created_ms: int
     uncommitted: int

@@ -194,6 +194,10 @@ class Engine:
             self._notify(key, notice)
         return rests_on
 
+    def would_refuse(self, command: Command) -> bool:
+        """Return whether a command would be refused if it was submitted in this step."""
+        return isinstance(decide(self._state, command, self._clock()).reply, Rejection)
+
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""
         self._last_ticket += 1

@@ -72,9 +72,12 @@ class Request(ABC):
     def fail(self) -> None:
         """Report the exception that is being handled, which is a bug of ours."""
 
-    @abstractmethod
     def reads(self, request: FetchRequest) -> None:
-        """Let a fetch wait for room before its records are read, and be forgotten with the connection."""
+        """Let a fetch wait for room before its records are read, and be forgotten with the connection.
+
+        A front whose clients fetch has its own. Those of the others are pushed records, or read none.
+        """
+        raise NotImplementedError
 
     def hang_up(self, reason: str) -> None:
         """Close the connection: the only way to tell a client that wants no answer that something is wrong."""

@@ -6,9 +6,9 @@ are gone.
 
 Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
 command for each consumer, and those that want one become one command as long as they are of one consumer and of one
-transaction. If that command is refused, it has changed nothing, and each ACK is asked for alone. Every command but SEND
-flushes first, so that it sees what was acknowledged before it. An ACK and a SEND have nothing to do with each other,
-and their clients send them by turns.
+transaction. If that command would be refused, each ACK is one command of its own, in the same step. Every command but
+SEND flushes first, so that it sees what was acknowledged before it. An ACK and a SEND have nothing to do with each
+other, and their clients send them by turns.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
-from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest
+from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
@@ -34,6 +35,12 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
 )
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
+
+MOST_PARTS: Final = 100_000
+"""One ACK may name so many parts of entries. A subscription, or a transaction, has no room for more either.
+
+The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
+"""
 
 
 class Acknowledged(Struct):
@@ -57,6 +64,18 @@ def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData
     return found if found is not None and found[0] == message.entry_id else None
 
 
+def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
+    """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
+
+    An id of a topic that is gone lies before all messages, since numbers of partitions grow.
+    """
+    if is_earliest(message):
+        return EARLIEST
+    if is_latest(message) or message.ledger_id > partition_id:
+        return LATEST
+    return EARLIEST if message.ledger_id < partition_id else None
+
+
 def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:
     """Return what `entry_of` returns for an entry that its consumer has, without looking into the log."""
     if message.ledger_id != consumer.partition_id:
@@ -76,16 +95,24 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool]:
+def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool] | None:
     """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
 
-    The runs are as the client has sent them: two of them may have messages in common.
+    The runs are as the client has sent them: two of them may have messages in common. If the consumer has got a part of
+    an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
     """
     runs: list[Run] = []
     before, is_whole = Offset(0), True
+    is_cumulative = command.ack_type == CommandAck.Cumulative
+    entries: dict[tuple[int, int], tuple[Offset, Offset] | None] = {}
     for message in command.message_id:
-        is_cumulative = command.ack_type == CommandAck.Cumulative
-        entry = _delivered(lookups, consumer, message) or entry_of(lookups, consumer.partition_id, message)
+        if len(runs) > MOST_PARTS:
+            return None
+        key = (message.ledger_id, message.entry_id)
+        if key not in entries:
+            delivered = _delivered(lookups, consumer, message)
+            entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
+        entry = entries[key]
         if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
             before = max(before, last_before)
             continue
@@ -95,11 +122,12 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
         first, last = entry
         parts = acknowledged(first, last - first + 1, message.ack_set)
         if not is_cumulative:
-            runs += [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+            found = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+            runs += consumer.got(first, found) if consumer.left_out else found
         else:
             is_begun = bool(parts) and parts[0].start == first
             before = max(before, Offset(parts[0].stop if is_begun else first))
-    return runs, before, is_whole
+    return None if len(runs) > MOST_PARTS else (runs, before, is_whole)
 
 
 def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
@@ -112,6 +140,17 @@ def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdD
         return None
     found = lookups.batch_at(partition_id, message.entry_id)
     return None if found is None else Offset(found[1] + 1)
+
+
+def _command(asked: Sequence[Asked]) -> Acknowledge:
+    """Return the one command for ACKs that may be decided together."""
+    first = asked[0]
+    return Acknowledge(
+        **first.consumer.where,
+        runs=tuple([run for each in asked for run in each.runs]),
+        before=first.before or None,
+        transaction=first.transaction,
+    )
 
 
 class Acknowledgements:
@@ -159,22 +198,15 @@ class Acknowledgements:
                 each.request.end()
             return
 
-        def answered(answer: Answer) -> None:
-            if isinstance(answer, Rejection) and len(asked) > 1:
-                for each in asked:
-                    self._ask_together([each])
-            else:
-                for each in asked:
-                    each.done(answer)
+        commands = [_command(asked)]
+        if len(asked) > 1 and self._broker.engine.would_refuse(commands[0]):
+            commands = [_command([each]) for each in asked]
 
-        first = asked[0]
-        acknowledge = Acknowledge(
-            **first.consumer.where,
-            runs=tuple([run for each in asked for run in each.runs]),
-            before=first.before or None,
-            transaction=first.transaction,
-        )
-        self._broker.ask(RequestGroup(self._connection, [each.request for each in asked]), acknowledge, answered)
+        def answered(answers: list[Answer]) -> None:
+            for each, answer in zip(asked, answers * len(asked) if len(answers) == 1 else answers, strict=True):
+                each.done(answer)
+
+        self._broker.submit(RequestGroup(self._connection, [each.request for each in asked]), commands, answered)
 
     # --- without an answer --------------------------------------------------------------------------------------------
 

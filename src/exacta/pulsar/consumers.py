@@ -1,26 +1,30 @@
 """The consumers of one connection: what each has permitted, and the entries that are pushed to it.
 
-Owns flow control between a client and the core. A client permits messages (FLOW), whole entries are pushed, and each
-takes as many permits as it has messages. The core gets the permits while the connection can send. When it cannot, what
-is left of them is taken back, so that a client that does not read holds up nobody and fills no memory; they are granted
-again when the client has read. An entry that the core has given to a consumer meanwhile is pushed all the same.
+Owns flow control between a client and the core. A client permits messages (FLOW), and whole entries are pushed. Each
+takes as many permits as it has messages that are left, since clients give no permits back for the others. The core gets
+the permits while the connection can send. When it cannot, what is left of them is taken back, so that a client that
+does not read holds up nobody and fills no memory; they are granted again when the client has read. An entry that the
+core has given to a consumer meanwhile is pushed all the same.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from google.protobuf.message import Message
-from msgspec import Struct
+from msgspec import Struct, field
 
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.runs import missing
+from exacta.core.state.delivery import IN_ORDER
+from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
 from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
 from exacta.protocol.pulsar.message_ids import ack_set, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -39,11 +43,11 @@ logger = logging.getLogger("exacta.pulsar")
 MOST_CONSUMERS = 10_000
 """The consumers that one connection may have open."""
 
+MOST_IN_PART = 1000
+"""The broker remembers of so many entries which part of them a consumer has not got. It forgets the oldest ones."""
+
 MOST_PERMITS = 2**31 - 1
 """A consumer may have permitted so many messages that it has not got; further ones do not count."""
-
-NO_REQUEST = 2**64 - 1
-"""The request id of a CLOSE_CONSUMER that the broker sends."""
 
 
 class Consumer(Struct, eq=False, kw_only=True):
@@ -64,11 +68,12 @@ class Consumer(Struct, eq=False, kw_only=True):
     """The messages that the client has permitted, and that were not pushed."""
     granted: int = 0
     """The part of these that the core may give."""
+    left_out: dict[Offset, list[Run]] = field(default_factory=dict)
+    """The messages that an ack set left out of each entry when it was pushed last, by the entry's first message.
 
-    @property
-    def index(self) -> int:
-        """The partition in message ids: -1 where the topic is named as a whole."""
-        return -1 if self.topic.partition is None else self.topic.partition
+    The client for Java acknowledges them along with the first of the others. But they may be pending in a transaction,
+    whose abort must bring them back. Apache Pulsar loses them then.
+    """
 
     @property
     def where(self) -> dict[str, Any]:
@@ -76,9 +81,21 @@ class Consumer(Struct, eq=False, kw_only=True):
         return {"topic": self.place[0], "partition": self.place[1], "subscription": self.subscription}
 
     @property
-    def has_epochs(self) -> bool:
-        """Return whether messages say their epoch: those of one consumer that gets everything in order."""
-        return self.subscription_type in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+    def is_in_order(self) -> bool:
+        """Return whether one consumer gets everything in order: then messages say their epoch."""
+        return self.subscription_type in IN_ORDER
+
+    def note_left_out(self, base: Offset, left_out: list[Run]) -> None:
+        """Remember which part of an entry is not pushed."""
+        self.left_out.pop(base, None)
+        if len(self.left_out) == MOST_IN_PART:
+            del self.left_out[next(iter(self.left_out))]
+        self.left_out[base] = left_out
+
+    def got(self, base: Offset, runs: list[Run]) -> list[Run]:
+        """Return the part of these messages of an entry that the consumer has got; all if it has got none of them."""
+        left_out = self.left_out.get(base)
+        return runs if left_out is None else [part for run in runs for part in missing(left_out, *run)] or runs
 
 
 class PushedTo(Protocol):
@@ -93,6 +110,12 @@ class PushedTo(Protocol):
         """Close the connection at once."""
 
 
+class Opening(Protocol):
+    """A SUBSCRIBE that waits for its topic."""
+
+    is_answered: bool
+
+
 class Consumers:
     """The consumers of one connection, by the client's numbers."""
 
@@ -100,17 +123,35 @@ class Consumers:
         self._broker = broker
         self._connection = connection
         self._consumers: dict[int, Consumer] = {}
+        self._opening: WeakValueDictionary[int, Opening] = WeakValueDictionary()
+        """The SUBSCRIBEs that wait for their topics, by the client's numbers; they go when they are answered."""
         self._can_send = True
         self.takes_broker_entries = False
         """True if the client has said that it understands what the broker adds to an entry."""
 
     def __len__(self) -> int:
-        """Return how many consumers there are."""
-        return len(self._consumers)
+        """Return how many consumers there are, with those that are being opened."""
+        return len(self._consumers) + len(self._opening)
 
     def get(self, number: int) -> Consumer | None:
         """Return a consumer by the client's number."""
         return self._consumers.get(number)
+
+    def begin_to_open(self, number: int, request: Opening) -> bool:
+        """Note that a consumer is being opened; return False where another one is, under the same number."""
+        present = self._opening.get(number)
+        if present is not None and not present.is_answered:
+            return False
+        self._opening[number] = request
+        return True
+
+    def may_open(self, number: int, request: Opening) -> bool:
+        """Return whether the consumer is still to be opened: neither it nor the connection was closed meanwhile."""
+        return self._opening.pop(number, None) is request
+
+    def give_up_opening(self, number: int) -> None:
+        """Let a consumer that is being opened not be opened any more."""
+        self._opening.pop(number, None)
 
     def connection_command(self, consumer: Consumer, **fields: Any) -> Command:
         """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
@@ -142,6 +183,7 @@ class Consumers:
 
     def disconnect_all(self) -> None:
         """Let all be gone, because the connection is."""
+        self._opening.clear()
         self.disconnect(list(self._consumers.values()))
 
     def close(self, consumer: Consumer) -> None:
@@ -197,8 +239,9 @@ class Consumers:
                 self._connection.push(frames)
                 self._give_up(consumer)
                 return
-            consumer.allowed -= each.entry.count
-            consumer.granted -= each.entry.count
+            taken = count(each.entry.free)
+            consumer.allowed -= taken
+            consumer.granted -= taken
             frames += self._frame(consumer, each)
         self._connection.push(frames)
 
@@ -212,14 +255,18 @@ class Consumers:
         entry = sent.entry
         message = CommandMessage(
             consumer_id=consumer.number,
-            message_id=message_id(consumer.partition_id, entry.base, partition=consumer.index),
+            message_id=message_id(consumer.partition_id, entry.base, partition=consumer.topic.partition),
             redelivery_count=entry.redeliveries,
         )
         last = Offset(entry.base + entry.count - 1)
         if entry.free != ((entry.base, last),):
-            acknowledged = [range(first, end + 1) for first, end in missing(list(entry.free), entry.base, last)]
+            left_out = missing(list(entry.free), entry.base, last)
+            acknowledged = [range(first, end + 1) for first, end in left_out]
             message.ack_set.extend(ack_set(entry.base, entry.count, acknowledged))
-        if consumer.has_epochs and consumer.epoch:
+            consumer.note_left_out(entry.base, left_out)
+        elif consumer.left_out:
+            consumer.left_out.pop(entry.base, None)
+        if consumer.is_in_order and consumer.epoch:
             message.consumer_epoch = consumer.epoch
         broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None
         return build_entry_frame(message, *on_the_wire(sent.batch), broker_entry=broker_entry)

@@ -11,7 +11,6 @@ from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
-from exacta.engine.fetch import FetchRequest
 from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
@@ -71,7 +70,7 @@ class PulsarConnection(RequestConnection, Protocol):
 class PulsarRequest(AnsweringRequest):
     """A command that has been read and not answered yet; `entry` is what came behind it."""
 
-    __slots__ = ("command", "entry", "handler", "is_answered", "size", "type")
+    __slots__ = ("__weakref__", "command", "entry", "handler", "is_answered", "size", "type")
 
     connection: PulsarConnection
 
@@ -93,6 +92,13 @@ class PulsarRequest(AnsweringRequest):
         self.size = size
         """The bytes of its frame, with the size field."""
         self.is_answered = False
+
+    def open_consumer(self) -> Consumer | None:
+        """Return the consumer that the command names. None: it is not open, and the command is refused so."""
+        consumer = self.connection.consumers.get(self.command.consumer_id)
+        if consumer is None:  # it may have been closed from this side: what it had is delivered again
+            self.refuse(ServerError.ConsumerNotFound, f"consumer {self.command.consumer_id} is not open")
+        return consumer
 
     def reply(self, message: Message) -> None:
         """Answer with a command."""
@@ -124,10 +130,6 @@ class PulsarRequest(AnsweringRequest):
         """Close the connection because of this command."""
         super().hang_up(reason)
         self.end()
-
-    def reads(self, request: FetchRequest) -> None:
-        """Refuse: nothing is read for clients yet."""
-        raise NotImplementedError
 
 
 class Asked(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from exacta.engine.fetch import FetchRequest
 from exacta.front.request import Request
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 
@@ -26,7 +25,3 @@ class RequestGroup(Request):
         self.connection.abort()
         for each in self.requests:
             each.end()
-
-    def reads(self, request: FetchRequest) -> None:
-        """Refuse: these read nothing."""
-        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The topics of a namespace, as clients of a pattern and of the web interface get them.
+"""The topics of a namespace, as consumers of a pattern and clients of the web interface get them.
 
 Every partition of a topic of several ones is listed; clients make one topic of them. Internal topics, and those that
 the client may not see, are left out.

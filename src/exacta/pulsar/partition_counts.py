@@ -2,10 +2,19 @@
 
 from typing import Final
 
+from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.topic_names import coordinator_partition
 
 COORDINATORS: Final = 1
 """There is one coordinator of transactions, which stands as a partition of a topic of its own."""
+
+
+def partitions_of_name(name: TopicName) -> int | None:
+    """Return the number for a name that says it by itself: the coordinators', or a partition's. None: it does not."""
+    if name.partition is not None:
+        return 0
+    return COORDINATORS if coordinator_partition(name) else None
 
 
 def partitions_told(broker: PulsarBroker, topic: str) -> int:

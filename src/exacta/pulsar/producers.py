@@ -71,11 +71,6 @@ class Producer(Struct, eq=False, kw_only=True):
         """Return whether it wants the partition for itself."""
         return self.mode != ProducerAccessMode.Shared
 
-    @property
-    def index(self) -> int:
-        """The partition in message ids: -1 where the topic is named as a whole."""
-        return -1 if self.topic.partition is None else self.topic.partition
-
 
 class Busy(Struct, frozen=True):
     """The reason why a producer cannot be opened now."""

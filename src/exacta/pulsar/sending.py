@@ -25,9 +25,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.writers import NamedWriter
 from exacta.engine.engine import Answer
-from exacta.engine.fetch import FetchRequest
 from exacta.front.request import Request
 from exacta.ports.record_format import Buffer
+from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.entries import Entry, check_entry, parse_entry
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.frames import build_frame
@@ -44,9 +44,6 @@ from exacta.pulsar.errors import send_error, text_of
 from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry
-
-NO_REQUEST = 2**64 - 1
-"""The request id of a CLOSE_PRODUCER that the broker sends."""
 
 MOST_SEQUENCE = 2**63 - 1
 
@@ -79,7 +76,7 @@ class Send(Struct, eq=False):
         if base_offset < 0:
             found = message_id(EARLIEST_NUMBER, EARLIEST_NUMBER)
         else:
-            found = message_id(self.partition_id, base_offset, partition=self.producer.index)
+            found = message_id(self.partition_id, base_offset, partition=self.producer.topic.partition)
         receipt.message_id.CopyFrom(found)
         self.answer = [build_frame(receipt)]
 
@@ -104,10 +101,6 @@ class SendGroup(Request):
         for send in self.sends:
             send.answer = send.answer or []
         self.leave()
-
-    def reads(self, request: FetchRequest) -> None:
-        """Refuse: sends read nothing."""
-        raise NotImplementedError
 
 
 class Sends:

@@ -5,6 +5,7 @@ A topic of one partition is not partitioned for Pulsar's clients, and one of sev
 
 from collections.abc import Callable
 
+from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.front.topics import create_missing
@@ -13,6 +14,7 @@ from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.needs import allows
 from exacta.pulsar.producers import Place
@@ -80,6 +82,22 @@ def find_topic(
             request.refuse(server_error(rejection), f"{name} cannot be created: {text_of(rejection)}")
 
     create_missing(broker, request, [log_name], created)
+
+
+def partition_to_open(
+    broker: PulsarBroker, request: PulsarRequest, topic: TopicName, place: Place
+) -> PartitionId | None:
+    """Return the id of a partition on which something is to be opened. None: it cannot be, and the request is answered.
+
+    While the topic was looked for, or created, it may have been deleted, and the client may have gone.
+    """
+    if request.connection.has_ended:  # nobody would close what is opened
+        request.end()
+        return None
+    partition_id = broker.partition_id(place)
+    if partition_id is None:
+        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
+    return partition_id
 
 
 def _may_create(broker: PulsarBroker, request: AnsweringRequest, log_name: str) -> bool:

@@ -24,9 +24,9 @@ def named_again(command: Any) -> dict[str, Any]:
     }
 
 
-def is_transactional(send: Any) -> bool:
-    """Return whether a SEND belongs to a transaction.
+def is_transactional(command: Any) -> bool:
+    """Return whether a SEND or an ACK belongs to a transaction.
 
     Only the command says so: the Go client leaves it out of the message's own metadata, or writes another one there.
     """
-    return bool(send.HasField("txnid_least_bits") or send.HasField("txnid_most_bits"))
+    return bool(command.HasField("txnid_least_bits") or command.HasField("txnid_most_bits"))

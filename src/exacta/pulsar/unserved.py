@@ -1,7 +1,6 @@
 """The commands that are not served yet: each gets an error that its client understands, and no command is a hang.
 
-Commands whose clients wait for nothing are passed over, as Apache Pulsar does it for consumers that it does not know.
-What only brokers send ends the connection.
+A command that only brokers send, or that this broker has offered to no client, ends the connection.
 """
 
 from collections.abc import Callable

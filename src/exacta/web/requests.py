@@ -12,7 +12,6 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from exacta.engine.fetch import FetchRequest
 from exacta.front.request import Request
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.answers import json_answer
@@ -82,10 +81,6 @@ class WebRequest(Request):
         """Report the exception that is being handled."""
         logger.exception("%s %s from %s failed", self.http.method, self.http.url.path, self.connection.peer)
         self.reply_json({"reason": "an error in the server: see its log"}, 500)
-
-    def reads(self, request: FetchRequest) -> None:
-        """Refuse: no records are read by HTTP."""
-        raise NotImplementedError
 
 
 async def read_body(http: HttpRequest) -> bytes:

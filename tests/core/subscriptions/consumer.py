@@ -66,8 +66,15 @@ class Consumer:
         return self.world.send(Unsubscribe(**self._where, consumer_id=consumer_id))
 
     def connect(self, consumer_id: ConsumerId, subscription_type: SubscriptionType, name: str) -> object:
-        command = Connect(**self._where, consumer_id=consumer_id, subscription_type=subscription_type, name=name)
-        return self.world.send(command)
+        return self.world.send(
+            Connect(
+                **self._where,
+                consumer_id=consumer_id,
+                subscription_type=subscription_type,
+                name=name,
+                durable=self.durable,
+            )
+        )
 
     def write(self, count: int = 1) -> None:
         """Write a batch that belongs to no transaction."""

@@ -74,6 +74,7 @@ class Dispatcher:
                 name=name,
                 priority=priority,
                 key_shared=shared,
+                durable=self._consumer.durable,
             )
         )
         if answer == DONE:

@@ -41,16 +41,6 @@ CUMULATIVE = {
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(SMALL)
-    world.topic()
-    writer = world.handle()
-    writer.append(count=10)
-    assert writer.end(commit=True) == DONE  # the marker lies at offset 10
-    return world
-
-
-@pytest.fixture
 def consumer(world: World) -> Consumer:
     return Consumer(world).begin()
 

@@ -70,6 +70,25 @@ def test_a_name_is_that_of_a_durable_or_of_a_non_durable_one(world: World, durab
     world.check()
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_whose_subscribe_is_refused_does_not_connect(world: World, durable: bool) -> None:
+    """A front submits both commands in one step, and forgets the consumer if one of them is refused."""
+    Consumer(world, durable=durable).begin()
+    other = Consumer(world, durable=not durable)
+    assert other.subscribe() == Rejection.INVALID_SUBSCRIPTION
+    assert other.connect(ConsumerId(1), SHARED, "") == Rejection.INVALID_SUBSCRIPTION
+    assert Consumer(world, durable=durable).exists
+    assert not world.state.volatile.deliveries
+    world.check()
+
+
+def test_whose_type_is_refused_does_not_connect(world: World) -> None:
+    reader(world).subscribe(subscription_type=SHARED)
+    assert reader(world).connect(ConsumerId(1), EXCLUSIVE, "") == Rejection.SUBSCRIPTION_BUSY
+    assert reader(world).connect(ConsumerId(2), SHARED, "") == DONE
+    world.check()
+
+
 def test_another_type_is_refused_also_while_nobody_is_connected(world: World) -> None:
     reader(world).subscribe(subscription_type=SHARED)
     assert reader(world).subscribe(subscription_type=EXCLUSIVE) == Rejection.SUBSCRIPTION_BUSY

@@ -1,4 +1,4 @@
-"""What is done to a subscription, whatever place an entry has in its delivery: the table of `progress.py`, swept."""
+"""The changes to a subscription, whatever place an entry has in its delivery: the table of `progress.py`, swept."""
 
 from collections.abc import Callable
 

@@ -14,16 +14,6 @@ from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World(SMALL)
-    world.topic()
-    writer = world.handle()
-    writer.append(count=10)
-    writer.end(commit=True)
-    return world
-
-
 def skip(world: World, before: int, name: str | None = None, topic: str = "t") -> object:
     return world.send(Skip(topic=topic, partition=0, before=Offset(before), subscription=name))
 

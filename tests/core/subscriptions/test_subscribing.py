@@ -17,16 +17,6 @@ from tests.core.world import SMALL, World
 GONE, ACKED, FREE, PENDING = "gone", "acknowledged", "free", "pending"
 
 
-@pytest.fixture
-def world() -> World:
-    world = World(SMALL)
-    world.topic()
-    writer = world.handle()
-    writer.append(count=10)
-    writer.end(commit=True)
-    return world
-
-
 def delete_topic(consumer: Consumer) -> object:
     return done(consumer.world.send(DeleteTopic(topic="t")))
 

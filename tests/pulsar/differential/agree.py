@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.pulsar.differential.differences import Moment, meant
-from tests.pulsar.differential.links import ExactaLink, Link
+from tests.pulsar.differential.differences import meant
+from tests.pulsar.differential.links import ExactaLink, Link, PulsarLink
+from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.programs import Program
 from tests.pulsar.differential.side import HANGS_UP, Side, Told
+
+PULSAR_URL = os.environ.get("EXACTA_TEST_PULSAR", "")
+PULSAR_WEB = os.environ.get("EXACTA_TEST_PULSAR_WEB", "http://127.0.0.1:18080")
+
+Observed = tuple[Told, ...]
+"""What came of the steps of a program, as far as the broker kept the connection."""
+
+_stamp = f"{time.time_ns():x}"
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -16,8 +29,8 @@ class Disagreement:
     """Where two brokers part in a way that is not meant."""
 
     program: Program
-    theirs: tuple[Told, ...]
-    ours: tuple[Told, ...]
+    theirs: Observed
+    ours: Observed
     at: int
 
     def __str__(self) -> str:
@@ -34,8 +47,8 @@ class Disagreement:
         )
 
 
-def observed(link: Link, topic: str, program: Program) -> tuple[Told, ...]:
-    """Run a program; return what came of its steps, as far as the broker kept the connection."""
+def observed(link: Link, topic: str, program: Program) -> Observed:
+    """Run a program on a broker."""
     side = Side(link, topic)
     found: list[Told] = []
     for step in program:
@@ -48,19 +61,25 @@ def observed(link: Link, topic: str, program: Program) -> tuple[Told, ...]:
     return tuple(found)
 
 
-def observed_here(program: Program) -> tuple[Told, ...]:
-    """Run a program on Exacta, whose second commits and aborts are answered as by Pulsar."""
+def ours(program: Program) -> Observed:
+    """Run a program on Exacta, which answers to a second commit or abort as Pulsar does."""
     return observed(ExactaLink(pulsar_transaction_repeat="strict"), "t", program)
 
 
-def disagreement(program: Program, theirs: Sequence[Told], ours: Sequence[Told]) -> Disagreement | None:
+def real(program: Program, quiet_s: float) -> Observed:
+    """Run a program on the real Apache Pulsar that EXACTA_TEST_PULSAR names, on a topic of its own."""
+    topic = f"differential-{_stamp}-{next(_numbers)}"
+    return observed(PulsarLink(PULSAR_URL, PULSAR_WEB, quiet_s), topic, program)
+
+
+def disagreement(program: Program, theirs: Observed, ours: Observed) -> Disagreement | None:
     """Return the first difference that is not meant; None if there is none."""
     for place, (step, their, our) in enumerate(zip(program, theirs, ours, strict=False)):
         if their == our:
             continue
         difference = meant(Moment(step, their, our, program[:place]))
         if difference is None:
-            return Disagreement(program, tuple(theirs), tuple(ours), place)
+            return Disagreement(program, theirs, ours, place)
         if difference.parts:
             return None
     return None

@@ -1,4 +1,4 @@
-"""How each kind of step is put to a broker: by the commands that a client sends for it, and in their order."""
+"""The commands that a client sends for each kind of step, in their order."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ FEWEST, MOST = 6, 18
 """The number of steps that are left to chance."""
 BATCH = 3
 NONSENSE = 0.03
-"""How often a step refers to what need not be there."""
+"""The share of steps that refer to what need not be there."""
 
 
 def program(seed: int) -> Program:
@@ -55,7 +55,7 @@ class _Maker:
         self._kind = kind
         self._steps: list[Step] = []
         self._counts: list[int] = []
-        """How many messages the entries have that were sent."""
+        """The numbers of messages of the entries that were sent."""
         self._consumers: dict[str, str] = {}
         """The subscriptions of the consumers that are open."""
         self._open: set[str] = set()
@@ -157,22 +157,20 @@ class _Maker:
         return End(transaction=self._chance.choice(sorted(known)), commit=self._chance.random() < 0.5)
 
     def _ack(self) -> Step | None:
-        consumer, entry = self._consumer(), self._visible_entry()
-        if consumer is None or entry is None:
-            return None
-        transaction = self._transaction(0.6)
-        answered = bool(transaction) or self._chance.random() < 0.8
-        index = self._index(entry)
-        return Ack(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
+        return self._acknowledge(Ack)
 
     def _ack_up_to(self) -> Step | None:
+        return self._acknowledge(AckUpTo)
+
+    def _acknowledge(self, kind: type[Ack | AckUpTo]) -> Step | None:
         consumer, entry = self._consumer(), self._visible_entry()
         if consumer is None or entry is None:
             return None
-        transaction = self._transaction(0.6)
+        # A real Pulsar goes on ending such a transaction for ever, once the reader is gone.
+        transaction = "" if self._consumers.get(consumer) == "reader" else self._transaction(0.6)
         answered = bool(transaction) or self._chance.random() < 0.8
         index = self._index(entry)
-        return AckUpTo(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
+        return kind(consumer=consumer, entry=entry, index=index, transaction=transaction, answered=answered)
 
     def _redeliver(self) -> Step | None:
         consumer = self._consumer()

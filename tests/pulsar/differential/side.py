@@ -49,7 +49,8 @@ class Consumer:
     name: str
     number: int
     subscribe: pb.CommandSubscribe
-    is_active: bool | None = None
+    is_active: bool = False
+    """What the broker has told it last; a consumer believes that it waits until it is told something."""
 
     @property
     def kind(self) -> str:
@@ -91,6 +92,8 @@ class Side:
         self._requests = 0
         self._numbers = 0
         self._has_failed_over = False
+        self._active: set[str] = set()
+        """The consumers that were active before the step."""
         self._gone: list[Consumer] = []
         """The consumers that were closed with their connection."""
         link.create(self.short_name)
@@ -148,6 +151,7 @@ class Side:
         from tests.pulsar.differential.commands import HOW
 
         self._has_failed_over = False
+        self._active = {each.name for each in self.consumers.values() if each.is_active}
         try:
             answer = HOW[type(step)](self, step)
         except TimeoutError:
@@ -236,6 +240,8 @@ class Side:
             for consumer in gone:
                 answer = self.subscribe(consumer.name, consumer.subscribe)
                 events.append(f"{consumer.name} closed" if answer == "ok" else f"{consumer.name} closed, {answer}")
+        changed = (each for each in self.consumers.values() if each.is_active != (each.name in self._active))
+        events.extend(f"{each.name} {'is active' if each.is_active else 'waits'}" for each in changed)
         deliveries.sort(key=lambda each: each if each[0].startswith("~") else (each[0], ""))
         return [*sorted(events), *(f"{name.removeprefix('~')} {what}" for name, what in deliveries)]
 

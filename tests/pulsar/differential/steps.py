@@ -1,4 +1,4 @@
-"""What a program is made of: the commands of one producer, two consumers and two transactions on one topic.
+"""The steps that a program is made of: the commands of one producer, two consumers and two transactions on one topic.
 
 A step names nothing that only one broker knows. Entries are told by the order in which they were sent, a transaction by
 its letter. A step that refers to what is not there does nothing: a consumer that is closed, an entry that was not sent.

@@ -1,6 +1,7 @@
 """Sets of offsets as runs: sorted, disjoint, and with a gap between any two; both ends of a run belong to it."""
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from exacta.core.ids import Offset
 
@@ -58,7 +59,7 @@ def runs_between(runs: list[Run], first: Offset, last: Offset) -> list[Run]:
     return runs[start:end]
 
 
-def count(runs: list[Run]) -> int:
+def count(runs: Iterable[Run]) -> int:
     """Return how many offsets are in the set."""
     return sum(last - first + 1 for first, last in runs)
 

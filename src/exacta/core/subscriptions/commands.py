@@ -95,7 +95,10 @@ class AcknowledgeSoon(Acknowledge, frozen=True, kw_only=True):
 
 
 class Connect(Command, frozen=True, kw_only=True):
-    """Let a consumer take messages of a subscription. Its front chooses the id, and never uses it again."""
+    """Let a consumer take messages of a subscription. Its front chooses the id, and never uses it again.
+
+    It follows a Subscribe of the same step, and is refused where that was refused because of the subscription's kind.
+    """
 
     topic: str
     partition: int
@@ -106,6 +109,7 @@ class Connect(Command, frozen=True, kw_only=True):
     priority: int = 0
     key_shared: KeyShared = KeyShared()
     """It counts for a Key_Shared subscription only."""
+    durable: bool = True
 
 
 class Disconnect(Command, frozen=True, kw_only=True):

@@ -37,6 +37,11 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription, delivery = found
+    if subscription.is_durable is not command.durable:
+        return Outcome(reply=Rejection.INVALID_SUBSCRIPTION)
+    is_idle = not subscription.is_durable and delivery is None
+    if is_idle and subscription.subscription_type is not command.subscription_type:
+        return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)  # its own consumers are about to connect
     others = {} if delivery is None else delivery.consumers
     refused = _refusal(state, delivery, command)
     if refused is not None:

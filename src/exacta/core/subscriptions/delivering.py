@@ -32,7 +32,7 @@ from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run, runs_between
+from exacta.core.state.runs import Run, count, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions import delays, keys
@@ -129,7 +129,10 @@ class _Round:
         self._served = delivery.served
         self.is_cut = False
         """True if more of what waits could be given in a further round."""
-        self.given: list[tuple[ConsumerId, SeenEntry]] = []
+        self._free: list[tuple[Run, ...]] = []
+        """The messages that are left of each entry in `given`."""
+        self.given: list[tuple[ConsumerId, SeenEntry, int]] = []
+        """The entries with their consumers, and the permits that each takes: one for each message that is left."""
         self.noted: list[SeenEntry] = []
         self._delayed = 0
         """The number of those that are noted because they are delayed."""
@@ -253,24 +256,27 @@ class _Round:
 
     def _give(self, consumer: Consumer, seen: SeenEntry) -> None:
         consumer_id = consumer.consumer_id
-        self._permits[consumer_id] -= seen.count
+        free = tuple(self._subscription.free(seen.base, Offset(seen.base + seen.count - 1)))
+        permits = count(free)
+        self._permits[consumer_id] -= permits
         self._held[consumer_id] += seen.count
         self._keys[seen.key] = consumer_id
         self._served = consumer_id
         if not self._can_take(consumer):
             self._takers = None
-        self.given.append((consumer_id, seen))
+        self._free.append(free)
+        self.given.append((consumer_id, seen, permits))
 
     def entries(self) -> Iterator[Delivering]:
         """Yield what each consumer is to be sent."""
-        for consumer_id, seen in self.given:
+        for (consumer_id, seen, _), free in zip(self.given, self._free, strict=True):
             known = self._delivery.entries.get(seen.base)
             yield Delivering(
                 consumer_id=consumer_id,
                 base=seen.base,
                 count=seen.count,
                 redeliveries=0 if known is None else known.redeliveries,
-                free=tuple(self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))),
+                free=free,
             )
 
 

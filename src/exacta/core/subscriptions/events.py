@@ -129,7 +129,7 @@ class PermitsGranted(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class EntriesDelivered(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: consumers have these entries.
+    """Volatile: consumers have these entries, and each entry has taken so many permits.
 
     Every entry before `read_to` is known now. Those of `noted` wait, and `passed` are offsets that are for nobody.
     """
@@ -138,7 +138,7 @@ class EntriesDelivered(Event, frozen=True, kw_only=True, array_like=True):
     partition_id: PartitionId
     name: str
     read_to: Offset
-    given: tuple[tuple[ConsumerId, SeenEntry], ...]
+    given: tuple[tuple[ConsumerId, SeenEntry, int], ...]
     noted: tuple[SeenEntry, ...] = ()
     passed: tuple[Run, ...] = ()
 

@@ -127,9 +127,9 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
         delivery.note(entry)
         if not subscription.free(entry.base, entry.last):
             delivery.take_back(entry, waits=False)
-    for consumer_id, seen in event.given:
+    for consumer_id, seen, permits in event.given:
         consumer = delivery.consumers[consumer_id]
-        consumer.permits -= seen.count
+        consumer.permits -= permits
         delivery.served = consumer_id
         if not delivery.is_in_order:
             if seen.base not in delivery.entries:

@@ -16,6 +16,9 @@ PROTOCOL_VERSION: Final = 20
 """The newest version whose commands stand in `messages.proto`. A client of 19 or above that uses transactions connects
 to their coordinator first."""
 
+NO_REQUEST: Final = 2**64 - 1
+"""The request id of a CLOSE_PRODUCER or CLOSE_CONSUMER that a broker sends without being asked."""
+
 _NAMES: Final[dict[int, str]] = {
     field.number: field.name for field in BaseCommand.DESCRIPTOR.fields if field.message_type is not None
 }

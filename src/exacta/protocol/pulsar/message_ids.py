@@ -21,18 +21,17 @@ LATEST_NUMBER: Final = 2**63 - 1
 """Ledger and entry of the id behind all messages."""
 
 NO_BATCH_INDEX: Final = -1
-NOT_PARTITIONED: Final = -1
 
 _WORD: Final = 64
 _ALL: Final = (1 << _WORD) - 1
 
 
 def message_id(
-    ledger_id: int, entry_offset: int, *, partition: int = NOT_PARTITIONED, batch_index: int = NO_BATCH_INDEX
+    ledger_id: int, entry_offset: int, *, partition: int | None = None, batch_index: int = NO_BATCH_INDEX
 ) -> MessageIdData:
-    """Return the id of an entry, or of one message of a batch; `partition` is the index in a partitioned topic."""
+    """Return the id of an entry, or of one message of a batch; `partition`: see `TopicName.partition`."""
     found = MessageIdData(ledger_id=ledger_id, entry_id=entry_offset)
-    if partition != NOT_PARTITIONED:
+    if partition is not None:
         found.partition = partition
     if batch_index != NO_BATCH_INDEX:
         found.batch_index = batch_index

@@ -11,9 +11,9 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.ports.authorizer import Operation
-from exacta.protocol.pulsar.message_ids import is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import PulsarRequest
@@ -21,7 +21,7 @@ from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import refusal_of
-from exacta.pulsar.topics import find_topic
+from exacta.pulsar.topics import find_topic, partition_to_open
 
 NEEDS = (Need(Operation.READ, the_topic),)
 
@@ -40,6 +40,9 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
     if schema_refusal is not None:
         request.refuse(ServerError.IncompatibleSchema, schema_refusal)
         return
+    if not request.connection.consumers.begin_to_open(command.consumer_id, request):
+        request.refuse(ServerError.ServiceNotReady, f"consumer {command.consumer_id} is being opened already")
+        return
     find_topic(
         broker,
         request,
@@ -53,17 +56,13 @@ def _open(
     broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest, topic: TopicName, place: Place
 ) -> None:
     connection = request.connection
-    if connection.has_ended:  # while its topic was created: nobody would close the consumer
-        request.end()
-        return
-    partition_id = broker.partition_id(place)
+    partition_id = partition_to_open(broker, request, topic, place)
     if partition_id is None:
-        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
     older = connection.consumers.get(command.consumer_id)
     if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
         # Go's client asks again when it looks for its connection.
-        broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
+        broker.when_durable(request, lambda: _confirm(request, command, older))
         return
     if older is not None:
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
@@ -82,7 +81,7 @@ def _open(
             subscribe()
 
     def subscribe() -> None:
-        _subscribe(broker, command, request, topic, place, PartitionId(partition_id))
+        _subscribe(broker, command, request, topic, place, partition_id)
 
     broker.read(request, has_records_of_kafka, judged)
 
@@ -96,6 +95,9 @@ def _subscribe(
     partition_id: PartitionId,
 ) -> None:
     consumers = request.connection.consumers
+    if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
+        request.refuse(ServerError.ServiceNotReady, "the consumer was closed before it was open")
+        return
     consumer = Consumer(
         number=command.consumer_id,
         consumer_id=broker.new_consumer_id(),
@@ -123,8 +125,18 @@ def _subscribe(
         else:
             request.reply(CommandSuccess(request_id=command.request_id))
 
-    connect = consumers.connection_command(consumer, priority=command.priority_level, key_shared=_key_shared(command))
+    connect = consumers.connection_command(
+        consumer, priority=command.priority_level, key_shared=_key_shared(command), durable=command.durable
+    )
     broker.submit(request, (subscribe, connect), done)
+
+
+def _confirm(request: PulsarRequest, command: CommandSubscribe, older: Consumer) -> None:
+    """Answer a SUBSCRIBE that has come again."""
+    if request.connection.consumers.get(command.consumer_id) is older:
+        request.reply(CommandSuccess(request_id=command.request_id))
+    else:
+        request.refuse(ServerError.ServiceNotReady, "the consumer was refused, or closed")
 
 
 def _key_shared(command: CommandSubscribe) -> KeyShared:
@@ -143,12 +155,9 @@ def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partit
         is_latest_wanted = command.initial_position == CommandSubscribe.Latest
         return LATEST if is_latest_wanted else EARLIEST
     start = command.start_message_id
-    if is_earliest(start):
-        return EARLIEST
-    if is_latest(start) or start.ledger_id > partition_id:
-        return LATEST
-    # The client drops what is before the message in its entry. An id of a topic that is gone lies before all messages.
-    return Offset(start.entry_id) if start.ledger_id == partition_id else EARLIEST
+    end = end_beyond(partition_id, start)
+    # The client drops what is before the message in its entry.
+    return Offset(start.entry_id) if end is None else end
 
 
 def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from google.protobuf.message import Message
 
 from exacta.core.commands import Subscribe, TakePartition
-from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
@@ -34,7 +33,7 @@ from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
-from exacta.pulsar.topics import find_topic
+from exacta.pulsar.topics import find_topic, partition_to_open
 
 MOST_TOPIC_EPOCH = 2**62
 """No topic comes to this epoch by itself, and one that a client makes up must leave room for the next ones."""
@@ -96,12 +95,8 @@ def _open(
     broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
 ) -> None:
     connection = request.connection
-    if connection.has_ended:  # while its topic was created: nobody would close the producer
-        request.end()
-        return
-    partition_id = broker.partition_id(place)
+    partition_id = partition_to_open(broker, request, topic, place)
     if partition_id is None:
-        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
         return
     refusal = broker.refusal(partition_id)
     if refusal is not None:
@@ -117,7 +112,7 @@ def _open(
         topic_epoch=command.topic_epoch if command.HasField("topic_epoch") else None,
         topic=topic,
         place=place,
-        partition_id=PartitionId(partition_id),
+        partition_id=partition_id,
         take_turn=lambda waiting: _take(broker, command, request, waiting),
         refuse=lambda error, text: _send(
             request, CommandError(request_id=command.request_id, error=error, message=text)

@@ -5,10 +5,9 @@ from typing import Any
 from google.protobuf.message import Message
 
 from exacta.core.rejections import Rejection
-from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import NOTHING_TO_ACKNOWLEDGE, named
+from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
@@ -18,20 +17,21 @@ from exacta.pulsar.transactions import is_transactional, transaction_of
 NEEDS = OPEN_TO_ALL
 """Nothing: the right to read was asked for when the consumer was opened."""
 
-IN_ORDER = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
-
 
 def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) -> None:
     """Acknowledge the messages; without a request id the client is not answered, nor is it told of a refusal."""
-    consumer = request.connection.consumers.get(command.consumer_id)
-    if consumer is None:  # closed from this side: what it had is delivered again
-        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
+    consumer = request.open_consumer()
+    if consumer is None:
         return
-    if command.ack_type == CommandAck.Cumulative and consumer.subscription_type not in IN_ORDER:
+    if command.ack_type == CommandAck.Cumulative and not consumer.is_in_order:
         request.refuse(ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
         return
     transaction_id = None
-    runs, before, is_whole = named(broker.engine.lookups, consumer, command)
+    found = named(broker.engine.lookups, consumer, command)
+    if found is None:
+        _refuse_many(request)
+        return
+    runs, before, is_whole = found
     if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
@@ -53,6 +53,14 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
             request.reject(answer)
 
     request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
+
+
+def _refuse_many(request: PulsarRequest) -> None:
+    text = f"one ACK may name {MOST_PARTS} parts of entries"
+    if request.command.HasField("request_id"):
+        request.refuse(ServerError.TooManyRequests, text)
+    else:
+        request.hang_up(text)
 
 
 def _answer(request: PulsarRequest) -> None:

@@ -14,10 +14,8 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarRequest) -> None:
     """Delete the subscription with its acknowledgements; with `force` also while others are connected."""
-    consumers = request.connection.consumers
-    consumer = consumers.get(command.consumer_id)
+    consumer = request.open_consumer()
     if consumer is None:
-        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
         return
 
     def done(answer: Answer) -> None:
@@ -26,7 +24,7 @@ def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarReq
         elif isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            consumers.forget(consumer)  # so that it is not told that it is closed
+            request.connection.consumers.forget(consumer)  # so that it is not told that it is closed
             request.reply(CommandSuccess(request_id=command.request_id))
 
     consumer_id = None if command.force else consumer.consumer_id

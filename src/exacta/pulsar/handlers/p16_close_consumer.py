@@ -11,9 +11,11 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandCloseConsumer, request: PulsarRequest) -> None:
     """Answer with success also if there is no such consumer: it may have been closed from this side."""
-    consumer = request.connection.consumers.get(command.consumer_id)
+    consumers = request.connection.consumers
+    consumers.give_up_opening(command.consumer_id)
+    consumer = consumers.get(command.consumer_id)
     if consumer is not None:
-        request.connection.consumers.disconnect([consumer])
+        consumers.disconnect([consumer])
     broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
 
 

@@ -16,9 +16,8 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
-from exacta.pulsar.partition_counts import COORDINATORS, partitions_told
+from exacta.pulsar.partition_counts import partitions_of_name, partitions_told
 from exacta.pulsar.producers import Place
-from exacta.pulsar.topic_names import coordinator_partition
 from exacta.pulsar.topics import find_topic, parsed_name
 
 NEEDS = (Need(Operation.DESCRIBE, the_topic),)
@@ -29,9 +28,9 @@ def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, reque
     name = parsed_name(request, command.topic)
     if name is None:
         return
-    if coordinator_partition(name) or name.partition is not None:
-        is_whole = name.partition is None
-        request.reply(_answer(command, COORDINATORS if is_whole else 0))
+    count = partitions_of_name(name)
+    if count is not None:
+        request.reply(_answer(command, count))
         return
 
     def found(topic: TopicName, place: Place) -> None:

@@ -3,11 +3,10 @@
 from exacta.core.commands import Seek
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
+from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer
-from exacta.protocol.pulsar.message_ids import is_earliest, is_latest
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
-from exacta.pulsar.acknowledging import first_left
+from exacta.pulsar.acknowledging import end_beyond, first_left
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
@@ -19,10 +18,8 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -> None:
     """Move the subscription, and close all of its consumers, which connect again."""
-    consumers = request.connection.consumers
-    consumer = consumers.get(command.consumer_id)
+    consumer = request.open_consumer()
     if consumer is None:
-        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
         return
     if not command.HasField("message_id") and not command.HasField("message_publish_time"):
         request.refuse(ServerError.MetadataError, "neither a message id nor a time to go to is named")
@@ -32,7 +29,7 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            consumers.close(consumer)  # first, as Apache Pulsar does it
+            request.connection.consumers.close(consumer)  # first, as Apache Pulsar does it
             request.reply(CommandSuccess(request_id=command.request_id))
 
     def seek() -> None:
@@ -47,15 +44,14 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
 def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> Offset:
     """Return where the subscription goes on: at a message itself, and the client drops it if it does not want it.
 
-    Beyond the end it goes on at the end, and an id of a topic that is gone lies before all messages.
+    Beyond an end it goes on at that end.
     """
     if not command.HasField("message_id"):
         return broker.offset_of_time(consumer.place, command.message_publish_time)
     message = command.message_id
-    if is_earliest(message) or (message.ledger_id < consumer.partition_id and not is_latest(message)):
-        return EARLIEST
-    if is_latest(message) or message.ledger_id > consumer.partition_id:
-        return LATEST
+    end = end_beyond(consumer.partition_id, message)
+    if end is not None:
+        return end
     found = first_left(broker.engine.lookups, consumer.partition_id, message)
     return LATEST if found is None else found
 

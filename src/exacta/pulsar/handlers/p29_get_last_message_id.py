@@ -29,9 +29,8 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
     Clients compare the two ids to tell whether there is something to wait for. A reader that begins at the last message
     waits for that one if the two are equal. So a position behind the last message is told as the last message.
     """
-    consumer = request.connection.consumers.get(command.consumer_id)
+    consumer = request.open_consumer()
     if consumer is None:
-        request.refuse(ServerError.ConsumerNotFound, f"consumer {command.consumer_id} is not open")
         return
 
     def position(state: State, now_ms: int) -> Offset | None:
@@ -81,7 +80,7 @@ def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> 
 def _id(consumer: Consumer, offset: Offset | None, batch_index: int = NO_BATCH_INDEX) -> MessageIdData:
     """Return the id of an entry; None stands for the place before the first one."""
     number = EARLIEST_NUMBER if offset is None or offset < 0 else offset
-    return message_id(consumer.partition_id, number, partition=consumer.index, batch_index=batch_index)
+    return message_id(consumer.partition_id, number, partition=consumer.topic.partition, batch_index=batch_index)
 
 
 def _reply(request: PulsarRequest, last: MessageIdData, marked: MessageIdData) -> None:

@@ -1,9 +1,8 @@
 """GET_TOPICS_OF_NAMESPACE lists the topics of a namespace, for consumers of a pattern.
 
-Every partition of a topic of several ones is listed; clients make one topic of them. Internal topics, and those that
-the client may not see, are left out. A pattern is of RE2's syntax, and is compared with the whole name of a topic
-without `persistent://` and without the number of a partition, as in Apache Pulsar. One that RE2 does not take filters
-nothing: the answer says so, and the client filters by itself.
+`pulsar/namespace_topics.py` says which topics these are. A pattern is of RE2's syntax, and is compared with the whole
+name of a topic without `persistent://` and without the number of a partition, as in Apache Pulsar. One that RE2 does
+not take filters nothing: the answer says so, and the client filters by itself.
 """
 
 from collections.abc import Callable

@@ -61,7 +61,7 @@ ROUTES: Sequence[Served] = (
     Served("DELETE", _NAMESPACE, namespaces.delete, OPEN_TO_ALL),
     Served(
         "GET",
-        "/admin/v3/transactions/transactionMetadata/{most:int}/{least:int}",
+        "/admin/v3/transactions/transactionMetadata/{most}/{least}",
         transactions.metadata,
         OPEN_TO_ALL,
     ),

@@ -3,12 +3,12 @@
 A topic of one partition is not partitioned (decision 0032), whichever of the paths it was created by.
 """
 
-from exacta.core.commands import CreatePartitions, CreateTopic
+from exacta.core.commands import CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.partition_counts import COORDINATORS, partitions_told
+from exacta.pulsar.partition_counts import partitions_of_name, partitions_told
 from exacta.pulsar.producers import Place
 from exacta.pulsar.rest.request import (
     CONFLICT,
@@ -18,8 +18,8 @@ from exacta.pulsar.rest.request import (
     UNPROCESSABLE,
     RestRequest,
 )
-from exacta.pulsar.rest.topics import answer_created, delete
-from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+from exacta.pulsar.rest.topics import create_topic, delete, refuse_so_many
+from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import find_topic, ordinary_name, parsed_name
 
 
@@ -28,8 +28,9 @@ def get(broker: PulsarBroker, request: RestRequest) -> None:
     name = parsed_name(request, request.topic)
     if name is None:
         return
-    if coordinator_partition(name) or name.partition is not None:
-        _reply(request, COORDINATORS if name.partition is None else 0)
+    count = partitions_of_name(name)
+    if count is not None:
+        _reply(request, count)
         return
 
     def found(topic: TopicName, place: Place) -> None:
@@ -44,25 +45,22 @@ def _reply(request: RestRequest, partitions: int) -> None:
 
 def create(broker: PulsarBroker, request: RestRequest) -> None:
     """Create a topic with so many partitions."""
-    count, name = request.partition_count(), None
-    if count is not None:
-        name = _whole_topic(request)
-    if count is None or name is None:
+    asked = _asked(request)
+    if asked is None:
         return
+    name, count = asked
     if count < 1:
         request.refuse_with(NOT_ACCEPTABLE, "Number of partitions should be more than 0")
         return
-    command = CreateTopic(topic=kafka_name(name), topic_id=broker.entropy.new_uuid().bytes, partition_count=count)
-    broker.ask(request, command, lambda answer: answer_created(broker, request, answer))
+    create_topic(broker, request, name, count)
 
 
 def extend(broker: PulsarBroker, request: RestRequest) -> None:
     """Let a topic have more partitions."""
-    count, name = request.partition_count(), None
-    if count is not None:
-        name = _whole_topic(request)
-    if count is None or name is None:
+    asked = _asked(request)
+    if asked is None:
         return
+    name, count = asked
     topic = kafka_name(name)
     present = broker.engine.partition_count(topic)
 
@@ -73,9 +71,7 @@ def extend(broker: PulsarBroker, request: RestRequest) -> None:
             reason = f"Desired partitions {count} can't be less than the current partitions {present}."
             request.refuse_with(UNPROCESSABLE, reason)
         elif answer is Rejection.INVALID_PARTITIONS and count > present:
-            limits = broker.configuration.limits()
-            most, in_all = limits.max_partitions_per_topic, limits.max_partitions
-            request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
+            refuse_so_many(broker, request)
         elif isinstance(answer, Rejection) and count != present:
             request.reject(answer)
         else:
@@ -89,6 +85,13 @@ def delete_all(broker: PulsarBroker, request: RestRequest) -> None:
     name = _whole_topic(request)
     if name is not None:
         delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found."))
+
+
+def _asked(request: RestRequest) -> tuple[TopicName, int] | None:
+    """Read the topic and the number of its partitions to be. None: one of them is none, and the request is answered."""
+    count = request.partition_count()
+    name = None if count is None else _whole_topic(request)
+    return None if count is None or name is None else (name, count)
 
 
 def _whole_topic(request: RestRequest) -> TopicName | None:

@@ -18,22 +18,31 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     if name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "the partition of a topic is created with the topic")
         return
-    command = CreateTopic(topic=kafka_name(name), topic_id=broker.entropy.new_uuid().bytes, partition_count=1)
-    broker.ask(request, command, lambda answer: answer_created(broker, request, answer))
+    create_topic(broker, request, name, 1)
 
 
-def answer_created(broker: PulsarBroker, request: RestRequest, answer: Answer) -> None:
-    """Answer a request to create a topic."""
-    if answer is Rejection.TOPIC_ALREADY_EXISTS:
-        request.refuse_with(CONFLICT, "This topic already exists")
-    elif answer is Rejection.INVALID_PARTITIONS:
-        limits = broker.configuration.limits()
-        most, in_all = limits.max_partitions_per_topic, limits.max_partitions
-        request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
-    elif isinstance(answer, Rejection):
-        request.reject(answer)
-    else:
-        request.reply_nothing()
+def create_topic(broker: PulsarBroker, request: RestRequest, name: TopicName, partition_count: int) -> None:
+    """Create a topic, and answer."""
+
+    def done(answer: Answer) -> None:
+        if answer is Rejection.TOPIC_ALREADY_EXISTS:
+            request.refuse_with(CONFLICT, "This topic already exists")
+        elif answer is Rejection.INVALID_PARTITIONS:
+            refuse_so_many(broker, request)
+        elif isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            request.reply_nothing()
+
+    topic_id = broker.entropy.new_uuid().bytes
+    broker.ask(request, CreateTopic(topic=kafka_name(name), topic_id=topic_id, partition_count=partition_count), done)
+
+
+def refuse_so_many(broker: PulsarBroker, request: RestRequest) -> None:
+    """Answer that there would be too many partitions."""
+    limits = broker.configuration.limits()
+    most, in_all = limits.max_partitions_per_topic, limits.max_partitions
+    request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
 
 
 def delete_one(broker: PulsarBroker, request: RestRequest) -> None:

@@ -19,10 +19,16 @@ from exacta.pulsar.transactions import COORDINATOR_NUMBER
 
 Metadata = dict[str, Any]
 
+LONGEST_NUMBER = 20
+"""The digits of 2**64 - 1."""
+
 
 def metadata(broker: PulsarBroker, request: RestRequest) -> None:
     """Describe an open transaction from one state."""
-    most, least = (int(request.http.path_params[name]) for name in ("most", "least"))
+    most, least = (_number(request.http.path_params[name]) for name in ("most", "least"))
+    if most is None or least is None:
+        request.refuse_with(NOT_FOUND, "Not Found")
+        return
     if most != COORDINATOR_NUMBER:
         request.refuse_with(NOT_FOUND, f"Transaction coordinator with id {most} not found!")
         return
@@ -41,6 +47,11 @@ def metadata(broker: PulsarBroker, request: RestRequest) -> None:
             request.reply_json(found)
 
     broker.read(request, view, answer)
+
+
+def _number(text: str) -> int | None:
+    """Return a number of a path; None: it is none, or one that no id has. Python itself refuses thousands of digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 
 def _named(transaction_id: TransactionId) -> str:

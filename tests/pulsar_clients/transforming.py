@@ -1,0 +1,65 @@
+"""`Transform.java`, which consumes, transforms and produces: compiled once, and run as processes that can be killed."""
+
+import contextlib
+import queue
+import subprocess
+import threading
+from pathlib import Path
+
+from tests.pulsar_clients.java import jars
+
+START_TIMEOUT_S = 90.0
+_JAVA = ("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+def compiled(classes: Path) -> str:
+    """Compile the program; return the class path that it runs with."""
+    class_path, source = f"{jars()}/*", Path(__file__).with_name("Transform.java")
+    command = ["javac", "--release", "17", "-d", str(classes), "-cp", class_path, str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    return f"{classes}:{class_path}"
+
+
+class Transformer:
+    """One process of it."""
+
+    def __init__(self, class_path: str, log: Path, *arguments: str) -> None:
+        """Start it; `arguments` are those of the program but for the seed."""
+        self._log = log
+        self._command = [*_JAVA, "-cp", class_path, "Transform", *arguments]
+        self.lines: list[str] = []
+        """What it has said: of its transactions, and of what failed."""
+        self._starts = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start it; another seed draws other transactions."""
+        self._starts += 1
+        seed = str(1000 * self._starts + len(self.lines))
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen([*self._command, seed], stdout=subprocess.PIPE, stderr=log, text=True)
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._listener.start()
+
+    def wait_for(self, word: str, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until it says something, from the last such wait on."""
+        with contextlib.suppress(queue.Empty):
+            while (line := self._said.get(timeout=timeout_s)) != "":
+                if line.startswith(word):
+                    return
+        raise AssertionError(f"it did not say {word}; see {self._log}; at last {self.lines[-5:]}")
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()
+
+    def _listen(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for line in lines:
+                self.lines.append(line.strip())
+                self._said.put(line.strip())
+        self._said.put("")
