@@ -34,8 +34,17 @@ class Plan:
     scale: Scale
 
 
-def run(launchers: Sequence[Launcher], plan: Plan, work: Path, progress: Progress) -> Results:
-    """Run the plan with all brokers; `work` is a folder on the disk that holds the brokers' data."""
+def run(
+    launchers: Sequence[Launcher],
+    plan: Plan,
+    work: Path,
+    progress: Progress,
+    round_done: Callable[[Results, int], None] = lambda results, round_number: None,
+) -> Results:
+    """Run the plan with all brokers; `work` is a folder on the disk that holds the brokers' data.
+
+    `round_done` gets what there is after each round, for a run that may be ended before its last one.
+    """
     results = Results(brokers=[launcher.name for launcher in launchers])
     turns = [_Turns(launcher, plan.scale, results, progress) for launcher in launchers]
     for round_number in range(1, plan.rounds + 1):
@@ -43,6 +52,7 @@ def run(launchers: Sequence[Launcher], plan: Plan, work: Path, progress: Progres
             for each in turns:
                 _settle(work, results)
                 each.take(case, round_number)
+        round_done(results, round_number)
     return results
 
 

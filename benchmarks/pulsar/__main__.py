@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.__main__ import RESULTS
 from benchmarks.brokers import Launcher
+from benchmarks.figures import Results
 from benchmarks.kafka.distribution import CACHE
 from benchmarks.machine import facts
 from benchmarks.pulsar.brokers import ExactaLauncher, PulsarLauncher
@@ -76,21 +77,28 @@ def _measure(options: argparse.Namespace, given: Sequence[str], work: Path) -> i
         rounds=1 if options.smoke else options.rounds,
         scale=scale,
     )
-    results = run(launchers, plan, work, lambda line: print(line, flush=True))
-    circumstances = report.Circumstances(
-        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        command=" ".join(["python -m benchmarks.pulsar", *given]),
-        versions=[launcher.versions() for launcher in launchers],
-        machine=[*facts(work, f"Pulsar's for Java, {PULSAR_VERSION}"), *_notes(plan)],
-        rounds=plan.rounds,
-        scale=scale,
-    )
-    text = report.markdown(results, circumstances)
-    print(f"\n{text}")
     is_whole = not (options.case or options.smoke or options.alone)
-    if name := options.name or (REPORT if is_whole else None):
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.md").write_text(text)
+    name = options.name or (REPORT if is_whole else None)
+
+    def tell(results: Results, round_number: int) -> None:
+        """Report the rounds that there are, so that a run which is interrupted has not been for nothing."""
+        circumstances = report.Circumstances(
+            date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            command=" ".join(["python -m benchmarks.pulsar", *given]),
+            versions=[launcher.versions() for launcher in launchers],
+            machine=[*facts(work, f"Pulsar's for Java, {PULSAR_VERSION}"), *_notes(plan)],
+            rounds=round_number,
+            scale=scale,
+        )
+        text = report.markdown(results, circumstances)
+        if name is not None:
+            RESULTS.mkdir(exist_ok=True)
+            (RESULTS / f"{name}.md").write_text(text)
+        if round_number == plan.rounds:
+            print(f"\n{text}")
+
+    results = run(launchers, plan, work, lambda line: print(line, flush=True), tell)
+    if name is not None:
         print(f"written to benchmarks/results/{name}.md")
     for line in [] if options.smoke else report.missed_lines(results):
         print(line, file=sys.stderr)

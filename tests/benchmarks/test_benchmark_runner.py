@@ -73,6 +73,17 @@ def test_brokers_alternate_case_by_case_each_turn_with_a_broker_of_its_own(diary
     assert len(results.sync_latencies_ms) == 8
 
 
+def test_each_round_is_told_of_when_it_is_done(diary, tmp_path):
+    told = []
+
+    def tell(results, round_number):
+        told.append((round_number, results.summary("A", ("one", "x")).rounds))
+
+    plan = runner.Plan(cases=[broker_case("one", diary)], rounds=2, scale=Scale())
+    runner.run([FakeLauncher("A", diary)], plan, tmp_path, lambda line: None, tell)
+    assert told == [(1, 1), (2, 2)]
+
+
 def test_a_failed_case_is_noted_and_keeps_its_figures_and_the_next_goes_on(diary, tmp_path, capsys):
     cases = [broker_case("bad", diary, fails=lambda: True), broker_case("good", diary)]
     results, lines = run(cases, [FakeLauncher("A", diary)], tmp_path)
