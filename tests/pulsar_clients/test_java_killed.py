@@ -22,6 +22,7 @@ import pytest
 
 from tests.conformance.brokers import free_port
 from tests.pulsar_clients.brokers import ON_PULSAR, PULSAR_URL, unique
+from tests.pulsar_clients.differences import told
 from tests.pulsar_clients.python import python_client
 from tests.pulsar_clients.serving import Served
 from tests.pulsar_clients.transforming import Transformer, compiled
@@ -103,7 +104,8 @@ class Feed:
         self._producer = client.create_producer(
             topic,
             producer_name="feed",
-            batching_enabled=True,
+            batching_enabled=told("batches in transactions on a shared subscription, when clients are killed")
+            == "once each",
             batching_max_messages=10,
             send_timeout_millis=0,
             block_if_queue_full=True,
