@@ -52,8 +52,8 @@ DIFFERENCES = {
     "batches in transactions on a shared subscription, when clients are killed": Difference(
         "some twice",
         "once each",
-        "Apache Pulsar lets two transactions commit the acknowledgement of one message of a batch (its issue 25107 tells "
-        "of duplicates after aborts); there the input is sent without batches, and then each is there once",
+        "Apache Pulsar lets two transactions commit the acknowledgement of one message of a batch (its issue 25107 "
+        "tells of duplicates after aborts); there the input is sent without batches, and then each is there once",
     ),
     "the latest message, inclusive, where a marker follows": Difference(
         [],

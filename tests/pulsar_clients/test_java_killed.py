@@ -101,11 +101,11 @@ class Feed:
 
     def __init__(self, client: pulsar.Client, topic: str) -> None:
         """Open a producer whose messages are numbered, so that none is sent twice."""
+        arrive = told("batches in transactions on a shared subscription, when clients are killed")
         self._producer = client.create_producer(
             topic,
             producer_name="feed",
-            batching_enabled=told("batches in transactions on a shared subscription, when clients are killed")
-            == "once each",
+            batching_enabled=arrive == "once each",
             batching_max_messages=10,
             send_timeout_millis=0,
             block_if_queue_full=True,
